@@ -1,0 +1,200 @@
+"""Scores, weights and output of dot-product attention, with any rescaling, mask, causal order and grouped-query layout.
+
+Written to be read: the score matrix is made in full. Arguments, shapes and results follow
+:func:`torch.nn.functional.scaled_dot_product_attention`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sdpa_lib._checks import check_number, check_tensor
+from sdpa_lib.rescaling import Rescaling, get_rescaling, wide_dtype
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    rescaling: str | Rescaling = "sqrt_d_k",
+    enable_gqa: bool = False,
+    return_weights: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
+    r"""Attention, :math:`\mathrm{softmax}(QK^\top / c_K)\,V`, with the divisor of your choice.
+
+    With the default rescaling it gives what :func:`torch.nn.functional.scaled_dot_product_attention` gives. In ten lines::
+
+        def attention(query, key, value, attn_mask=None, is_causal=False, rescaling="sqrt_d_k"):
+            L, S = query.shape[-2], key.shape[-2]
+            visible = torch.ones(L, S, dtype=torch.bool) if attn_mask is None else attn_mask  # (..., L, S)
+            if is_causal:
+                visible = visible.tril()                                                      # query i sees keys 0 ... i
+            scores = query @ key.mT / get_rescaling(rescaling)(key, visible)                  # (..., L, S)
+            scores = scores.masked_fill(~visible, float("-inf"))
+            weights = torch.softmax(scores, dim=-1)                                           # each row sums to 1
+            return weights @ value                                                            # (..., L, Ev)
+
+    Args:
+        query: (..., L, d_k). Batch dimensions broadcast.
+        key: (..., S, d_k), S at least 1.
+        value: (..., S, Ev).
+        attn_mask: broadcastable to (..., L, S). Boolean: True where attention is allowed. Floating point, of the dtype of
+            ``query``: added to the divided scores; -inf hides a key. A row that sees no key gives zeros.
+        dropout_p: probability in [0, 1] of dropping a weight; applied whenever it is above 0.
+        is_causal: query i sees keys 0 ... i (aligned top left). Not together with ``attn_mask``.
+        rescaling: what the dot products are divided by: a name in ``RESCALINGS`` or an instance.
+        enable_gqa: grouped queries: ``query`` (..., Hq, L, d_k) with ``key`` and ``value`` (..., H, S, .), Hq a multiple of H.
+        return_weights: also return the weights (..., L, S), as softmax gave them, before dropout.
+
+    Returns:
+        (..., L, Ev) in the dtype of ``query``; with ``return_weights`` a pair (output, weights).
+
+    Raises:
+        TypeError: not a floating-point tensor, or dtypes that differ.
+        ValueError: shapes or devices that do not fit, a parameter out of range, an unknown rescaling.
+
+    Note:
+        Half precision is computed in float32. Finite inputs give no NaN as long as the dot products themselves fit the dtype.
+
+    Source: :cite:t:`vaswani2017`, equation 1; other rescalings: :cite:t:`bernhard2023`; grouped queries: :cite:t:`ainslie2023`.
+
+    Example:
+        >>> q, k, v = torch.ones(2, 4), torch.ones(3, 4), torch.arange(3.0).unsqueeze(-1)
+        >>> scaled_dot_product_attention(q, k, v)
+        tensor([[1.],
+                [1.]])
+    """
+    _check_value(key, value)
+    check_number("dropout_p", dropout_p, minimum=0.0)
+    if dropout_p > 1.0:
+        raise ValueError(f"dropout_p must be a probability in [0, 1], got {dropout_p}")
+    weights = attention_weights(query, key, attn_mask, is_causal, rescaling=rescaling, enable_gqa=enable_gqa)  # (..., L, S)
+    if enable_gqa:
+        value = _repeat_heads(query, value)
+    dropped = torch.nn.functional.dropout(weights, dropout_p) if dropout_p > 0.0 else weights
+    output = dropped @ value  # (..., L, Ev)
+    return (output, weights) if return_weights else output
+
+
+def attention_weights(
+    query: Tensor,
+    key: Tensor,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = False,
+    *,
+    rescaling: str | Rescaling = "sqrt_d_k",
+    enable_gqa: bool = False,
+) -> Tensor:
+    """The weights: softmax over each row of scores. Arguments as in :func:`scaled_dot_product_attention`.
+
+    Returns:
+        (..., L, S) in the dtype of ``query``, each entry in [0, 1]. A row sums to 1, or to 0 where it sees no key.
+
+    Example:
+        >>> attention_weights(torch.zeros(1, 4), torch.randn(5, 4))
+        tensor([[0.2000, 0.2000, 0.2000, 0.2000, 0.2000]])
+    """
+    scores = attention_scores(query, key, attn_mask, is_causal, rescaling=rescaling, enable_gqa=enable_gqa)
+    sees_nothing = (scores == -math.inf).all(-1, keepdim=True)  # (..., L, 1)
+    weights = torch.softmax(scores.masked_fill(sees_nothing, 0.0), dim=-1)
+    return weights.masked_fill(sees_nothing, 0.0).to(query.dtype)
+
+
+def attention_scores(
+    query: Tensor,
+    key: Tensor,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = False,
+    *,
+    rescaling: str | Rescaling = "sqrt_d_k",
+    enable_gqa: bool = False,
+) -> Tensor:
+    """The scores that go into softmax: divided dot products, -inf at hidden keys.
+
+    Arguments as in :func:`scaled_dot_product_attention`.
+
+    Returns:
+        (..., L, S), at least float32.
+
+    Example:
+        >>> attention_scores(torch.ones(1, 16), torch.ones(2, 16))
+        tensor([[4., 4.]])
+    """
+    _check_query_key(query, key)
+    if enable_gqa:
+        key = _repeat_heads(query, key)
+    wide = wide_dtype(query.dtype)
+    visible, bias = _visible_and_bias(query, key, attn_mask, is_causal)
+
+    divisor = get_rescaling(rescaling)(key, visible)  # (..., L or 1, 1)
+    divisor = torch.where(divisor == 0, 1.0, divisor)  # every visible key has length zero: so has every dot product
+    scores = (query.to(wide) / divisor) @ key.to(wide).mT  # (..., L, S)
+    if bias is not None:
+        scores = scores + bias.to(wide)
+    return scores if visible is None else scores.masked_fill(~visible, -math.inf)
+
+
+def _visible_and_bias(
+    query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool
+) -> tuple[Tensor | None, Tensor | None]:
+    """What each row may see, (..., L, S) boolean or None for everything, and what is added to its scores."""
+    n_queries, n_keys = query.shape[-2], key.shape[-2]
+    if attn_mask is None:
+        causal = torch.ones(n_queries, n_keys, dtype=torch.bool, device=query.device).tril() if is_causal else None
+        return causal, None
+    if not isinstance(attn_mask, Tensor):
+        raise TypeError(f"attn_mask must be a torch.Tensor, got {type(attn_mask).__name__}")
+    if is_causal:
+        raise ValueError("attn_mask and is_causal=True exclude each other: put the causal order into attn_mask")
+    if attn_mask.dtype not in (torch.bool, query.dtype):
+        raise TypeError(f"attn_mask must be boolean or have the dtype of query, {query.dtype}, got {attn_mask.dtype}")
+    if attn_mask.device != query.device:
+        raise ValueError(f"attn_mask must be on the device of query, {query.device}, got {attn_mask.device}")
+    target = (*np.broadcast_shapes(query.shape[:-2], key.shape[:-2]), n_queries, n_keys)
+    try:
+        expanded = attn_mask.expand(target)
+    except RuntimeError:
+        raise ValueError(f"attn_mask must broadcast to (..., L, S) = {target}, got {tuple(attn_mask.shape)}") from None
+    return (expanded, None) if attn_mask.dtype == torch.bool else (expanded != -math.inf, expanded)
+
+
+def _repeat_heads(query: Tensor, shared: Tensor) -> Tensor:
+    """Repeat key or value heads (..., H, S, E) to the number of query heads (..., Hq, L, E)."""
+    if query.dim() < 3 or shared.dim() < 3:
+        raise ValueError("enable_gqa needs a head dimension: query (..., Hq, L, d_k), key (..., H, S, d_k)")
+    query_heads, heads = query.shape[-3], shared.shape[-3]
+    if heads == 0 or query_heads % heads:
+        raise ValueError(f"enable_gqa needs the query heads to be a multiple of the key heads, got {query_heads} and {heads}")
+    return shared.repeat_interleave(query_heads // heads, dim=-3)
+
+
+def _check_query_key(query: Tensor, key: Tensor) -> None:
+    check_tensor("query", query, min_dim=2, shape="(..., L, d_k)")
+    check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
+    if query.dtype != key.dtype:
+        raise TypeError(f"query and key must have the same dtype, got {query.dtype} and {key.dtype}")
+    if query.device != key.device:
+        raise ValueError(f"query and key must be on the same device, got {query.device} and {key.device}")
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"query and key must share their last dimension d_k, got {tuple(query.shape)} and {tuple(key.shape)}")
+    if 0 in key.shape[-2:]:
+        raise ValueError(f"key must hold at least one key of at least one component, got {tuple(key.shape)}")
+
+
+def _check_value(key: Tensor, value: Tensor) -> None:
+    check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
+    check_tensor("value", value, min_dim=2, shape="(..., S, Ev)")
+    if value.dtype != key.dtype:
+        raise TypeError(f"value must have the dtype of key, {key.dtype}, got {value.dtype}")
+    if value.device != key.device:
+        raise ValueError(f"value must be on the device of key, {key.device}, got {value.device}")
+    if value.shape[-2] != key.shape[-2]:
+        raise ValueError(f"value must hold one row per key, S = {key.shape[-2]}, got {tuple(value.shape)}")

@@ -1,0 +1,5 @@
+"""Exercises of a chapter."""
+
+from sdpa_lib.exercises._exercise import Exercise
+
+EXERCISES: dict[str, Exercise] = {}

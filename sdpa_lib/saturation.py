@@ -1,0 +1,153 @@
+r"""How sharp a row of weights is, and what gradient still passes through it.
+
+A row of weights :math:`p` has the softmax Jacobian :math:`\partial p_i/\partial z_j = p_i(\delta_{ij} - p_j)`, that is
+:math:`\mathrm{diag}(p) - pp^\top` :cite:p:`martins2016`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from sdpa_lib._checks import check_count, check_finite, check_tensor
+from sdpa_lib.attention import attention_scores
+from sdpa_lib.rescaling import Rescaling
+from sdpa_lib.sampling import sample
+
+
+def largest_weight(weights: Tensor) -> Tensor:
+    """The largest weight of each row: 1/n when even, 1 when one-hot.
+
+    Args:
+        weights: (..., n), finite, in [0, 1], rows summing to 1 (or to 0, where a query sees no key).
+
+    Returns:
+        (...), in [0, 1].
+
+    Example:
+        >>> largest_weight(torch.tensor([0.2, 0.5, 0.3]))
+        tensor(0.5000)
+    """
+    return _check_weights(weights).amax(-1)
+
+
+def entropy(weights: Tensor) -> Tensor:
+    """The entropy of each row in nats: ln n when even, 0 when one-hot. Arguments as in :func:`largest_weight`.
+
+    Example:
+        >>> entropy(torch.full((4,), 0.25))  # ln 4
+        tensor(1.3863)
+    """
+    entropies: Tensor = torch.special.entr(_check_weights(weights))
+    return entropies.sum(-1)
+
+
+def effective_keys(weights: Tensor, order: int = 1) -> Tensor:
+    r"""How many keys a row attends to in effect: n when even, 1 when one-hot.
+
+    Order 1 is :math:`e^{H}`, the exponential of the entropy; order 2 is :math:`1/\sum_i p_i^2`, the number by which blending
+    independent values divides their variance. Source: :cite:t:`hill1973`.
+
+    Args:
+        weights: as in :func:`largest_weight`, rows summing to 1.
+        order: 1 or 2.
+
+    Example:
+        >>> effective_keys(torch.tensor([0.5, 0.5, 0.0]), order=2)
+        tensor(2.)
+    """
+    if check_count("order", order) > 2:
+        raise ValueError(f"order must be 1 or 2, got {order}")
+    return entropy(weights).exp() if order == 1 else 1.0 / _check_weights(weights).square().sum(-1)
+
+
+def softmax_jacobian(weights: Tensor) -> Tensor:
+    r"""The matrix :math:`\mathrm{diag}(p) - pp^\top` of derivatives of the weights by the scores. Arguments as in :func:`largest_weight`.
+
+    Returns:
+        (..., n, n): symmetric, rows sum to 0, spectral norm at most 1/2 :cite:p:`nair2025`.
+
+    Example:
+        >>> softmax_jacobian(torch.tensor([0.5, 0.5]))
+        tensor([[ 0.2500, -0.2500],
+                [-0.2500,  0.2500]])
+    """
+    _check_weights(weights)
+    return torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
+
+
+def jacobian_norm(weights: Tensor, norm: str = "fro") -> Tensor:
+    r"""A norm of the softmax Jacobian of each row.
+
+    Args:
+        weights: as in :func:`largest_weight`.
+        norm: ``"fro"``, from :math:`\sum p^2 - 2\sum p^3 + (\sum p^2)^2` without making the matrix, or ``"spectral"``.
+
+    Returns:
+        (...), in [0, 1/2] for the spectral norm. Even weights give :math:`\sqrt{n-1}/n` and :math:`1/n`.
+
+    Example:
+        >>> jacobian_norm(torch.full((4,), 0.25), "spectral")
+        tensor(0.2500)
+    """
+    if norm == "spectral":
+        largest_singular_value: Tensor = torch.linalg.matrix_norm(softmax_jacobian(weights), 2)
+        return largest_singular_value
+    if norm != "fro":
+        raise ValueError(f"norm must be 'fro' or 'spectral', got {norm!r}")
+    squares = _check_weights(weights).square().sum(-1)
+    return (squares - 2.0 * weights.pow(3).sum(-1) + squares.square()).clamp(min=0.0).sqrt()
+
+
+class Gradients(NamedTuple):
+    """What arrives at the divided scores (..., L, S), at the queries (..., L, d_k) and at the keys (..., S, d_k)."""
+
+    scores: Tensor
+    query: Tensor
+    key: Tensor
+
+
+def attention_gradients(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    rescaling: str | Rescaling = "sqrt_d_k",
+    upstream: Tensor | None = None,
+    seed: int = 0,
+) -> Gradients:
+    """The gradients that reach scores, queries and keys when ``upstream`` arrives at the attention's output.
+
+    Args:
+        query, key, value: (..., L, d_k), (..., S, d_k), (..., S, Ev), with the same batch dimensions.
+        rescaling: a name in ``RESCALINGS`` or an instance. The gradient flows through a divisor made of keys, too.
+        upstream: (..., L, Ev), the gradient of a loss by the output. ``None`` draws standard normal components.
+        seed: for that draw.
+
+    Raises:
+        ValueError: inputs that are not finite, or an ``upstream`` whose shape is not that of the output.
+
+    Example:
+        >>> gradients = attention_gradients(torch.randn(5, 8), torch.randn(3, 8), torch.randn(3, 4))
+        >>> gradients.scores.shape, gradients.query.shape, gradients.key.shape
+        (torch.Size([5, 3]), torch.Size([5, 8]), torch.Size([3, 8]))
+    """
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        check_finite(name, check_tensor(name, tensor, min_dim=2))
+    query, key = query.detach().requires_grad_(), key.detach().requires_grad_()
+    scores = attention_scores(query, key, rescaling=rescaling)  # (..., L, S)
+    output = torch.softmax(scores, dim=-1) @ value.detach()  # (..., L, Ev)
+    if upstream is None:
+        upstream = sample(*output.shape, seed=seed, device=output.device, dtype=output.dtype)
+    elif upstream.shape != output.shape:
+        raise ValueError(f"upstream must have the shape of the output, {tuple(output.shape)}, got {tuple(upstream.shape)}")
+    return Gradients(*torch.autograd.grad(output, (scores, query, key), upstream))
+
+
+def _check_weights(weights: Tensor) -> Tensor:
+    check_finite("weights", check_tensor("weights", weights))
+    if bool((weights < 0).any()) or bool((weights > 1.001).any()):
+        raise ValueError("weights must lie in [0, 1]: pass what softmax gave, not scores")
+    return weights

@@ -1,0 +1,106 @@
+"""Small tables that read well in a notebook, on the site and in a terminal."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+Cell = str | int | float | tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns by heading, shown as HTML in a notebook and as aligned text elsewhere.
+
+    Args:
+        columns: heading to cells, equally many in each column. A cell is a string, an int, a float, shown with ``digits``
+            significant digits, or a pair (value, standard error), shown as value ± error.
+        digits: significant digits, at least 1.
+
+    Raises:
+        ValueError: no column, or columns of different lengths.
+
+    Example:
+        >>> Table({"d_k": [2, 64], "variance": [(2.0123, 0.012), 63.94]})
+        d_k       variance
+          2  2.012 ± 0.012
+         64          63.94
+    """
+
+    columns: Mapping[str, Sequence[Cell]]
+    digits: int = 4
+
+    def __post_init__(self) -> None:
+        if len({len(cells) for cells in self.columns.values()}) != 1:
+            lengths = {heading: len(cells) for heading, cells in self.columns.items()}
+            raise ValueError(f"columns must be one or more, of one length, got {lengths}")
+
+    def __repr__(self) -> str:
+        lines = [list(self.columns), *self._rows()]
+        aligned = []
+        for cells, column in zip(zip(*lines, strict=True), self.columns.values(), strict=True):
+            width = max(map(len, cells))
+            aligned.append([cell.ljust(width) if self._is_text(column) else cell.rjust(width) for cell in cells])
+        return "\n".join("  ".join(line).rstrip() for line in zip(*aligned, strict=True))
+
+    def _repr_html_(self) -> str:
+        kinds = ["text" if self._is_text(cells) else "number" for cells in self.columns.values()]
+
+        def line(tag: str, cells: Iterable[str]) -> str:
+            return "".join(
+                f'<{tag} class="{kind}">{html.escape(cell)}</{tag[:2]}>' for cell, kind in zip(cells, kinds, strict=True)
+            )
+
+        head = line('th scope="col"', self.columns)
+        body = "".join(f"<tr>{line('td', row)}</tr>" for row in self._rows())
+        return (
+            '<div class="sdpa-table-wrap"><table class="sdpa-table">'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        )
+
+    @staticmethod
+    def _is_text(cells: Sequence[Cell]) -> bool:
+        return any(isinstance(cell, str) for cell in cells)
+
+    def _rows(self) -> list[list[str]]:
+        columns = [[self._show(cell) for cell in cells] for cells in self.columns.values()]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def _show(self, cell: Cell) -> str:
+        if isinstance(cell, str):
+            return cell
+        if isinstance(cell, tuple):
+            return with_error(*cell)
+        return significant(cell, self.digits)
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """A number with so many significant digits, trailing zeros kept; an int as it is.
+
+    Example:
+        >>> significant(0.99996), significant(511.83), significant(0.000123456), significant(8)
+        ('1.000', '511.8', '0.0001235', '8')
+    """
+    if isinstance(value, int):
+        return str(value)
+    if value == 0.0:
+        return "0"
+    text = f"{value:#.{digits}g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        return f"{mantissa.rstrip('.')}e{int(exponent)}"
+    return text.rstrip(".")
+
+
+def with_error(value: float, error: float) -> str:
+    """A value and its standard error, both to the error's second significant digit.
+
+    Example:
+        >>> with_error(63.9417, 0.2874), with_error(0.00012, 0.0031)
+        ('63.94 ± 0.29', '0.0001 ± 0.0031')
+    """
+    if error == 0.0:
+        return f"{significant(value)} ± 0"
+    places = max(0, 1 - int(f"{error:.1e}".split("e")[1]))
+    return f"{value:.{places}f} ± {error:.{places}f}"
