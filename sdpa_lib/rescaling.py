@@ -59,7 +59,9 @@ class Rescaling(ABC):
 
 @dataclass(frozen=True)
 class PowerOfDk(Rescaling):
-    """A fixed power of the key dimension, :math:`d_k^p`: p = 0 divides by 1, 1/2 is :cite:t:`vaswani2017`, 1 is :cite:t:`yang2022`.
+    """A fixed power of the key dimension, :math:`d_k^p`.
+
+    p = 0 does not scale; p = 1/2 is the choice of :cite:t:`vaswani2017`, p = 1 that of :cite:t:`yang2022`.
 
     Example:
         >>> PowerOfDk(0.5)(torch.ones(3, 64)).item()
@@ -85,7 +87,7 @@ class PowerOfDk(Rescaling):
 
 @dataclass(frozen=True)
 class KeyLengthNorm(Rescaling):
-    r"""The p-norm of the key lengths, :math:`(\sum_j \lVert k_j\rVert^p)^{1/p}`: p = 1 is ``k_total``, p = 2 ``k_rss``.
+    r"""The p-norm of the key lengths, :math:`(\sum_j \|k_j\|^p)^{1/p}`: p = 1 is ``k_total``, p = 2 ``k_rss``.
 
     Source: :cite:t:`bernhard2023`, sections 3 and 5.
 
@@ -105,8 +107,8 @@ class KeyLengthNorm(Rescaling):
 
     @property
     def formula(self) -> str:
-        return {1.0: r"\sum_j \lVert k_j\rVert", 2.0: r"\sqrt{\sum_j \lVert k_j\rVert^2}"}.get(
-            self.p, rf"(\sum_j \lVert k_j\rVert^{{{self.p:g}}})^{{1/{self.p:g}}}"
+        return {1.0: r"\sum_j \|k_j\|", 2.0: r"\sqrt{\sum_j \|k_j\|^2}"}.get(
+            self.p, rf"(\sum_j \|k_j\|^{{{self.p:g}}})^{{1/{self.p:g}}}"
         )
 
     def divisor(self, key: Tensor, visible: Tensor | None = None) -> Tensor:
@@ -115,7 +117,9 @@ class KeyLengthNorm(Rescaling):
 
 @dataclass(frozen=True)
 class MeanKeyLength(Rescaling):
-    r"""The mean length of the visible keys, :math:`\frac{1}{n}\sum_j \lVert k_j\rVert`; source: :cite:t:`bernhard2023`, section 5.
+    r"""The mean length of the visible keys, :math:`\frac{1}{n}\sum_j \|k_j\|`.
+
+    Source: :cite:t:`bernhard2023`, section 5.
 
     Example:
         >>> MeanKeyLength()(torch.tensor([[3.0, 4.0], [0.0, 2.0]])).item()
@@ -128,7 +132,7 @@ class MeanKeyLength(Rescaling):
 
     @property
     def formula(self) -> str:
-        return r"\frac{1}{n}\sum_j \lVert k_j\rVert"
+        return r"\frac{1}{n}\sum_j \|k_j\|"
 
     def divisor(self, key: Tensor, visible: Tensor | None = None) -> Tensor:
         return _visible_lengths(key, visible).sum(-1, keepdim=True) / _visible_count(key, visible).clamp(min=1)
@@ -136,7 +140,9 @@ class MeanKeyLength(Rescaling):
 
 @dataclass(frozen=True)
 class CountTimesRootDk(Rescaling):
-    r"""The number of visible keys times the usual root, :math:`n\sqrt{d_k}`; source: :cite:t:`bernhard2023`, section 5.
+    r"""The number of visible keys times the usual root, :math:`n\sqrt{d_k}`.
+
+    Source: :cite:t:`bernhard2023`, section 5.
 
     Example:
         >>> CountTimesRootDk()(torch.ones(3, 64)).item()
@@ -192,7 +198,7 @@ def get_rescaling(rescaling: str | Rescaling) -> Rescaling:
 
 
 def key_lengths(key: Tensor) -> Tensor:
-    r"""The Euclidean lengths :math:`\lVert k_j\rVert` of the keys.
+    r"""The Euclidean lengths :math:`\|k_j\|` of the keys.
 
     Args:
         key: (..., S, d_k).

@@ -102,7 +102,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "laplace": Distribution("laplace", _laplace, 3.0),
     "student_t": replace(student_t(10.0), name="student_t"),
 }
-"""The named distributions, each with mean 0 and variance 1. ``student_t`` has 10 degrees of freedom; ``student_t(df)`` makes others."""
+"""The named distributions, each with mean 0 and variance 1; ``student_t`` has 10 degrees of freedom."""
 
 
 def get_distribution(distribution: str | Distribution) -> Distribution:

@@ -64,7 +64,9 @@ def effective_keys(weights: Tensor, order: int = 1) -> Tensor:
 
 
 def softmax_jacobian(weights: Tensor) -> Tensor:
-    r"""The matrix :math:`\mathrm{diag}(p) - pp^\top` of derivatives of the weights by the scores. Arguments as in :func:`largest_weight`.
+    r"""The matrix :math:`\mathrm{diag}(p) - pp^\top` of derivatives of the weights by the scores.
+
+    Arguments as in :func:`largest_weight`.
 
     Returns:
         (..., n, n): symmetric, rows sum to 0, spectral norm at most 1/2 :cite:p:`nair2025`.
