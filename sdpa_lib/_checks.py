@@ -9,6 +9,7 @@ import difflib
 import math
 from collections.abc import Iterable
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -52,6 +53,41 @@ def check_number(name: str, value: object, *, above: float = -math.inf, minimum:
         bound = f" of at least {minimum:g}" if minimum > -math.inf else bound
         raise ValueError(f"{name} must be a finite number{bound}, got {value}")
     return float(value)
+
+
+def check_query_key(query: Tensor, key: Tensor) -> None:
+    """Refuse queries and keys of which no dot products can be taken."""
+    check_tensor("query", query, min_dim=2, shape="(..., L, d_k)")
+    check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
+    if query.dtype != key.dtype:
+        raise TypeError(f"query and key must have the same dtype, got {query.dtype} and {key.dtype}")
+    if query.device != key.device:
+        raise ValueError(f"query and key must be on the same device, got {query.device} and {key.device}")
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"query and key must share their last dimension d_k, got {tuple(query.shape)} and {tuple(key.shape)}")
+    if 0 in key.shape[-2:]:
+        raise ValueError(f"key must hold at least one key of at least one component, got {tuple(key.shape)}")
+
+
+def check_value(key: Tensor, value: Tensor) -> None:
+    """Refuse values that do not go with these keys."""
+    check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
+    check_tensor("value", value, min_dim=2, shape="(..., S, Ev)")
+    if value.dtype != key.dtype:
+        raise TypeError(f"value must have the dtype of key, {key.dtype}, got {value.dtype}")
+    if value.device != key.device:
+        raise ValueError(f"value must be on the device of key, {key.device}, got {value.device}")
+    if value.shape[-2] != key.shape[-2]:
+        raise ValueError(f"value must hold one row per key, S = {key.shape[-2]}, got {tuple(value.shape)}")
+
+
+def check_batch(**tensors: Tensor) -> None:
+    """Refuse tensors whose batch dimensions, all but the last two, do not broadcast."""
+    try:
+        np.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))
+    except ValueError:
+        shapes = " and ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
+        raise ValueError(f"batch dimensions must broadcast, got {shapes}") from None
 
 
 def unknown_name(argument: str, name: object, known: Iterable[str]) -> ValueError:

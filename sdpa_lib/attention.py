@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sdpa_lib._checks import check_number, check_tensor
+from sdpa_lib._checks import check_batch, check_number, check_query_key, check_value
 from sdpa_lib.rescaling import Rescaling, get_rescaling, wide_dtype
 
 
@@ -72,16 +72,18 @@ def scaled_dot_product_attention(
         tensor([[1.],
                 [1.]])
     """
-    _check_value(key, value)
+    check_value(key, value)
     check_number("dropout_p", dropout_p, minimum=0.0)
     if dropout_p > 1.0:
         raise ValueError(f"dropout_p must be a probability in [0, 1], got {dropout_p}")
-    weights = attention_weights(query, key, attn_mask, is_causal, rescaling=rescaling, enable_gqa=enable_gqa)  # (..., L, S)
+    scores = attention_scores(query, key, attn_mask, is_causal, rescaling=rescaling, enable_gqa=enable_gqa)  # (..., L, S)
+    weights = _softmax(scores)
     if enable_gqa:
         value = _repeat_heads(query, value)
+    check_batch(scores=scores, value=value)
     dropped = torch.nn.functional.dropout(weights, dropout_p) if dropout_p > 0.0 else weights
-    output = dropped @ value  # (..., L, Ev)
-    return (output, weights) if return_weights else output
+    output = (dropped @ value.to(weights.dtype)).to(query.dtype)  # (..., L, Ev)
+    return (output, weights.to(query.dtype)) if return_weights else output
 
 
 def attention_weights(
@@ -103,9 +105,7 @@ def attention_weights(
         tensor([[0.2000, 0.2000, 0.2000, 0.2000, 0.2000]])
     """
     scores = attention_scores(query, key, attn_mask, is_causal, rescaling=rescaling, enable_gqa=enable_gqa)
-    sees_nothing = (scores == -math.inf).all(-1, keepdim=True)  # (..., L, 1)
-    weights = torch.softmax(scores.masked_fill(sees_nothing, 0.0), dim=-1)
-    return weights.masked_fill(sees_nothing, 0.0).to(query.dtype)
+    return _softmax(scores).to(query.dtype)
 
 
 def attention_scores(
@@ -128,9 +128,10 @@ def attention_scores(
         >>> attention_scores(torch.ones(1, 16), torch.ones(2, 16))
         tensor([[4., 4.]])
     """
-    _check_query_key(query, key)
+    check_query_key(query, key)
     if enable_gqa:
         key = _repeat_heads(query, key)
+    check_batch(query=query, key=key)
     wide = wide_dtype(query.dtype)
     visible, bias = _visible_and_bias(query, key, attn_mask, is_causal)
 
@@ -140,6 +141,12 @@ def attention_scores(
     if bias is not None:
         scores = scores + bias.to(wide)
     return scores if visible is None else scores.masked_fill(~visible, -math.inf)
+
+
+def _softmax(scores: Tensor) -> Tensor:
+    """Softmax over each row; zeros where every score is -inf."""
+    sees_nothing = (scores == -math.inf).all(-1, keepdim=True)  # (..., L, 1)
+    return torch.softmax(scores.masked_fill(sees_nothing, 0.0), dim=-1).masked_fill(sees_nothing, 0.0)
 
 
 def _visible_and_bias(
@@ -174,27 +181,3 @@ def _repeat_heads(query: Tensor, shared: Tensor) -> Tensor:
     if heads == 0 or query_heads % heads:
         raise ValueError(f"enable_gqa needs the query heads to be a multiple of the key heads, got {query_heads} and {heads}")
     return shared.repeat_interleave(query_heads // heads, dim=-3)
-
-
-def _check_query_key(query: Tensor, key: Tensor) -> None:
-    check_tensor("query", query, min_dim=2, shape="(..., L, d_k)")
-    check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
-    if query.dtype != key.dtype:
-        raise TypeError(f"query and key must have the same dtype, got {query.dtype} and {key.dtype}")
-    if query.device != key.device:
-        raise ValueError(f"query and key must be on the same device, got {query.device} and {key.device}")
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(f"query and key must share their last dimension d_k, got {tuple(query.shape)} and {tuple(key.shape)}")
-    if 0 in key.shape[-2:]:
-        raise ValueError(f"key must hold at least one key of at least one component, got {tuple(key.shape)}")
-
-
-def _check_value(key: Tensor, value: Tensor) -> None:
-    check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
-    check_tensor("value", value, min_dim=2, shape="(..., S, Ev)")
-    if value.dtype != key.dtype:
-        raise TypeError(f"value must have the dtype of key, {key.dtype}, got {value.dtype}")
-    if value.device != key.device:
-        raise ValueError(f"value must be on the device of key, {key.device}, got {value.device}")
-    if value.shape[-2] != key.shape[-2]:
-        raise ValueError(f"value must hold one row per key, S = {key.shape[-2]}, got {tuple(value.shape)}")

@@ -36,8 +36,8 @@ RESCALING_STYLES: dict[str, tuple[str, str, str]] = {
     "k_rss": ("#4a4400", "-.", "P"),
     "k_norm_4": ("#9830ff", ":", "X"),
     "n_sqrt_d_k": ("#a38500", "--", "*"),
-    "d_k^0.3333": ("#610062", "-.", "<"),
-    "d_k^0.6667": ("#001c00", ":", ">"),
+    "d_k^1/3": ("#610062", "-.", "<"),
+    "d_k^2/3": ("#001c00", ":", ">"),
 }
 """Colour, line style and marker of each rescaling, the same in every figure."""
 
@@ -66,8 +66,6 @@ _STYLE: Any = {
     "grid.color": GRID,
     "lines.linewidth": 2.0,
     "lines.markersize": 6.0,
-    "legend.frameon": False,
-    "legend.fontsize": 11,
     "axes.prop_cycle": cycler(color=SEQUENCE),
 }
 

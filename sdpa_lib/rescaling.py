@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 
 import torch
 from torch import Tensor
@@ -75,11 +76,17 @@ class PowerOfDk(Rescaling):
 
     @property
     def name(self) -> str:
-        return {0.0: "none", 0.5: "sqrt_d_k", 1.0: "d_k"}.get(self.power, f"d_k^{self.power:.4g}")
+        return {0.0: "none", 0.5: "sqrt_d_k", 1.0: "d_k"}.get(self.power, f"d_k^{self._exponent}")
 
     @property
     def formula(self) -> str:
-        return {0.0: "1", 0.5: r"\sqrt{d_k}", 1.0: "d_k"}.get(self.power, f"d_k^{{{self.power:.4g}}}")
+        return {0.0: "1", 0.5: r"\sqrt{d_k}", 1.0: "d_k"}.get(self.power, f"d_k^{{{self._exponent}}}")
+
+    @property
+    def _exponent(self) -> str:
+        """The power as a short fraction where it is one, else with four significant digits."""
+        fraction = Fraction(self.power).limit_denominator(12)
+        return str(fraction) if math.isclose(fraction, self.power) else f"{self.power:.4g}"
 
     def divisor(self, key: Tensor, visible: Tensor | None = None) -> Tensor:
         return torch.full((1, 1), key.shape[-1] ** self.power, dtype=wide_dtype(key.dtype), device=key.device)

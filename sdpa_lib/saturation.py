@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sdpa_lib._checks import check_count, check_finite, check_tensor
+from sdpa_lib._checks import check_count, check_finite, check_tensor, check_value
 from sdpa_lib.attention import attention_scores
 from sdpa_lib.rescaling import Rescaling
 from sdpa_lib.sampling import sample
@@ -138,6 +138,7 @@ def attention_gradients(
     """
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         check_finite(name, check_tensor(name, tensor, min_dim=2))
+    check_value(key, value)
     query, key = query.detach().requires_grad_(), key.detach().requires_grad_()
     scores = attention_scores(query, key, rescaling=rescaling)  # (..., L, S)
     output = torch.softmax(scores, dim=-1) @ value.detach()  # (..., L, Ev)

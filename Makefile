@@ -1,0 +1,54 @@
+# Each target works first, on a fresh clone. README.md gives the plain commands for people without make.
+
+PYTHON ?= python3
+PORT ?= 8000
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+CHAPTERS := $(sort $(wildcard book/[0-9]*.ipynb))
+
+# The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
+export JUPYTER_PREFER_ENV_PATH := 1
+
+.PHONY: help book test notebooks serve lab lint clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
+
+book: $(INSTALLED) ## execute the chapters that changed and build the site
+	@rm -f _build/html/.built
+	$(BIN)/jupyter-book build . -W --keep-going || { \
+	  echo "The book was not built. Where a cell raised, its traceback is above and in _build/html/reports/" >&2; exit 1; }
+	@$(BIN)/python book/_ext/check_pages.py
+
+test: $(INSTALLED) ## run the tests, the doctests, and every notebook through nbval
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+notebooks: $(INSTALLED) ## execute every chapter in place and store its outputs
+	$(BIN)/jupyter-nbconvert --to notebook --execute --inplace \
+	  --ExecutePreprocessor.record_timing=False \
+	  --ClearMetadataPreprocessor.enabled=True --ClearMetadataPreprocessor.clear_cell_metadata=False \
+	  --ClearMetadataPreprocessor.preserve_nb_metadata_mask=kernelspec \
+	  $(CHAPTERS)
+
+serve: book ## serve the site on 127.0.0.1 (PORT=8000)
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+lab: $(INSTALLED) ## open the chapters in JupyterLab
+	$(BIN)/jupyter-lab book
+
+lint: $(INSTALLED) ## ruff, and mypy in strict mode on sdpa_lib
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean: ## remove what was built; the next book starts from nothing
+	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+
+$(INSTALLED): requirements.txt constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("%s is Python %d.%d; the book needs 3.11 or newer: make PYTHON=python3.x" % (sys.executable, *sys.version_info[:2]) if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -r requirements.txt
+	@# Matplotlib lists the machine's fonts once, and says so: here, not in a chapter.
+	$(BIN)/python -c 'import matplotlib.font_manager'
+	@touch $@

@@ -1,0 +1,132 @@
+"""Moments: measured against numpy and scipy, closed forms against exact enumeration and against measurement."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdpa_lib import (
+    DISTRIBUTIONS,
+    exact_moments,
+    get_distribution,
+    measure_dot_products,
+    measure_moments,
+    moments,
+    normal_dot_product_density,
+    sample,
+    sample_dot_products,
+    shape_distance,
+)
+
+
+def test_measured_moments_against_scipy():
+    x = sample(5000, seed=0, distribution="laplace").cpu() * 3 + 7
+    ours, data = measure_moments(x), x.numpy()
+    assert ours.count == 5000
+    assert ours.mean == pytest.approx(data.mean())
+    assert ours.variance == pytest.approx(data.var(ddof=1))
+    assert ours.skewness == pytest.approx(scipy.stats.skew(data))
+    assert ours.excess_kurtosis == pytest.approx(scipy.stats.kurtosis(data))
+
+
+def test_standard_errors_against_the_spread_of_repeated_measurements():
+    repeats = [measure_moments(sample(2000, seed=seed, distribution="uniform").exp()) for seed in range(400)]
+    for name in ("mean", "variance", "skewness", "excess_kurtosis"):
+        spread = np.std([getattr(m, name) for m in repeats], ddof=1)
+        stated = np.mean([getattr(m.standard_error, name) for m in repeats])
+        assert stated == pytest.approx(spread, rel=0.15), name
+
+
+def test_one_pass_over_blocks_gives_what_all_at_once_gives(monkeypatch):
+    monkeypatch.setattr(moments, "BLOCK", 640)
+    blocks = list(moments.dot_product_blocks(64, 1005, seed=0))
+    assert [len(block) for block in blocks] == [10] * 100 + [5]
+    streamed, at_once = measure_dot_products(64, 1005, seed=0), measure_moments(torch.cat(blocks))
+    assert streamed.count == at_once.count == 1005
+    for name in ("mean", "variance", "skewness", "excess_kurtosis"):
+        assert getattr(streamed, name) == pytest.approx(getattr(at_once, name), rel=1e-9)
+        assert getattr(streamed.standard_error, name) == pytest.approx(getattr(at_once.standard_error, name), rel=1e-9)
+
+
+def test_memory_stays_bounded_when_d_k_is_larger_than_a_block(monkeypatch):
+    monkeypatch.setattr(moments, "BLOCK", 100)
+    drawn = []
+    normal = get_distribution("normal")
+    spy = moments.Distribution("spy", lambda shape, g: drawn.append(math.prod(shape)) or normal.draw(shape, g), 0.0)
+    variance = measure_dot_products(1050, 400, seed=0, query=spy).variance
+    assert max(drawn) <= 100
+    assert sum(drawn) == 2 * 1050 * 400
+    assert variance == pytest.approx(1050, rel=0.3)
+
+
+@pytest.mark.parametrize("key", DISTRIBUTIONS)
+@pytest.mark.parametrize("query", DISTRIBUTIONS)
+def test_closed_forms_against_measurement(query, key):
+    exact, measured = exact_moments(5, query=query, key=key), measure_dot_products(5, 100_000, seed=4, query=query, key=key)
+    assert exact.variance == 5
+    for name in ("mean", "variance", "skewness", "excess_kurtosis"):
+        tolerance = 5 * getattr(measured.standard_error, name)
+        assert getattr(measured, name) == pytest.approx(getattr(exact, name), abs=tolerance), name
+
+
+@pytest.mark.parametrize(("mu_q", "sd_q", "mu_k", "sd_k"), [(0, 1, 0, 1), (1, 1, 0, 1), (0.5, 2, -1, 0.5), (3, 1, 3, 1)])
+def test_closed_forms_with_means_by_enumeration(mu_q, sd_q, mu_k, sd_k):
+    """Rademacher components take two values: every outcome of a sum of d = 4 products can be listed."""
+    q_values, k_values = (mu_q - sd_q, mu_q + sd_q), (mu_k - sd_k, mu_k + sd_k)
+    products = [q * k for q in q_values for k in k_values]
+    sums = np.array([sum(terms) for terms in itertools.product(products, repeat=4)])
+    rademacher = get_distribution("rademacher")
+    exact = exact_moments(4, query=rademacher.shifted(mu_q).scaled(sd_q), key=rademacher.shifted(mu_k).scaled(sd_k))
+    assert exact.mean == pytest.approx(sums.mean())
+    assert exact.variance == pytest.approx(sums.var())
+    assert exact.variance == pytest.approx(4 * (sd_q**2 * sd_k**2 + mu_q**2 * sd_k**2 + mu_k**2 * sd_q**2))
+    assert exact.skewness == pytest.approx(scipy.stats.skew(sums), abs=1e-9)
+    assert exact.excess_kurtosis == pytest.approx(scipy.stats.kurtosis(sums))
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 8, 64, 512])
+def test_normal_components_have_kurtosis_six_over_d(d_k):
+    assert exact_moments(d_k).excess_kurtosis == pytest.approx(6 / d_k)
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 3, 8, 64])
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+def test_density_against_the_bessel_function(d_k, scale):
+    x = torch.tensor([0.05, 0.4, 1.0, 3.0, 9.0], dtype=torch.float64) * math.sqrt(d_k) / scale
+    at = x.numpy() * scale
+    log_constant = 0.5 * math.log(math.pi) + (d_k - 1) / 2 * math.log(2) + math.lgamma(d_k / 2)
+    bessel = at ** ((d_k - 1) / 2) * scipy.special.kv((d_k - 1) / 2, at) / math.exp(log_constant) * scale
+    np.testing.assert_allclose(normal_dot_product_density(x, d_k, scale).numpy(), bessel, rtol=1e-6)
+
+
+def test_density_integrates_to_one_and_has_the_right_variance():
+    x = torch.linspace(-400, 400, 8001, dtype=torch.float64)
+    density = normal_dot_product_density(x, 512)
+    assert torch.trapezoid(density, x).item() == pytest.approx(1.0, abs=1e-6)
+    assert torch.trapezoid(density * x**2, x).item() == pytest.approx(512, rel=1e-6)
+
+
+@given(st.floats(0.01, 100), st.floats(-100, 100), st.integers(0, 100))
+@settings(deadline=None, max_examples=30)
+def test_shape_distance_ignores_shift_and_scale(scale, shift, seed):
+    x = sample(200, seed=seed, device="cpu")
+    assert shape_distance(x, scale * x + shift) == pytest.approx(0.0, abs=1e-9)
+    assert shape_distance(x, x.exp()) > 0.1
+
+
+def test_shape_distance_against_scipy():
+    a, b = sample(300, seed=0, device="cpu"), sample(300, seed=0, stream=1, distribution="laplace", device="cpu") * 5
+    standard = [(x - x.mean()) / x.std(correction=0) for x in (a, b)]
+    assert shape_distance(a, b) == pytest.approx(scipy.stats.wasserstein_distance(*standard))
+
+
+def test_sampled_dot_products_are_what_is_measured():
+    values = sample_dot_products(16, 5000, seed=9)
+    assert values.shape == (5000,)
+    assert measure_moments(values).variance == pytest.approx(measure_dot_products(16, 5000, seed=9).variance)

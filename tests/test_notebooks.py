@@ -1,0 +1,116 @@
+"""The stored notebooks: what nbval does not look at."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from sdpa_lib.exercises import EXERCISES
+
+ROOT = Path(__file__).parent.parent
+BOOK = ROOT / "book"
+CHAPTERS = sorted(BOOK.glob("[0-9]*.ipynb"))
+TEACHING = [path for path in CHAPTERS if path.stem not in ("00_start_here", "08_what_to_remember")]
+
+
+def cells(path, kind):
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind]
+
+
+def outputs(path):
+    return [(cell, output) for cell in cells(path, "code") for output in cell.outputs]
+
+
+def test_the_chapters_are_those_of_the_table_of_contents():
+    listed = re.findall(r"book/([0-9]\w+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    assert listed == [path.stem for path in CHAPTERS]
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+def test_outputs_are_stored_and_stable(path):
+    for cell in cells(path, "code"):
+        assert cell.execution_count is not None, "run `make notebooks`"
+        assert len(cell.source.splitlines()) <= 20, cell.source
+    for _, output in outputs(path):
+        assert output.output_type not in ("error", "stream") or output.get("name") == "stdout"
+        text = str(output.get("data", {}).get("text/plain", "")) + output.get("text", "")
+        assert not re.search(r"0x[0-9a-f]{6,}|/home/|/tmp/|cuda|mps\b", text)
+        assert "nan" not in re.findall(r"[a-z]+", text)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+def test_every_figure_says_what_is_seen(path):
+    for cell, output in outputs(path):
+        if "image/png" in output.get("data", {}):
+            assert len(cell.metadata["mystnb"]["image"]["alt"]) > 40
+            assert cell.source.rstrip().endswith("plt.show()")
+    for cell in cells(path, "markdown"):
+        for image in re.findall(r"```\{(?:image|figure)\}.*?```", cell.source, re.S):
+            assert len(re.search(r":alt: (.*)", image)[1]) > 40
+
+
+def test_at_most_three_cells_are_not_compared():
+    ignored = [
+        cell for path in CHAPTERS for cell in cells(path, "code") if "nbval-ignore-output" in cell.metadata.get("tags", [])
+    ]
+    assert len(ignored) <= 3
+    assert all("not compared:" in cell.source for cell in ignored), "each says why in a comment"
+
+
+@pytest.mark.parametrize("path", TEACHING, ids=lambda p: p.stem)
+def test_a_chapter_has_its_parts(path):
+    text = "\n".join(cell.source for cell in cells(path, "markdown"))
+    assert "{admonition} Predict" in text
+    for heading in ("## Break it", "## Exercises", "## What to remember"):
+        assert f"\n{heading}" in text
+    exercises = len(re.findall(r"^### Exercise \d", text, re.M))
+    assert 3 <= exercises <= 5
+    assert len(re.findall(r"\{admonition\} Solution", text)) == exercises
+
+
+@pytest.mark.parametrize("path", TEACHING, ids=lambda p: p.stem)
+def test_every_exercise_is_asked_once_and_solved_once(path):
+    asked, solved = [], []
+    for cell in cells(path, "code"):
+        for name in re.findall(r'check\("([\w.]+)"', cell.source):
+            hidden = "hide-cell" in cell.metadata.get("tags", [])
+            assert "".join(o.data["text/plain"] for o in cell.outputs if "data" in o).startswith("✓" if hidden else "…")
+            (solved if hidden else asked).append(name)
+    assert asked == solved
+    assert len(asked) == len(set(asked)) >= 3
+
+
+def test_every_exercise_of_the_library_is_asked():
+    asked = {name for path in TEACHING for cell in cells(path, "code") for name in re.findall(r'check\("([\w.]+)"', cell.source)}
+    assert asked == set(EXERCISES)
+
+
+def run_chapter(path, library):
+    """Run one chapter through nbval with the library found in ``library``."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--nbval", "--nbval-current-env"]
+    environment = os.environ | {"PYTHONPATH": str(library)}
+    return subprocess.run(
+        [*command, "-c", os.devnull, "--rootdir", str(path.parent), str(path)], env=environment, capture_output=True, text=True
+    )
+
+
+def test_a_changed_constant_in_the_library_fails_a_notebook(tmp_path):
+    """The exponent of sqrt_d_k, 0.5, becomes 0.45: the notebook that passes with the library as it is must fail."""
+    chapter = tmp_path / "chapter.ipynb"
+    shutil.copy(BOOK / "05_why_exactly_the_square_root.ipynb", chapter)
+    (tmp_path / "changed").mkdir()
+    shutil.copytree(ROOT / "sdpa_lib", tmp_path / "changed" / "sdpa_lib", ignore=shutil.ignore_patterns("__pycache__"))
+    source = tmp_path / "changed" / "sdpa_lib" / "rescaling.py"
+    text = source.read_text(encoding="utf-8")
+    assert text.count("key.shape[-1] ** self.power") == 1
+    source.write_text(text.replace("key.shape[-1] ** self.power", "key.shape[-1] ** (0.9 * self.power)"), encoding="utf-8")
+
+    unchanged, changed = run_chapter(chapter, ROOT), run_chapter(chapter, tmp_path / "changed")
+    assert unchanged.returncode == 0, unchanged.stdout[-2000:]
+    assert changed.returncode == 1
+    assert "failed" in changed.stdout
