@@ -1,12 +1,13 @@
 """Sphinx extension: no page outlives what it was made from.
 
-Two things are remembered from one build to the next, and each forgets something that this book depends on:
+Two things are remembered from one build to the next, and each overlooks something that this book depends on:
 
 * the execution cache knows a notebook by its own cells, and would show old outputs after a change to ``sdpa_lib``;
-* Sphinx's environment knows a page as read, and would not repeat the warning that made the last build fail.
+* Sphinx's environment knows a page by its own file, and would neither copy a changed style sheet nor repeat the warning that made
+  the last build fail.
 
-So the cache is dropped when what all notebooks depend on has changed, and the environment is kept only after a build that ended
-without a warning on the same inputs. It works for a plain ``jupyter-book build .`` as for ``make book``.
+So the cache is dropped when what executed cells depend on has changed, and the environment is kept only after a build that ended
+without a warning, from the same files. It works for a plain ``jupyter-book build .`` as for ``make book``.
 """
 
 from __future__ import annotations
@@ -21,46 +22,48 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+CELLS_DEPEND_ON = ("requirements.txt", "constraints.txt", "sdpa_lib")
+PAGES_DEPEND_ON = (*CELLS_DEPEND_ON, "book/_ext", "book/_static")
+MADE_FROM = "made_from.sha256"  # in the cache and beside the environment: the digest of what each was made from
 MARKER = ".built"  # in the site: Sphinx came to its end; check_pages.py looks for it
-INPUTS = "inputs.sha256"  # in the cache and beside the environment: the inputs that each was made from
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    inputs = inputs_digest(Path(app.srcdir))
+    root = Path(app.srcdir)
+    cells, pages = digest(root, CELLS_DEPEND_ON), digest(root, PAGES_DEPEND_ON)
     cache = Path(app.outdir).parent / ".jupyter_cache"
-    cache_inputs = cache / INPUTS
     environment = Path(app.doctreedir) / "environment.pickle"
-    environment_inputs = Path(app.doctreedir) / INPUTS
 
     def begin(_app: Sphinx, _config: Config) -> None:
-        if _read(cache_inputs) != inputs:
+        if _read(cache / MADE_FROM) != cells:
             if cache.exists():
                 shutil.rmtree(cache)
-            _write(cache_inputs, inputs)
-        if _read(environment_inputs) != inputs:
+            _write(cache / MADE_FROM, cells)
+        if _read(environment.with_name(MADE_FROM)) != pages:
             environment.unlink(missing_ok=True)
-        # Absent while the build runs: an interrupted one is followed by one that reads every page again.
-        environment_inputs.unlink(missing_ok=True)
+        # Absent while a build runs, so that an interrupted one is followed by one that reads every page again.
+        environment.with_name(MADE_FROM).unlink(missing_ok=True)
 
     def end(app: Sphinx, exception: Exception | None) -> None:
         if exception is None:
             _write(Path(app.outdir) / MARKER, "")
             if app._warncount == 0:
-                _write(environment_inputs, inputs)
+                _write(environment.with_name(MADE_FROM), pages)
 
     app.connect("config-inited", begin)
     app.connect("build-finished", end)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def inputs_digest(root: Path) -> str:
-    """What every executed cell depends on besides its own code: the library, the pins, Python and the device asked for."""
-    digest = hashlib.sha256(repr((sys.version_info[:2], os.environ.get("SDPA_DEVICE"))).encode())
-    for path in [root / "requirements.txt", root / "constraints.txt", *sorted((root / "sdpa_lib").rglob("*"))]:
-        if path.is_file() and "__pycache__" not in path.parts:
-            digest.update(path.relative_to(root).as_posix().encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+def digest(root: Path, names: tuple[str, ...]) -> str:
+    """Of the files and folders ``names`` in ``root``, this Python, and the device asked for."""
+    sha = hashlib.sha256(repr((sys.version_info[:2], os.environ.get("SDPA_DEVICE"))).encode())
+    for name in names:
+        for path in sorted([root / name, *(root / name).rglob("*")]):
+            if path.is_file() and "__pycache__" not in path.parts:
+                sha.update(path.relative_to(root).as_posix().encode())
+                sha.update(hashlib.sha256(path.read_bytes()).digest())
+    return sha.hexdigest()
 
 
 def _read(path: Path) -> str | None:
