@@ -1,0 +1,159 @@
+"""The build redoes what changed and nothing else, and fails when it should: tried on a throw-away book of two chapters."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+CONFIG = """
+title: Two chapters
+execute: {execute_notebooks: cache}
+sphinx:
+  local_extensions: {freshness: book/_ext}
+  config: # no more than the test needs, so that it is quick
+    extensions: [myst_nb, jupyter_book, sphinx_comments, sphinx_external_toc, freshness]
+    html_theme: basic
+    html_theme_options: {}
+"""
+TOC = """
+format: jb-book
+root: book/one
+chapters: [{file: book/two}]
+"""
+# A chapter says that it ran, and shows what it read from the library. While a file named kill is there, it ends its own build, as
+# a power cut would.
+CELL = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, "..")
+from sdpa_lib import CONSTANT
+with open("../runs", "a") as runs:
+    print("NAME", file=runs)
+if Path("../kill").exists():
+    os.kill(os.getppid(), 9)
+print("constant", CONSTANT)
+"""
+
+
+class Book:
+    """A small book that loads the extensions of the real one."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.site = root / "_build" / "html"
+        (root / "sdpa_lib").mkdir()
+        shutil.copytree(ROOT / "book" / "_ext", root / "book" / "_ext")
+        shutil.copy(ROOT / "Makefile", root)
+        (root / "_config.yml").write_text(CONFIG)
+        (root / "_toc.yml").write_text(TOC)
+        self.set_constant(1)
+        for name in ("one", "two"):
+            self.write_chapter(name, CELL.replace("NAME", name))
+
+    def set_constant(self, value: int) -> None:
+        (self.root / "sdpa_lib" / "__init__.py").write_text(f"CONSTANT = {value}\n")
+
+    def write_chapter(self, name: str, code: str) -> None:
+        cells = [nbformat.v4.new_markdown_cell(f"# Chapter {name}"), nbformat.v4.new_code_cell(code)]
+        notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+        nbformat.write(notebook, self.root / "book" / f"{name}.ipynb")
+
+    def build(self) -> tuple[int, list[str]]:
+        """Build as ``make book`` does; the exit status, and the chapters that were executed."""
+        runs = self.root / "runs"
+        runs.unlink(missing_ok=True)
+        jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+        environment = os.environ | {"JUPYTER_PREFER_ENV_PATH": "1"}
+        built = subprocess.run(
+            [*jupyter_book, "build", ".", "-W", "--keep-going"], cwd=self.root, env=environment, capture_output=True
+        )
+        return built.returncode, runs.read_text().split() if runs.exists() else []
+
+    def shows(self, name: str, text: str) -> bool:
+        return text in (self.site / "book" / f"{name}.html").read_text(encoding="utf8")
+
+    def check_pages(self) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, self.root / "book/_ext/check_pages.py"], capture_output=True, text=True)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Book:
+    return Book(tmp_path)
+
+
+def test_only_what_changed_is_executed_and_no_page_is_stale(book: Book) -> None:
+    assert book.build() == (0, ["one", "two"])
+    assert book.check_pages().returncode == 0
+    assert book.build() == (0, [])
+
+    book.write_chapter("two", CELL.replace("NAME", "two") + "print('changed')")
+    assert book.build() == (0, ["two"])
+    assert book.shows("two", "changed")
+
+    book.set_constant(2)
+    (book.root / "kill").touch()
+    assert book.build() == (-9, ["one"])  # interrupted: the next build has everything left to do
+    (book.root / "kill").unlink()
+    assert book.build() == (0, ["one", "two"])
+    assert book.shows("one", "constant 2")
+    assert book.shows("two", "constant 2")
+
+
+def test_a_cell_that_raises_fails_every_build_until_it_is_mended(book: Book) -> None:
+    book.write_chapter("two", "1 / 0")
+    assert book.build() == (1, ["one"])
+    assert "ZeroDivisionError" in (book.site / "reports" / "book" / "two.err.log").read_text()
+    assert book.build() == (1, [])
+    book.write_chapter("two", "1 / 1")
+    assert book.build() == (0, [])
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
+def test_a_builder_that_does_nothing_is_found_out_behind_the_pages_of_an_earlier_build(book: Book) -> None:
+    for page in ("index.html", ".built", "book/one.html", "book/two.html"):
+        (book.site / page).parent.mkdir(parents=True, exist_ok=True)
+        (book.site / page).touch()
+    assert book.check_pages().returncode == 0
+
+    commands = book.root / "bin"
+    commands.mkdir()
+    (commands / "python").symlink_to(sys.executable)
+    (commands / "jupyter-book").write_text("#!/bin/sh\nexit 0\n")
+    (commands / "jupyter-book").chmod(0o755)
+    made = subprocess.run(["make", "book", f"BIN={commands}", "INSTALLED="], cwd=book.root, capture_output=True, text=True)
+    assert made.returncode != 0
+    assert "No book was built" in made.stderr
+
+
+def test_a_missing_page_is_named(book: Book) -> None:
+    checked = book.check_pages()
+    assert checked.returncode == 1
+    assert "book/one.html, book/two.html" in checked.stderr
+
+
+def requirement_lines(name: str) -> list[str]:
+    lines = (ROOT / name).read_text(encoding="utf8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def test_every_requirement_and_constraint_is_an_exact_pin() -> None:
+    first, *direct, last = requirement_lines("requirements.txt")
+    assert (first, last) == ("-c constraints.txt", "-e .")
+    constraints = requirement_lines("constraints.txt")
+    assert [line for line in direct + constraints if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
+    names = [re.sub(r"[-_.]+", "-", line.split("==")[0]).lower() for line in direct + constraints]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_torch_is_free_to_bring_its_own_platform_packages() -> None:
+    platform = re.compile(r"torch|triton|nvidia|cuda|pip|setuptools")
+    assert [line for line in requirement_lines("constraints.txt") if platform.match(line)] == []
