@@ -28,7 +28,7 @@ notebooks: $(INSTALLED) ## execute every chapter in place and store its outputs
 	$(BIN)/jupyter-nbconvert --to notebook --execute --inplace \
 	  --ExecutePreprocessor.record_timing=False \
 	  --ClearMetadataPreprocessor.enabled=True --ClearMetadataPreprocessor.clear_cell_metadata=False \
-	  --ClearMetadataPreprocessor.preserve_nb_metadata_mask=kernelspec \
+	  --ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec", ("language_info", "name")}' \
 	  $(CHAPTERS)
 
 serve: book ## serve the site on 127.0.0.1 (PORT=8000)

@@ -60,8 +60,9 @@ def digest(root: Path, names: tuple[str, ...]) -> str:
     sha = hashlib.sha256(repr((sys.version_info[:2], os.environ.get("SDPA_DEVICE"))).encode())
     for name in names:
         for path in sorted([root / name, *(root / name).rglob("*")]):
-            if path.is_file() and "__pycache__" not in path.parts:
-                sha.update(path.relative_to(root).as_posix().encode())
+            inside = path.relative_to(root)
+            if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in inside.parts):
+                sha.update(inside.as_posix().encode())
                 sha.update(hashlib.sha256(path.read_bytes()).digest())
     return sha.hexdigest()
 

@@ -32,7 +32,9 @@ EXERCISES: dict[str, Exercise] = {
             "The root belongs to d_k alone: the standard deviations are roots already.": lambda d_k, std_q, std_k: math.sqrt(
                 d_k * std_q * std_k
             ),
-            "Standard deviations of a product multiply; they do not add.": lambda d_k, std_q, std_k: (std_q + std_k) * math.sqrt(d_k),
+            "Standard deviations of a product multiply; they do not add.": lambda d_k, std_q, std_k: (
+                (std_q + std_k) * math.sqrt(d_k)
+            ),
             "Here d_k lost its root: the terms partly cancel.": lambda d_k, std_q, std_k: std_q * std_k * d_k,
         },
     ),
