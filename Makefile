@@ -22,7 +22,8 @@ book: $(INSTALLED) ## execute the chapters that changed and build the site
 	@$(BIN)/python book/_ext/check_pages.py
 
 test: $(INSTALLED) ## run the tests, the doctests, and every notebook through nbval
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	@# Two workers with a core each are faster than two that compete for both.
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 notebooks: $(INSTALLED) ## execute every chapter in place and store its outputs
 	$(BIN)/jupyter-nbconvert --to notebook --execute --inplace \
