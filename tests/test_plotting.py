@@ -11,7 +11,8 @@ import torch
 
 from sdpa_lib import RESCALINGS, PowerOfDk, plotting, sample
 
-# Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009), and the CSS filter of the dark theme.
+# Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009), and the dark theme's filter in book.css,
+# invert(0.93) hue-rotate(180deg).
 DEFICIENCIES = {
     "normal": np.eye(3),
     "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
@@ -19,7 +20,7 @@ DEFICIENCIES = {
     "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
 }
 HUE_ROTATE_180 = np.array([[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]])
-DARK_GROUND = "#14181e"
+DARK_GROUND = "#121212"
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def lab(linear_rgb):
 
 
 def in_the_dark(colour):
-    return np.clip(HUE_ROTATE_180 @ (0.9 - 0.8 * rgb(colour)), 0, 1)
+    return np.clip(HUE_ROTATE_180 @ (0.93 - 0.86 * rgb(colour)), 0, 1)
 
 
 ALL_COLOURS = [
