@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_finite, check_tensor, check_value
@@ -77,7 +78,9 @@ def softmax_jacobian(weights: Tensor) -> Tensor:
                 [-0.2500,  0.2500]])
     """
     _check_weights(weights)
-    return torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
+    products = weights.unsqueeze(-1) * weights.unsqueeze(-2)  # (..., n, n)
+    diagonal = weights * _sum_of_others(weights)  # p_i (1 - p_i), without taking 1 - p_i where p_i is nearly 1
+    return (-products).diagonal_scatter(diagonal, dim1=-2, dim2=-1)
 
 
 def jacobian_norm(weights: Tensor, norm: str = "fro") -> Tensor:
@@ -85,7 +88,7 @@ def jacobian_norm(weights: Tensor, norm: str = "fro") -> Tensor:
 
     Args:
         weights: as in :func:`largest_weight`.
-        norm: ``"fro"``, from :math:`\sum p^2 - 2\sum p^3 + (\sum p^2)^2` without making the matrix, or ``"spectral"``.
+        norm: ``"fro"``, which does not make the matrix, or ``"spectral"``.
 
     Returns:
         (...), in [0, 1/2] for the spectral norm. Even weights give :math:`\sqrt{n-1}/n` and :math:`1/n`.
@@ -99,8 +102,9 @@ def jacobian_norm(weights: Tensor, norm: str = "fro") -> Tensor:
         return largest_singular_value
     if norm != "fro":
         raise ValueError(f"norm must be 'fro' or 'spectral', got {norm!r}")
-    squares = _check_weights(weights).square().sum(-1)
-    return (squares - 2.0 * weights.pow(3).sum(-1) + squares.square()).clamp(min=0.0).sqrt()
+    squares = _check_weights(weights).square()
+    # Diagonal entries p_i (1 - p_i) and off-diagonal ones -p_i p_j, squared and summed.
+    return (squares * (_sum_of_others(weights).square() + _sum_of_others(squares))).sum(-1).sqrt()
 
 
 class Gradients(NamedTuple):
@@ -154,3 +158,10 @@ def _check_weights(weights: Tensor) -> Tensor:
     if bool((weights < 0).any()) or bool((weights > 1.001).any()):
         raise ValueError("weights must lie in [0, 1]: pass what softmax gave, not scores")
     return weights
+
+
+def _sum_of_others(x: Tensor) -> Tensor:
+    """For each entry of the last dimension the sum of all others, by additions alone: nothing cancels near a one-hot row."""
+    before = F.pad(x.cumsum(-1)[..., :-1], (1, 0))
+    after = F.pad(x.flip(-1).cumsum(-1)[..., :-1], (1, 0)).flip(-1)
+    return before + after

@@ -53,6 +53,14 @@ def test_jacobian_against_autograd(seed, n, scale):
     assert 1 - 1e-9 <= effective_keys(weights, 2).item() <= effective_keys(weights, 1).item() + 1e-9 <= n + 2e-9
 
 
+def test_jacobian_of_nearly_one_hot_rows():
+    """Three scores with a gap of g: with e = exp(-g), the weights are nearly (1 - 2e, e, e) and the norms e sqrt(10) and 3e."""
+    for gap in (20.0, 150.0, 300.0):
+        weights = torch.softmax(torch.tensor([gap, 0.0, 0.0], dtype=torch.float64), -1)
+        assert jacobian_norm(weights).item() == pytest.approx(math.sqrt(10) * math.exp(-gap), rel=1e-6)
+        assert jacobian_norm(weights, "spectral").item() == pytest.approx(3 * math.exp(-gap), rel=1e-6)
+
+
 @pytest.mark.parametrize("rescaling", RESCALINGS)
 def test_gradients_against_finite_differences(rescaling):
     q, k, v = sample_qkv(2, 4, 3, seed=0, device="cpu")
