@@ -1,0 +1,86 @@
+"""The product with V: blends, hulls, and what a projection drops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from sdpa_lib.attention import scaled_dot_product_attention
+from sdpa_lib.ledger._verdict import Finding, found
+from sdpa_lib.ledger.checks._measure import difference
+from sdpa_lib.ledger.checks.softmaxes import DOG_BITES_MAN, _softmax
+from sdpa_lib.sampling import sample, sample_qkv
+
+VALUES = ((0.9, 0.1, -0.3, 0.5), (0.2, 0.8, 0.1, -0.4), (0.4, -0.2, 0.7, 0.3))
+
+
+def blend(weights: Sequence[float]) -> Finding:
+    """The blend of the three value vectors of "dog bites man" with given weights; as a fact, with those of the scores."""
+    from_scores = _blend(_softmax(DOG_BITES_MAN[0]).tolist())
+    return found(_blend(weights), from_scores=", ".join(f"{x:.3f}" for x in from_scores))
+
+
+def _blend(weights: Sequence[float]) -> list[float]:
+    return [sum(w * v[c] for w, v in zip(weights, VALUES, strict=True)) for c in range(4)]
+
+
+def shares_of_dog() -> Finding:
+    """What per cent of "dog" comes from each token, by the softmax of its scores."""
+    return found([100 * w for w in _softmax(DOG_BITES_MAN[0]).tolist()])
+
+
+def output_is_weighted_sum() -> Finding:
+    """Each output row against the sum of weights times value rows, one at a time: the largest difference."""
+    q, k, v = sample_qkv(3, 5, 16, seed=0, device="cpu")
+    out, p = scaled_dot_product_attention(q, k, v, return_weights=True)
+    by_hand = torch.stack([sum((p[i, j] * v[j] for j in range(5)), torch.zeros_like(v[0])) for i in range(3)])
+    return found(difference(out, by_hand))
+
+
+def one_hot_copies() -> Finding:
+    """The output of a one-hot row against the value it points at: the largest difference."""
+    _, _, v = sample_qkv(1, 5, 16, seed=0, device="cpu")
+    return found(max(difference(row @ v, v[j]) for j, row in enumerate(torch.eye(5, dtype=v.dtype))))
+
+
+def in_hull() -> Finding:
+    """How far any of 1,000 outputs leaves the range of the values along 200 random directions: negative, if none does."""
+    q, k, v = sample_qkv(1000, 8, 16, seed=1, device="cpu")
+    out = scaled_dot_product_attention(q, k, v)
+    assert isinstance(out, Tensor)
+    directions = sample(16, 200, seed=2, device="cpu")
+    return found(((out @ directions).amax(0) - (v @ directions).amax(0)).max().item())
+
+
+def depends_on_others(after: bool) -> Finding:
+    """The derivative of a token's vector by another token's embedding, before and after attention: its length."""
+    X = sample(3, 16, seed=3, device="cpu").requires_grad_()
+    W_Q, W_K, W_V = (sample(16, 16, seed=3, stream=s, device="cpu") / 4 for s in (1, 2, 3))
+    out = scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V) if after else X * 1.0
+    assert isinstance(out, Tensor)
+    (gradient,) = torch.autograd.grad(out[0].sum(), X)
+    return found(gradient[1:].norm(dim=-1).min().item())
+
+
+def unseen_share(d_model: int, d_v: int, without: int) -> Finding:
+    """The share of a random embedding's squared length that W_V doesn't see; without the assumption, for a W_V of that width."""
+
+    def share(width: int) -> float:
+        u = sample(1, d_model, seed=4, device="cpu")
+        W_V = sample(d_model, width, seed=4, stream=1, device="cpu") / math.sqrt(d_model)
+        h = u - (u @ W_V) @ torch.linalg.pinv(W_V)
+        return difference((h.norm() / u.norm()).item() ** 2, 0.0)
+
+    return found(share(d_v), without=found(share(without)), other=share(without))
+
+
+def projection_changes(d_model: int = 64) -> Finding:
+    """How far V = X W_V is from X, relative to X, for a random square W_V."""
+    X, W_V = (
+        sample(3, d_model, seed=6, device="cpu"),
+        sample(d_model, d_model, seed=6, stream=1, device="cpu") / math.sqrt(d_model),
+    )
+    return found(((X @ W_V - X).norm() / X.norm()).item())

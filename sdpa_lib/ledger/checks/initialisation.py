@@ -1,0 +1,105 @@
+"""What variance the usual initialisations give to the components of queries and keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+
+from sdpa_lib.ledger._verdict import Finding, found
+from sdpa_lib.ledger.checks._measure import mean_and_error
+from sdpa_lib.moments import measure_dot_products
+from sdpa_lib.sampling import get_distribution, make_generator, sample
+
+INITIALISATIONS: dict[str, Callable[..., Tensor]] = {
+    "Xavier uniform": nn.init.xavier_uniform_,
+    "Xavier normal": nn.init.xavier_normal_,
+    "Kaiming uniform": nn.init.kaiming_uniform_,
+    "Kaiming normal": nn.init.kaiming_normal_,
+}
+
+
+@cache
+def _queries_and_keys(name: str, d_model: int, d_k: int, matrices: int = 20, n: int = 64) -> tuple[Tensor, Tensor]:
+    """Queries and keys (matrices, n, d_k) of inputs with components of variance 1."""
+    generator = make_generator(0)
+    x = sample(matrices, n, d_model, seed=0, device="cpu")
+    projected = []
+    for _ in range(2):
+        W = torch.empty(matrices, d_k, d_model, dtype=x.dtype)
+        for one in W:
+            INITIALISATIONS[name](one, generator=generator)
+        projected.append(x @ W.mT)
+    return projected[0], projected[1]
+
+
+def component_variance(initialisation: str, d_model: int, d_k: int, without: int | None = None) -> Finding:
+    """The variance of a query's components; without the assumption, with ``without`` columns instead of ``d_k``."""
+    q, _ = _queries_and_keys(initialisation, d_model, d_k)
+    each = q.square().mean((1, 2))  # one a matrix
+    other = None if without is None else component_variance(initialisation, d_model, without)
+    return found(*mean_and_error(each), without=other, other=None if other is None else other.ours[0])
+
+
+def scaled_score_variance(d_model: int, d_k: int) -> Finding:
+    """The variance of q.k over the root of d_k, for unit-variance components; without that, by Xavier's initialisation."""
+    x = sample(20, 64, d_model, seed=1, device="cpu")
+    q, k = (x @ sample(20, d_model, d_k, seed=1, stream=s, device="cpu") / math.sqrt(d_model) for s in (1, 2))
+
+    def variance(q: Tensor, k: Tensor) -> Finding:
+        scores = q @ k.mT / math.sqrt(d_k)
+        off_diagonal = scores[:, ~torch.eye(64, dtype=torch.bool)]  # a token's own query and key share its embedding
+        return found(*mean_and_error(off_diagonal.square().mean(-1)))
+
+    other = variance(*_queries_and_keys("Xavier uniform", d_model, d_k))
+    return found(variance(q, k).ours, variance(q, k).error, without=other, other=other.ours[0])
+
+
+def absorbed_by_initialisation(d_model: int = 512, d_k: int = 64) -> Finding:
+    """The variance of undivided scores at unit-variance components; without that, with W_Q made smaller by the root of d_k."""
+    x = sample(20, 64, d_model, seed=1, device="cpu")
+    q, k = (x @ sample(20, d_model, d_k, seed=1, stream=s, device="cpu") / math.sqrt(d_model) for s in (1, 2))
+    off_diagonal = ~torch.eye(64, dtype=torch.bool)
+    plain, absorbed = (mean_and_error((a @ k.mT)[:, off_diagonal].square().mean(-1)) for a in (q, q / math.sqrt(d_k)))
+    return found(*plain, without=found(*absorbed), other=absorbed[0])
+
+
+def component_mean(initialisation: str, d_model: int, d_k: int) -> Finding:
+    """The mean of a query's components over their standard deviation."""
+    q, _ = _queries_and_keys(initialisation, d_model, d_k)
+    return found(*mean_and_error(q.mean((1, 2)) / q.std((1, 2))))
+
+
+def component_correlation(initialisation: str, d_model: int, d_k: int, n: int = 4000) -> Finding:
+    """The mean size of the correlation of two components over inputs, less that of as many independent numbers."""
+    x = sample(n, d_model, seed=2, device="cpu")
+    W = torch.empty(d_k, d_model, dtype=x.dtype)
+    INITIALISATIONS[initialisation](W, generator=make_generator(2))
+
+    def size(components: Tensor) -> tuple[float, float]:
+        correlations = torch.corrcoef(components.T)
+        return mean_and_error(correlations[torch.ones(d_k, d_k).triu(1) > 0].abs())
+
+    (ours, error), (independent, other_error) = size(x @ W.T), size(sample(n, d_k, seed=3, device="cpu"))
+    return found(ours - independent, math.hypot(error, other_error), size=ours)
+
+
+def score_variance_at_width(d_model: int, d_k: int) -> Finding:
+    """The variance of scores divided by the root of d_k; without the assumption, by the root of d_model."""
+    finding = scaled_score_variance(d_model, d_k)
+    factor = d_k / d_model
+    other = found(finding.ours[0] * factor, finding.error * factor)
+    return found(finding.ours, finding.error, without=other, other=other.ours[0])
+
+
+def growing_components(d_k: int, std: float) -> Finding:
+    """The variance of divided scores for components of variance 1; without that, for a standard deviation of ``std``."""
+    findings = []
+    for spread in (1.0, std):
+        components = get_distribution("normal").scaled(spread)
+        measured = measure_dot_products(d_k, 100_000, seed=4, query=components, device="cpu")
+        findings.append(found(measured.variance / d_k, measured.standard_error.variance / d_k))
+    return found(findings[0].ours, findings[0].error, without=findings[1], other=findings[1].ours[0])
