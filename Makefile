@@ -5,7 +5,7 @@ PORT ?= 8000
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-CHAPTERS := $(sort $(wildcard book/[0-9]*.ipynb))
+CHAPTERS := $(sort $(wildcard book/*.ipynb))
 
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
@@ -25,7 +25,8 @@ test: $(INSTALLED) ## run the tests, the doctests, and every notebook through nb
 	@# Two workers with a core each are faster than two that compete for both.
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-notebooks: $(INSTALLED) ## execute every chapter in place and store its outputs
+notebooks: $(INSTALLED) ## execute every chapter in place and store its outputs; write the ledger's file
+	$(BIN)/python -m sdpa_lib.ledger > book/claims.csv
 	$(BIN)/jupyter-nbconvert --to notebook --execute --inplace \
 	  --ExecutePreprocessor.record_timing=False \
 	  --ClearMetadataPreprocessor.enabled=True --ClearMetadataPreprocessor.clear_cell_metadata=False \

@@ -41,9 +41,10 @@ class Entry:
 
     @property
     def says(self) -> str:
-        """The source's figures as shown; for a claim in words, the threshold."""
+        """The source's figures as shown, with the tolerance; for a claim in words, the threshold."""
         figures = ", ".join(_plain(x) for x in self.claim.says)
-        return RELATIONS[self.claim.relation] + figures
+        within = f" (± {_plain(self.claim.tolerance)})" if self.claim.tolerance else ""
+        return f"{RELATIONS[self.claim.relation]}{figures}{within}"
 
     @property
     def ours(self) -> str:
@@ -78,7 +79,7 @@ class Ledger:
         """How many claims of each source have which verdict."""
         counts = Counter((entry.claim.source, entry.verdict) for entry in self.entries)
         keys = [*self.sources]
-        columns = {v.value: [*(counts[key, v] for key in keys), sum(counts[key, v] for key in keys)] for v in Verdict}
+        columns = {v.value.removesuffix(" here"): [*(counts[key, v] for key in keys), sum(counts[key, v] for key in keys)] for v in Verdict}
         totals = [sum(column[i] for column in columns.values()) for i in range(len(keys) + 1)]
         return Table(
             {"source": [*(f"{key} {source.title}" for key, source in self.sources.items()), "all"]} | columns | {"claims": totals}
@@ -100,7 +101,7 @@ class Ledger:
                     "; ".join(f"{x:.10g}" for x in claim.says),
                     f"{claim.tolerance:g}" if tested and claim.relation == "=" else "",
                     "" if claim.rough is None else f"{claim.rough:g}",
-                    "; ".join(f"{x:.6g}" for x in finding.ours) if finding else "",
+                    "; ".join(f"{x:.4g}" if finding.error else f"{x:.8g}" for x in finding.ours) if finding else "",
                     f"{finding.error:.2g}" if finding and finding.error else "",
                     *(entry.verdict.value, claim.holds_if, entry.why, claim.chapter),
                 )

@@ -112,7 +112,8 @@ def vector_attention(part: str, n_keys: int = 32, d_k: int = 16) -> Finding:
     query, keys, _ = sample_qkv(1, n_keys, d_k, seed=0, device="cpu")
 
     def vector_attention_of_keys(query: torch.Tensor) -> torch.Tensor:
-        return torch.mv(keys, query)
+        numbers: torch.Tensor = keys @ query
+        return numbers
 
     if part == "numbers":
         return found(float(len(vector_attention_of_keys(query[0]))))
