@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from sdpa_lib._checks import unknown_name
+from sdpa_lib._checks import check_number, unknown_name
 
 CLAIMS = files("sdpa_lib.ledger") / "claims.toml"
 
@@ -131,6 +131,8 @@ def _claim(key: str, row: dict[str, Any], sources: Sequence[str]) -> Claim:
     says = row["says"] if isinstance(row["says"], list) else [row["says"]]
     if not says or not all(isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x) for x in says):
         raise ValueError(f"{key}: says must be a finite number or a list of them, got {row['says']!r}")
+    for name in ("tolerance", "rough"):
+        check_number(f"{key}: {name}", row.get(name, 0.0), minimum=0.0 if name == "tolerance" else -math.inf)
     relation = row.get("relation", "=")
     if relation not in RELATIONS:
         raise ValueError(f"{key}: {unknown_name('relation', relation, RELATIONS)}")

@@ -79,7 +79,10 @@ class Ledger:
         """How many claims of each source have which verdict."""
         counts = Counter((entry.claim.source, entry.verdict) for entry in self.entries)
         keys = [*self.sources]
-        columns = {v.value.removesuffix(" here"): [*(counts[key, v] for key in keys), sum(counts[key, v] for key in keys)] for v in Verdict}
+        columns = {
+            v.value.removesuffix(" here"): [*(counts[key, v] for key in keys), sum(counts[key, v] for key in keys)]
+            for v in Verdict
+        }
         totals = [sum(column[i] for column in columns.values()) for i in range(len(keys) + 1)]
         return Table(
             {"source": [*(f"{key} {source.title}" for key, source in self.sources.items()), "all"]} | columns | {"claims": totals}

@@ -112,8 +112,7 @@ def vector_attention(part: str, n_keys: int = 32, d_k: int = 16) -> Finding:
     query, keys, _ = sample_qkv(1, n_keys, d_k, seed=0, device="cpu")
 
     def vector_attention_of_keys(query: torch.Tensor) -> torch.Tensor:
-        numbers: torch.Tensor = keys @ query
-        return numbers
+        return keys @ query
 
     if part == "numbers":
         return found(float(len(vector_attention_of_keys(query[0]))))
@@ -125,7 +124,8 @@ def query_length_divided_out(factor: float = 5.0) -> Finding:
     q, k, _ = sample_qkv(20, 32, 16, seed=0, device="cpu")
 
     def divided(query: torch.Tensor) -> torch.Tensor:
-        return query @ k.T / query.norm(dim=-1, keepdim=True)
+        scores: torch.Tensor = query @ k.T / query.norm(dim=-1, keepdim=True)
+        return scores
 
     return found(difference(divided(q), divided(factor * q)))
 

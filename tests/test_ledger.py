@@ -1,0 +1,243 @@
+"""The ledger: rows, checks, verdicts and links belong together, and no verdict outlives its figure."""
+
+import csv
+import html.parser
+import io
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from sdpa_lib.ledger import CHECKS, Claim, Verdict, check_claims, decide, found, load_claims, load_sources
+from sdpa_lib.ledger._claims import CLAIMS
+from sdpa_lib.ledger._verdict import STANDARD_ERRORS
+
+ROOT = Path(__file__).parent.parent
+BOOK = ROOT / "book"
+TEXT = CLAIMS.read_text(encoding="utf-8")
+ROWS = load_claims()
+TESTED = [claim for claim in ROWS if not claim.not_testable]
+ROW_LINK = re.compile(r"\[(S\d-\d+)\]\(ledger\.ipynb#(S\d-\d+)\)")
+
+
+@pytest.fixture(scope="module")
+def ledger():
+    return check_claims()
+
+
+@pytest.fixture(scope="module")
+def entries(ledger):
+    return {entry.claim.id: entry for entry in ledger.entries}
+
+
+def chapter_text(stem):
+    cells = nbformat.read(BOOK / f"{stem}.ipynb", as_version=4).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def test_every_source_has_its_claims():
+    assert len(ROWS) > 200
+    assert {claim.source for claim in ROWS} == set(load_sources())
+    bibliography = (BOOK / "references.bib").read_text(encoding="utf-8")
+    for source in load_sources().values():
+        assert f"{{{source.cite}," in bibliography
+
+
+def test_every_claim_has_a_check_and_every_check_a_claim():
+    assert {claim.check for claim in TESTED} == set(CHECKS)
+
+
+def test_ids_count_without_a_gap():
+    for key in load_sources():
+        assert sorted(claim.id for claim in ROWS if claim.source == key) == [
+            f"{key}-{n:02d}" for n in range(1, sum(claim.source == key for claim in ROWS) + 1)
+        ]
+
+
+def test_a_claim_that_only_training_decides_says_so():
+    waiting = [claim.id for claim in ROWS if "training chapter" in claim.not_testable]
+    assert {"S0-75", "S2-63", "S3-23", "S4-34"} <= set(waiting)
+
+
+ROW = """
+[S9]
+title = "A source"
+cite = "nobody"
+[S9-01]
+section = "1"
+claim = "Two and two are four."
+chapter = "00_start_here"
+check = "dot_product"
+given = { q = [2], k = [2] }
+measure = "the product"
+says = 4
+why = "{ours}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("", "\n[S9-01]\nsection = 1\n"), "each id used once"),
+        (("[S9-01]", "[S8-01]"), "S8-01"),
+        (("[S9-01]", "[S9-one]"), "S9-one"),
+        (("measure =", "mesure ="), "S9-01.*mesure.*Did you mean 'measure'"),
+        (("says = 4", "says = nan"), "S9-01.*says.*nan"),
+        (("says = 4", 'says = "4"'), "S9-01.*says.*'4'"),
+        (("says = 4", "says = []"), "S9-01.*says"),
+        (("says = 4", 'says = 4\nrelation = "~"'), "S9-01.*relation.*~"),
+        (("says = 4", 'says = 4\nrelation = "<"\ntolerance = 1'), "S9-01.*tolerance"),
+        (("says = 4", "says = 4\ntolerance = 1\nrough = 0.5"), "S9-01.*rough"),
+        (("says = 4", "says = 4\ntolerance = -1"), "S9-01.*tolerance.*-1"),
+        (("says = 4", 'says = 4\nnot_testable = "no"'), "S9-01.*not_testable"),
+        (('check = "dot_product"', ""), "S9-01.*check"),
+        (('claim = "Two and two are four."', "claim = 4"), "S9-01.*claim.*4"),
+    ],
+)
+def test_a_row_that_is_wrong_is_refused_by_its_id(change, message):
+    old, new = change
+    text = ROW.replace(old, new, 1) if old else ROW + new
+    assert text != ROW
+    with pytest.raises(ValueError, match=message):
+        load_claims(text)
+
+
+def test_an_unknown_check_or_argument_is_refused_by_the_row():
+    (claim,) = load_claims(ROW)
+    with pytest.raises(ValueError, match=r"S9-01.*dot_produkt.*Did you mean 'dot_product'"):
+        check_claims([replace(claim, check="dot_produkt")])
+    with pytest.raises(ValueError, match=r"S9-01.*dot_product.*v"):
+        check_claims([replace(claim, given={"q": [2], "v": [2]})])
+
+
+def test_the_rule():
+    claim = Claim(id="S9-01", section="", claim="", chapter="", check="a_check", says=(1.0,), tolerance=0.1)
+    assert decide(claim, found(1.05)) is Verdict.HOLDS
+    assert decide(claim, found(1.2)) is Verdict.WRONG
+    assert decide(replace(claim, rough=0.3), found(1.2)) is Verdict.ROUGH
+    assert decide(replace(claim, holds_if="so"), found(1.0, without=found(2.0))) is Verdict.HOLDS_IF
+    assert decide(replace(claim, not_testable="history"), None) is Verdict.NOT_TESTABLE
+    above = replace(claim, relation=">", tolerance=0.0)
+    assert [decide(above, found(x)) for x in (0.9, 1.0, 1.1)] == [Verdict.WRONG, Verdict.WRONG, Verdict.HOLDS]
+    for bad, message in [
+        (found(1.09, error=0.01), "undecided"),
+        (found(1.11, error=0.01), "undecided"),
+        (found(math.nan), "NaN"),
+        (found([1.0, 2.0]), "1 figures"),
+    ]:
+        with pytest.raises(ValueError, match=f"S9-01.*{message}"):
+            decide(claim, bad)
+    with pytest.raises(ValueError, match="without the assumption"):
+        decide(replace(claim, holds_if="so"), found(1.0))
+    with pytest.raises(ValueError, match="holds without its assumption"):
+        decide(replace(claim, holds_if="so"), found(1.0, without=found(1.01)))
+
+
+def test_the_record_is_what_is_computed(ledger):
+    """Figures and verdicts, row by row, so that a failure names the row."""
+    stored = list(csv.DictReader((BOOK / "claims.csv").read_text(encoding="utf-8").splitlines()))
+    computed = list(csv.DictReader(io.StringIO(ledger.csv())))
+    assert [row["id"] for row in stored] == [row["id"] for row in computed]
+    assert [pair for pair in zip(stored, computed, strict=True) if pair[0] != pair[1]] == [], "run `make notebooks`"
+
+
+def moved(claim, finding):
+    """The row with its figures moved just far enough that the verdict has to change."""
+    reach = STANDARD_ERRORS * finding.error
+    if claim.relation == "=":
+        margin = max(claim.tolerance, claim.rough or 0.0) + 2 * reach + 1e-6 * max(map(abs, finding.ours)) + 1e-300
+        away = tuple(x + 2 * margin for x in finding.ours)
+        return replace(claim, says=away), replace(claim, says=finding.ours)
+    side = 1 if claim.relation == "<" else -1
+    step = reach + 1e-6 * abs(finding.ours[0]) + 1e-300
+    fits = tuple(x + side * step for x in finding.ours)
+    fails = tuple(x - side * step for x in finding.ours)
+    return replace(claim, says=fails, rough=None), replace(claim, says=fits)
+
+
+@pytest.mark.parametrize("claim", TESTED, ids=lambda claim: claim.id)
+def test_a_verdict_follows_from_the_figure(claim, entries):
+    """One figure of the row is replaced. What held no longer does; what didn't, does."""
+    finding = entries[claim.id].finding
+    wrong, right = moved(claim, finding)
+    assert decide(wrong, finding) is Verdict.WRONG
+    if entries[claim.id].verdict in (Verdict.ROUGH, Verdict.WRONG) and not finding.error:
+        assert decide(right, finding) is Verdict.HOLDS
+
+
+def test_flipping_a_figure_in_the_file_flips_the_verdict():
+    """Through the data file itself: a figure that holds is spoilt, one that is wrong is put right."""
+    spoilt = TEXT.replace("says = [0.982, 0.018]", "says = [0.928, 0.018]")
+    mended = spoilt.replace("says = [0.50, 0.25, 0.25]", "says = [0.576, 0.212, 0.212]")
+    assert len({TEXT, spoilt, mended}) == 3
+    before, after = (
+        {c.id: check_claims([c]).entries[0].verdict for c in load_claims(text) if c.id in ("S0-37", "S1-04")}
+        for text in (TEXT, mended)
+    )
+    assert before == {"S0-37": Verdict.HOLDS, "S1-04": Verdict.WRONG}
+    assert after == {"S0-37": Verdict.WRONG, "S1-04": Verdict.HOLDS}
+
+
+def test_chapters_and_ledger_point_at_each_other(entries):
+    for claim in ROWS:
+        assert (BOOK / f"{claim.chapter}.ipynb").exists(), claim.id
+    links = {path.stem: ROW_LINK.findall(chapter_text(path.stem)) for path in sorted(BOOK.glob("[0-9]*.ipynb"))}
+    for stem, found_in in links.items():
+        for text, target in found_in:
+            assert text == target, (stem, text)
+            assert text in entries, (stem, text)
+    contradicted = {name: e for name, e in entries.items() if e.verdict in (Verdict.WRONG, Verdict.ROUGH)}
+    for name, entry in contradicted.items():
+        assert name in dict(links[entry.claim.chapter]), f"chapter {entry.claim.chapter} doesn't refer to {name}"
+    for entry in entries.values():
+        for name in re.findall(r"S\d-\d+", entry.why):
+            assert name in entries, entry.claim.id
+
+
+class Page(html.parser.HTMLParser):
+    """The rows of the page, the choices above it, and where its links lead."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.choices, self.links = {}, {"ledger-source": [], "ledger-verdict": []}, set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag == "tr" and "id" in attributes:
+            self.rows[attributes["id"]] = (attributes["data-source"], attributes["data-verdict"])
+        if tag == "input":
+            self.choices[attributes["name"]].append(attributes["value"])
+        if tag == "a":
+            self.links.add(attributes["href"])
+
+
+def test_the_page_has_every_row_and_a_filter_for_each_source_and_verdict(ledger, entries):
+    page = Page(ledger._repr_html_())
+    assert page.rows == {name: (e.claim.source, e.verdict.name.lower()) for name, e in entries.items()}
+    assert page.choices == {
+        "ledger-source": ["all", *load_sources()],
+        "ledger-verdict": ["all", *(verdict.name.lower() for verdict in Verdict)],
+    }
+    assert {link for link in page.links if link.startswith("#")} == {f"#{name}" for name in entries}
+    style = (BOOK / "_static" / "book.css").read_text(encoding="utf-8")
+    for group, attribute in (("ledger-source", "source"), ("ledger-verdict", "verdict")):
+        for value in page.choices[group][1:]:
+            rule = f'form.ledger:has([value="{value}"]:checked) tr[data-{attribute}]:not([data-{attribute}="{value}"])'
+            assert rule in style, value
+
+
+def test_markup_in_a_claim_is_shown_and_not_obeyed():
+    (claim,) = load_claims(ROW)
+    page = check_claims([replace(claim, claim="<b>2</b> & 2", measure="a < b")])._repr_html_()
+    assert "&lt;b&gt;2&lt;/b&gt; &amp; 2" in page
+    assert "a &lt; b" in page
+
+
+def test_the_summary_counts_every_claim(ledger):
+    columns = ledger.summary().columns
+    assert columns["claims"][-1] == len(ROWS) == sum(columns["claims"][:-1])
+    assert f"Which of {len(ROWS)} claims" in (ROOT / "README.md").read_text(encoding="utf-8")
