@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class Entry:
     def says(self) -> str:
         """The source's figures as shown, with the tolerance; for a claim in words, the threshold."""
         figures = ", ".join(_plain(x) for x in self.claim.says)
-        within = f" (± {_plain(self.claim.tolerance)})" if self.claim.tolerance else ""
+        within = f" (±\N{NO-BREAK SPACE}{_plain(self.claim.tolerance)})" if self.claim.tolerance else ""
         return f"{RELATIONS[self.claim.relation]}{figures}{within}"
 
     @property
@@ -132,13 +133,14 @@ class Ledger:
             says = f'<td data-label="The source"><small>no figure; read as {name(claim.measure)}: {name(entry.says)}</small></td>'
         if entry.finding is None:
             says = '<td data-label="The source"></td>'
+        why = re.sub(r"\bS\d-\d+\b", r'<a href="#\g<0>">\g<0></a>', name(entry.why))  # other rows
         assumption = f" {name(claim.holds_if)}" if entry.verdict is Verdict.HOLDS_IF else ""
         return (
             f'<tr id="{claim.id}" data-source="{claim.source}" data-verdict="{entry.verdict.name.lower()}">'
             f'<th scope="row"><a href="#{claim.id}">{claim.id}</a> {name(claim.claim)}<small>{name(claim.section)}</small></th>'
             f'{says}<td data-label="Computed">{name(entry.ours)}</td>'
             f'<td data-label="Verdict"><b>{entry.verdict.value}</b>{assumption}'
-            f'<small>{name(entry.why)} <a href="{claim.chapter}.ipynb">{_chapter(claim.chapter)}</a></small></td></tr>'
+            f'<small>{why} <a href="{claim.chapter}.ipynb">{_chapter(claim.chapter)}</a></small></td></tr>'
         )
 
 
