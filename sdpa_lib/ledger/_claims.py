@@ -32,8 +32,8 @@ class Claim:
         in_words: the source gives no figure; ``says`` is the threshold at which we take its words to hold.
         says: the source's figures, one or several.
         relation: ``"="``, ``"<"`` or ``">"``: the computed figure is to be equal to, below or above ``says``.
-        tolerance: for ``"="``, how far apart the two may be: the rounding that the source itself uses.
-        rough: a wider tolerance within which the idea is right and the figure is not; for ``"<"`` and ``">"`` a laxer threshold.
+        tolerance: for ``"="``, how far apart the two may be: half a unit of the last digit that the source prints, or, for
+            "about" and for words, what the row says. One number, or one for each figure.
         holds_if: the assumption that the source doesn't state and the claim needs.
         why: one sentence, in which ``{ours}`` and the names of the finding's facts are filled in.
         not_testable: why the claim can't be tested here. Such a row has neither check nor figures.
@@ -50,8 +50,7 @@ class Claim:
     in_words: bool = False
     says: tuple[float, ...] = ()
     relation: str = "="
-    tolerance: float = 0.0
-    rough: float | None = None
+    tolerance: tuple[float, ...] = (0.0,)
     holds_if: str = ""
     why: str = ""
     not_testable: str = ""
@@ -89,7 +88,7 @@ def load_claims(text: str | None = None) -> list[Claim]:
         text: a data file's text; ``None`` reads the one that comes with the library.
 
     Raises:
-        ValueError: an id that is used twice or malformed, or a row whose keys are not as above; the message names the id.
+        ValueError, TypeError: an id that is used twice or malformed, or a row that is not as above; the message names the id.
 
     Example:
         >>> claims = load_claims()
@@ -128,16 +127,21 @@ def _claim(key: str, row: dict[str, Any], sources: Sequence[str]) -> Claim:
         raise ValueError(
             f"{key} must have check, measure, says and why, or not_testable; got {', '.join(decided) or 'none of them'}"
         )
-    says = row["says"] if isinstance(row["says"], list) else [row["says"]]
-    if not says or not all(isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x) for x in says):
-        raise ValueError(f"{key}: says must be a finite number or a list of them, got {row['says']!r}")
-    for name in ("tolerance", "rough"):
-        check_number(f"{key}: {name}", row.get(name, 0.0), minimum=0.0 if name == "tolerance" else -math.inf)
+    says = _numbers(f"{key}: says", row["says"])
+    tolerance = _numbers(f"{key}: tolerance", row.get("tolerance", 0.0), minimum=0.0)
+    if len(tolerance) not in (1, len(says)):
+        raise ValueError(f"{key}: tolerance must be one number or {len(says)}, one for each figure, got {len(tolerance)}")
     relation = row.get("relation", "=")
     if relation not in RELATIONS:
         raise ValueError(f"{key}: {unknown_name('relation', relation, RELATIONS)}")
     if relation != "=" and "tolerance" in row:
         raise ValueError(f"{key}: tolerance goes with relation '=', got relation {relation!r}")
-    if relation == "=" and row.get("rough", math.inf) <= row.get("tolerance", 0.0):
-        raise ValueError(f"{key}: rough must be wider than tolerance, got {row['rough']} and {row.get('tolerance', 0.0)}")
-    return Claim(id=key, **row | {"says": tuple(float(x) for x in says)})
+    return Claim(id=key, **row | {"says": says, "tolerance": tolerance})
+
+
+def _numbers(name: str, value: object, *, minimum: float = -math.inf) -> tuple[float, ...]:
+    """One finite number or a list of them, as a tuple."""
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise ValueError(f"{name} must be a number or a list of them, got an empty list")
+    return tuple(check_number(name, one, minimum=minimum) for one in values)

@@ -25,7 +25,6 @@ COLUMNS = (
         "relation",
         "source_says",
         "tolerance",
-        "rough_tolerance",
     ),
     *("computed", "standard_error", "verdict", "holds_if", "why", "chapter"),
 )
@@ -44,7 +43,8 @@ class Entry:
     def says(self) -> str:
         """The source's figures as shown, with the tolerance; for a claim in words, the threshold."""
         figures = ", ".join(_plain(x) for x in self.claim.says)
-        within = f" (±\N{NO-BREAK SPACE}{_plain(self.claim.tolerance)})" if self.claim.tolerance else ""
+        tolerances = ", ".join(_plain(x) for x in self.claim.tolerance)
+        within = f" (±\N{NO-BREAK SPACE}{tolerances})" if any(self.claim.tolerance) else ""
         return f"{RELATIONS[self.claim.relation]}{figures}{within}"
 
     @property
@@ -103,8 +103,7 @@ class Ledger:
                     ("no" if claim.in_words else "yes") if tested else "",
                     claim.relation if tested else "",
                     "; ".join(f"{x:.10g}" for x in claim.says),
-                    f"{claim.tolerance:g}" if tested and claim.relation == "=" else "",
-                    "" if claim.rough is None else f"{claim.rough:g}",
+                    "; ".join(f"{x:g}" for x in claim.tolerance) if tested and claim.relation == "=" else "",
                     "; ".join(f"{x:.4g}" if finding.error else f"{x:.8g}" for x in finding.ours) if finding else "",
                     f"{finding.error:.2g}" if finding and finding.error else "",
                     *(entry.verdict.value, claim.holds_if, entry.why, claim.chapter),

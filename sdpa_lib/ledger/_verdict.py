@@ -13,6 +13,9 @@ from sdpa_lib.ledger._claims import Claim
 STANDARD_ERRORS = 3.0
 """Half the width of the interval of a measured figure, in standard errors."""
 
+ROUGH = 5.0
+"""A figure that misses its tolerance, but not this many times over, is rough and not wrong."""
+
 EXACT = 1e-9
 """Figures that differ by less, relative to the source's, are equal: float64 and a handful of operations."""
 
@@ -60,13 +63,13 @@ def decide(claim: Claim, finding: Finding | None) -> Verdict:
 
     A figure **fits** where the whole interval of three standard errors around ours lies within the claim's tolerance, or on the
     side of the threshold that its relation names. A claim that fits holds; if its row names an assumption, it has to fail
-    without it. One that doesn't fit is rough where it fits the row's wider tolerance, and wrong otherwise.
+    without it. One that doesn't fit is rough where it fits five times the tolerance, and wrong otherwise.
 
     Raises:
         ValueError: the interval lies across the border, so that more draws are needed; or the finding doesn't go with the row.
 
     Example:
-        >>> claim = Claim(id="S9-01", section="", claim="", chapter="", says=(0.98,), tolerance=0.005)
+        >>> claim = Claim(id="S9-01", section="", claim="", chapter="", says=(0.98,), tolerance=(0.005,))
         >>> decide(claim, found(0.976)).value, decide(claim, found(0.7)).value
         ('holds', 'wrong')
     """
@@ -82,24 +85,21 @@ def decide(claim: Claim, finding: Finding | None) -> Verdict:
         if fits(claim, finding.without):
             raise ValueError(f"{claim.id} holds without its assumption, {claim.holds_if!r}, too")
         return Verdict.HOLDS_IF
-    if claim.rough is not None and fits(claim, finding, rough=True):
-        return Verdict.ROUGH
-    return Verdict.WRONG
+    return Verdict.ROUGH if fits(claim, finding, times=ROUGH) else Verdict.WRONG
 
 
-def fits(claim: Claim, finding: Finding, *, rough: bool = False) -> bool:
-    """Whether the finding agrees with the source's figure, or with the claim's wider tolerance. Errors as in :func:`decide`."""
+def fits(claim: Claim, finding: Finding, *, times: float = 1.0) -> bool:
+    """Whether the finding agrees with the source's figures within so many tolerances. Errors as in :func:`decide`."""
     if len(finding.ours) != len(claim.says):
         raise ValueError(f"{claim.id}: says has {len(claim.says)} figures, {claim.check} gave {len(finding.ours)}")
     if claim.relation == "=":
-        tolerance = (claim.rough if rough else claim.tolerance) or 0.0
-        bounds = [(says - tolerance - EXACT * abs(says), says + tolerance + EXACT * abs(says)) for says in claim.says]
+        tolerances = claim.tolerance if len(claim.tolerance) > 1 else claim.tolerance * len(claim.says)
+        margins = [times * tolerance + EXACT * abs(says) for says, tolerance in zip(claim.says, tolerances, strict=True)]
+        bounds = [(says - margin, says + margin) for says, margin in zip(claim.says, margins, strict=True)]
+    elif claim.relation == "<":
+        bounds = [(-math.inf, math.nextafter(says, -math.inf)) for says in claim.says]  # the threshold itself is not below it
     else:
-        thresholds = [claim.rough if rough and claim.rough is not None else says for says in claim.says]
-        beyond = [
-            math.nextafter(at, -math.inf if claim.relation == "<" else math.inf) for at in thresholds
-        ]  # the threshold fails
-        bounds = [(-math.inf, at) if claim.relation == "<" else (at, math.inf) for at in beyond]
+        bounds = [(math.nextafter(says, math.inf), math.inf) for says in claim.says]
     answers = [_inside(claim.id, x, finding.error, *bound) for x, bound in zip(finding.ours, bounds, strict=True)]
     return all(answers)
 

@@ -27,9 +27,11 @@ def _blend(weights: Sequence[float]) -> list[float]:
     return [sum(w * v[c] for w, v in zip(weights, VALUES, strict=True)) for c in range(4)]
 
 
-def shares_of_dog() -> Finding:
-    """What per cent of "dog" comes from each token, by the softmax of its scores."""
-    return found([100 * w for w in _softmax(DOG_BITES_MAN[0]).tolist()])
+def shares_of_dog(weights: Sequence[float]) -> Finding:
+    """What per cent of "dog" comes from each token, by given weights; without the assumption, by the softmax of its scores."""
+    from_scores = [100 * w for w in _softmax(DOG_BITES_MAN[0]).tolist()]
+    shown = ", ".join(f"{share:.0f}" for share in from_scores)
+    return found([100 * w for w in weights], without=found(from_scores), from_scores=shown)
 
 
 def output_is_weighted_sum() -> Finding:
@@ -56,13 +58,42 @@ def in_hull() -> Finding:
 
 
 def depends_on_others(after: bool) -> Finding:
-    """The derivative of a token's vector by another token's embedding, before and after attention: its length."""
+    """The derivative of a token's vector by another's embedding: the largest before attention, the smallest after it.
+
+    Without the assumption, the smallest after it under a causal mask.
+    """
     X = sample(3, 16, seed=3, device="cpu").requires_grad_()
     W_Q, W_K, W_V = (sample(16, 16, seed=3, stream=s, device="cpu") / 4 for s in (1, 2, 3))
-    out = scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V) if after else X * 1.0
-    assert isinstance(out, Tensor)
-    (gradient,) = torch.autograd.grad(out[0].sum(), X)
-    return found(gradient[1:].norm(dim=-1).min().item())
+
+    def by_the_others(out: Tensor) -> Tensor:
+        (gradient,) = torch.autograd.grad(out[0].sum(), X)
+        lengths: Tensor = gradient[1:].norm(dim=-1)
+        return lengths
+
+    if not after:
+        return found(by_the_others(X * 1.0).max().item())
+    free, causal = (scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V, is_causal=mask) for mask in (False, True))
+    assert isinstance(free, Tensor)
+    assert isinstance(causal, Tensor)
+    return found(by_the_others(free).min().item(), without=found(by_the_others(causal).min().item()))
+
+
+def where_values_enter() -> Finding:
+    """The largest derivative of the weights by the values; as a fact, of the output."""
+    q, k, v = sample_qkv(3, 5, 16, seed=7, device="cpu")
+    v = v.requires_grad_()
+    out, p = scaled_dot_product_attention(q, k, v, return_weights=True)
+    weights, output = (
+        torch.autograd.grad(x.sum(), v, allow_unused=True, materialize_grads=True)[0].abs().max().item()
+        for x in (p + 0.0 * v.sum(), out)
+    )
+    return found(weights, output=output)
+
+
+def blend_is_linear() -> Finding:
+    """T(ax + by) against aT(x) + bT(y): the largest difference."""
+    v, x, y = sample(5, 16, seed=8, device="cpu"), sample(5, seed=9, device="cpu"), sample(5, seed=10, device="cpu")
+    return found(difference((2.0 * x - 3.0 * y) @ v, 2.0 * (x @ v) - 3.0 * (y @ v)))
 
 
 def unseen_share(d_model: int, d_v: int, without: int) -> Finding:

@@ -58,33 +58,25 @@ def scaled_score_variance(d_model: int, d_k: int) -> Finding:
     return found(variance(q, k).ours, variance(q, k).error, without=other, other=other.ours[0])
 
 
-def absorbed_by_initialisation(d_model: int = 512, d_k: int = 64) -> Finding:
-    """The variance of undivided scores at unit-variance components; without that, with W_Q made smaller by the root of d_k."""
-    x = sample(20, 64, d_model, seed=1, device="cpu")
-    q, k = (x @ sample(20, d_model, d_k, seed=1, stream=s, device="cpu") / math.sqrt(d_model) for s in (1, 2))
-    off_diagonal = ~torch.eye(64, dtype=torch.bool)
-    plain, absorbed = (mean_and_error((a @ k.mT)[:, off_diagonal].square().mean(-1)) for a in (q, q / math.sqrt(d_k)))
-    return found(*plain, without=found(*absorbed), other=absorbed[0])
-
-
 def component_mean(initialisation: str, d_model: int, d_k: int) -> Finding:
     """The mean of a query's components over their standard deviation."""
     q, _ = _queries_and_keys(initialisation, d_model, d_k)
     return found(*mean_and_error(q.mean((1, 2)) / q.std((1, 2))))
 
 
-def component_correlation(initialisation: str, d_model: int, d_k: int, n: int = 4000) -> Finding:
-    """The mean size of the correlation of two components over inputs, less that of as many independent numbers."""
+def query_key_correlation(initialisation: str, d_model: int, d_k: int, n: int = 4000) -> Finding:
+    """The mean size of the correlation of q_i with k_i over tokens, less that of as many independent numbers."""
     x = sample(n, d_model, seed=2, device="cpu")
-    W = torch.empty(d_k, d_model, dtype=x.dtype)
-    INITIALISATIONS[initialisation](W, generator=make_generator(2))
+    generator = make_generator(2)
+    q, k = (x @ INITIALISATIONS[initialisation](x.new_empty(d_k, d_model), generator=generator).T for _ in range(2))
 
-    def size(components: Tensor) -> tuple[float, float]:
-        correlations = torch.corrcoef(components.T)
-        return mean_and_error(correlations[torch.ones(d_k, d_k).triu(1) > 0].abs())
+    def size(first: Tensor, second: Tensor) -> tuple[float, float]:
+        standard = [(y - y.mean(0)) / y.std(0) for y in (first, second)]
+        return mean_and_error((standard[0] * standard[1]).mean(0).abs())
 
-    (ours, error), (independent, other_error) = size(x @ W.T), size(sample(n, d_k, seed=3, device="cpu"))
-    return found(ours - independent, math.hypot(error, other_error), size=ours)
+    ours, error = size(q, k)
+    baseline, other_error = size(*(sample(n, d_k, seed=3, stream=s, device="cpu") for s in (0, 1)))
+    return found(ours - baseline, math.hypot(error, other_error), size=ours, baseline=baseline)
 
 
 def score_variance_at_width(d_model: int, d_k: int) -> Finding:

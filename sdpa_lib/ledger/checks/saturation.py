@@ -20,11 +20,11 @@ ROWS = 1000
 
 
 @cache
-def _weights(d_k: int, n: int, rescaling: str) -> Tensor:
+def _weights(d_k: int, n: int, rescaling: str, std: float = 1.0) -> Tensor:
     """(ROWS, n): one row of weights for each of independent queries, every one with keys of its own."""
     q = sample(ROWS, 1, d_k, seed=1, stream=0, dtype=torch.float32, device="cpu")
     k = sample(ROWS, n, d_k, seed=1, stream=1, dtype=torch.float32, device="cpu")
-    return torch.softmax(attention_scores(q, k, rescaling=rescaling).double(), dim=-1).flatten(0, 1)
+    return torch.softmax(attention_scores(std * q, std * k, rescaling=rescaling).double(), dim=-1).flatten(0, 1)
 
 
 QUANTITIES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -45,6 +45,12 @@ def typical(quantity: str, d_k: int, n: int = 32, rescaling: str = "none") -> Fi
     return found(*mean_and_error(values))
 
 
+def typical_if_unit_variance(quantity: str, d_k: int, std: float, n: int = 32) -> Finding:
+    """The mean of a quantity with the usual divisor; without the assumption, for components of standard deviation ``std``."""
+    findings = [found(*mean_and_error(QUANTITIES[quantity](_weights(d_k, n, "sqrt_d_k", spread)))) for spread in (1.0, std)]
+    return found(findings[0].ours, findings[0].error, without=findings[1], other=findings[1].ours[0])
+
+
 def median(quantity: str, d_k: int, n: int = 32, rescaling: str = "none") -> Finding:
     """The median of a quantity of softmax's rows over 1,000 random queries."""
     values = QUANTITIES[quantity](_weights(d_k, n, rescaling))
@@ -56,7 +62,7 @@ def compared(quantity: str, d_k: int, n: int = 32, to: str = "sqrt_d_k", rescali
     """The median of a quantity over its median with the other divisor, from the same queries and keys."""
     ours, theirs = (QUANTITIES[quantity](_weights(d_k, n, name)) for name in (rescaling, to))
     a, b = median_and_error(ours), median_and_error(theirs)
-    return found(*ratio(a, b), ours_median=a[0], other_median=b[0])
+    return found(*ratio(a, b), ours_median=a[0], other_median=b[0], below=(ours < 0.01).double().mean().item())
 
 
 def compared_if_large(quantity: str, d_k: int, without: int, rescaling: str, to: str) -> Finding:
@@ -68,7 +74,16 @@ def compared_if_large(quantity: str, d_k: int, without: int, rescaling: str, to:
 def compared_dimensions(quantity: str, low: int, high: int, n: int = 32, rescaling: str = "none") -> Finding:
     """The mean of a quantity at the higher dimension, less that at the lower one."""
     a, b = (QUANTITIES[quantity](_weights(d, n, rescaling)) for d in (low, high))
-    return found(*mean_and_error(b - a))
+    falls_by_root = _weights_change(quantity, low, high, n)
+    return found(
+        *mean_and_error(b - a), low=a.mean().item(), high=b.mean().item(), fall=(a - b).mean().item(), divided=falls_by_root
+    )
+
+
+def _weights_change(quantity: str, low: int, high: int, n: int) -> float:
+    """The change of a quantity's mean from one dimension to another with the usual divisor."""
+    a, b = (QUANTITIES[quantity](_weights(d, n, "sqrt_d_k")).mean().item() for d in (low, high))
+    return b - a
 
 
 @cache
@@ -110,13 +125,38 @@ def gradient_at_query(divisor: str, to: str, d_k: int, n: int = 32) -> Finding:
     return found(*ratio(ours, other), ours_median=ours[0], other_median=other[0])
 
 
+def gradient_at_query_if_large(divisor: str, to: str, d_k: int, without: int) -> Finding:
+    """As :func:`gradient_at_query`; without the assumption, at another dimension."""
+    finding, other = gradient_at_query(divisor, to, d_k), gradient_at_query(divisor, to, without)
+    return found(finding.ours, finding.error, without=other, other=other.ours[0])
+
+
+def gradient_across_dimensions(divisor: str, low: int, high: int, n: int = 32) -> Finding:
+    """The median gradient at a query at one dimension over that at another."""
+    return found(*ratio(*(median_and_error(_gradients(d, n, divisor)[2]) for d in (high, low))))
+
+
+def responsiveness_if_large(divisor: str, to: str, d_k: int, std: float, n: int = 32) -> Finding:
+    """The median norm of softmax's derivative over that with the other divisor, at large components; without that, at 1."""
+    large, unit = ([median_and_error(jacobian_norm(_weights(d_k, n, c, s))) for c in (divisor, to)] for s in (std, 1.0))
+    other = ratio(*unit)
+    return found(*ratio(*large), without=found(*other), other=other[0], large=large[0][0], small=large[1][0])
+
+
 @cache
-def _layer_gradients(d_k: int, rescaling: str, layers: int = 40, d_model: int = 128, n: int = 32) -> dict[str, Tensor]:
-    """The length of the gradients at W_Q and W_K in each of 40 layers at initialisation."""
+def _layer_gradients(
+    d_k: int, rescaling: str, decided: bool = False, layers: int = 40, d_model: int = 128, n: int = 32
+) -> dict[str, Tensor]:
+    """The length of the gradients at W_Q and W_K in each of 40 layers at initialisation.
+
+    ``decided`` makes W_K equal to W_Q and both twice as large, so that each token attends to itself by a wide gap.
+    """
     x = F.layer_norm(sample(layers, n, d_model, seed=2, device="cpu"), (d_model,))
     W_Q, W_K, W_V = (
         sample(layers, d_model, d, seed=2, stream=s, device="cpu") / math.sqrt(d_model) for s, d in ((1, d_k), (2, d_k), (3, 64))
     )
+    if decided:
+        W_Q, W_K = 2.0 * W_Q, 2.0 * W_Q
     W_Q, W_K = W_Q.requires_grad_(), W_K.requires_grad_()
     out = scaled_dot_product_attention(x @ W_Q, x @ W_K, x @ W_V, rescaling=rescaling)
     assert isinstance(out, Tensor)
@@ -128,3 +168,12 @@ def layer_gradient(d_k: int, at: str) -> Finding:
     """The gradient at the query or key weights of a layer at initialisation, undivided over divided by the root."""
     undivided, divided = (mean_and_error(_layer_gradients(d_k, name)[at]) for name in ("none", "sqrt_d_k"))
     return found(*ratio(undivided, divided), undivided=undivided[0], divided=divided[0])
+
+
+def layer_gradient_if_saturated(d_k: int, at: str) -> Finding:
+    """The gradient undivided where every query has decided, over the divided one at initialisation; without that, undecided."""
+    at_initialisation = layer_gradient(d_k, at)
+    decided = mean_and_error(_layer_gradients(d_k, "none", decided=True)[at])
+    divided = mean_and_error(_layer_gradients(d_k, "sqrt_d_k")[at])
+    ours = ratio(decided, divided) if decided[0] else (0.0, 0.0)
+    return found(*ours, without=at_initialisation, other=at_initialisation.ours[0], **at_initialisation.facts)

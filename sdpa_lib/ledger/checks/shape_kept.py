@@ -16,11 +16,11 @@ from torch import Tensor
 from sdpa_lib.attention import attention_scores
 from sdpa_lib.ledger._verdict import Finding, found
 from sdpa_lib.ledger.checks._measure import difference, mean_and_error
-from sdpa_lib.ledger.checks.saturation import gradient_at_query
+from sdpa_lib.ledger.checks.saturation import _weights, compared
 from sdpa_lib.moments import measure_moments, shape_distance
-from sdpa_lib.rescaling import RESCALINGS, KeyLengthNorm, Rescaling, get_rescaling
+from sdpa_lib.rescaling import RESCALINGS, get_rescaling, key_lengths
 from sdpa_lib.sampling import Distribution, get_distribution, sample, sample_qkv, student_t
-from sdpa_lib.saturation import largest_weight
+from sdpa_lib.saturation import jacobian_norm, largest_weight
 
 SETS, QUERIES = 30, 300
 
@@ -31,13 +31,19 @@ def _distribution(name: str) -> Distribution:
     if name == "t(3)":
         return student_t(3.0)
     normal = get_distribution("normal")
+    if name == "Laplace of std 3":
+        return get_distribution("laplace").scaled(3.0)
     if kind == "mean":
         return normal.shifted(float(number))
     return normal.scaled(float(number)) if kind == "std" else get_distribution(name)
 
 
-def _divisor(name: str) -> Rescaling:
-    return KeyLengthNorm(float(name.removeprefix("p = "))) if name.startswith("p = ") else get_rescaling(name)
+def _divisor(name: str, key: Tensor) -> Tensor:
+    """A rescaling's divisor (SETS, 1, 1) by its name, or (sum of ||k||^p)^(1/p) by "p = ...", for any p above 0."""
+    if not name.startswith("p = "):
+        return get_rescaling(name)(key)
+    p = float(name.removeprefix("p = "))
+    return key_lengths(key).pow(p).sum(-1)[..., None, None] ** (1 / p)
 
 
 @cache
@@ -51,7 +57,7 @@ def _raw(components: str, d_k: int, n: int) -> tuple[Tensor, Tensor]:
 @cache
 def _distances(divisor: str, components: str, d_k: int, n: int) -> Tensor:
     raw, k = _raw(components, d_k, n)
-    first = torch.softmax(raw / _divisor(divisor)(k), dim=-1)[..., 0]
+    first = torch.softmax(raw / _divisor(divisor, k), dim=-1)[..., 0]
     return torch.tensor([shape_distance(a, b) for a, b in zip(raw[..., 0], first, strict=True)], dtype=torch.float64)
 
 
@@ -76,14 +82,20 @@ def less_distortion_if(divisor: str, than: str, components: str, without: Sequen
     return found(finding.ours, finding.error, without=other, other=other.ours[0], setting=other.facts["setting"].split(",")[0])
 
 
-def family_against_spread(than: str, divisor: str, families: Sequence[str], spreads: Sequence[str]) -> Finding:
-    """The largest gain of ``divisor`` over ``than`` among other families, less the largest among other means and variances."""
+def family_against_spread(
+    than: str, divisor: str, families: Sequence[str], spreads: Sequence[str], without: Sequence[str]
+) -> Finding:
+    """The largest gain of ``divisor`` over ``than`` in some families, less that among other means and variances.
 
-    def gains(names: Sequence[str]) -> tuple[float, float]:
+    Without the assumption, in the families of ``without``.
+    """
+
+    def gain(names: Sequence[str]) -> tuple[float, float]:
         return max(mean_and_error(_distances(than, c, 64, 32) - _distances(divisor, c, 64, 32)) for c in names)
 
-    (a, a_error), (b, b_error) = gains(families), gains(spreads)
-    return found(a - b, math.hypot(a_error, b_error), of_families=a, of_spreads=b)
+    (a, a_error), (b, b_error), (c, c_error) = gain(families), gain(spreads), gain(without)
+    other = found(c - b, math.hypot(c_error, b_error))
+    return found(a - b, math.hypot(a_error, b_error), without=other, of_families=a, of_spreads=b, of_others=c)
 
 
 def skewness(divisor: str, d_k: int, n: int = 32) -> Finding:
@@ -110,11 +122,12 @@ def _as_published(attention: Tensor) -> Tensor:
 
 def queries_and_keys_in_column(d_k: int, n_queries: int = 500, n: int = 32) -> Finding:
     """How many queries, and how many keys, the first column of the published layout holds; the skewness in both layouts."""
-    queries = torch.arange(n_queries, dtype=torch.float64).unsqueeze(-1).expand(n_queries, n)
-    keys = torch.arange(n, dtype=torch.float64).expand(n_queries, n)
-    counts = [float(len(set(_as_published(index)[:, 0].tolist()))) for index in (queries, keys)]
+    of_query = torch.arange(n_queries, dtype=torch.float64).unsqueeze(-1).expand(n_queries, n)
+    of_key = torch.arange(n, dtype=torch.float64).expand(n_queries, n)
+    counts = [float(len(set(_as_published(index)[:, 0].tolist()))) for index in (of_query, of_key)]
     described, published = (_skews("sqrt_d_k", d_k, n, layout).mean().item() for layout in (False, True))
-    return found(counts, skew_described=described, skew_published=published)
+    queries, keys = (int(count) for count in counts)
+    return found(counts, skew_described=described, skew_published=published, queries=queries, keys=keys)
 
 
 def near_zero(d_k: int, divisor: str, n: int = 32) -> Finding:
@@ -124,10 +137,10 @@ def near_zero(d_k: int, divisor: str, n: int = 32) -> Finding:
     return found(*mean_and_error((weights < 0.1 / n).double().mean(-1)))
 
 
-def spread_of_components(d_k: int, n: int = 32) -> Finding:
-    """The largest over the smallest standard deviation of the components of one key set, a mean over the sets."""
-    raw, _ = _raw("normal", d_k, n)
-    std = raw.std(dim=1)  # (SETS, n)
+def spread_of_components(d_k: int, divisor: str = "sqrt_d_k", n: int = 32) -> Finding:
+    """The largest over the smallest standard deviation of the weights of one key set, a mean over the sets."""
+    raw, k = _raw("normal", d_k, n)
+    std = torch.softmax(raw / _divisor(divisor, k), dim=-1).std(dim=1)  # (SETS, n)
     return found(*mean_and_error(std.amax(-1) / std.amin(-1)))
 
 
@@ -147,11 +160,14 @@ def bound(n: int, d_k: int, part: str) -> Finding:
     return found(((scores - middle) if part == "first" else (middle - lengths)).max().item())
 
 
-def bound_reached(n: int, d_k: int) -> Finding:
-    """The largest share of S2's bound that a score reaches; its standard deviation as a fact."""
+def relative_sizes(n: int, d_k: int) -> Finding:
+    """The largest change of the ratio of two scores when both are divided by k_total; how near a score comes to the bound."""
     q, k, _ = sample_qkv(500, n, d_k, seed=3, device="cpu")
-    scores = q @ k.T / get_rescaling("k_total")(k)
-    return found((scores.abs() / q.norm(dim=-1, keepdim=True)).max().item(), std=scores.std().item(), even=1.0 / n)
+    raw, scores = attention_scores(q, k, rescaling="none"), attention_scores(q, k, rescaling="k_total")
+    first, largest = raw[:, :1], raw.abs().amax(-1, keepdim=True)
+    change = difference(raw * scores[:, :1] / largest, scores * first / largest)  # ratios, without dividing by what is near 0
+    reached = (scores.abs() / q.norm(dim=-1, keepdim=True)).max().item()
+    return found(change, reached=reached, std=scores.std().item(), even=1.0 / n)
 
 
 def scales_of_axes(d_k: int = 256, n: int = 32) -> Finding:
@@ -186,31 +202,51 @@ def distortions_differ(first: str, second: str, components: str = "normal", d_k:
 def room_to_choose(divisor: str, d_k: int = 64, n: int = 32) -> Finding:
     """The largest weight in units of the even share 1/n."""
     raw, k = _raw("normal", d_k, n)
-    weights = torch.softmax(raw / _divisor(divisor)(k), dim=-1)
+    weights = torch.softmax(raw / _divisor(divisor, k), dim=-1)
     return found(*mean_and_error(n * largest_weight(weights).mean(-1)))
 
 
-def shape_as_diagnosis(shape_of: str, than: str) -> Finding:
-    """The gradient at a query where the shape is kept better, over that where it is kept worse; shape distances as facts."""
-    gradient = gradient_at_query(shape_of, than, 64)
-    better, worse = (distortion(name).ours[0] for name in (shape_of, than))
-    return found(gradient.ours, gradient.error, better=better, worse=worse)
+def shape_as_diagnosis(better: str, worse: str, d_k: int, without_better: str, without_worse: str) -> Finding:
+    """Softmax's derivative where the shape is kept better, over that where it is kept worse: its median norm.
+
+    Without the assumption, for another pair of divisors at d_k = 64, whose shape distances are facts.
+    """
+    ours, other = compared("Jacobian", d_k, 32, worse, better), compared("Jacobian", 64, 32, without_worse, without_better)
+    shapes = {name: distortion(divisor).ours[0] for name, divisor in (("better", without_better), ("worse", without_worse))}
+    return found(ours.ours, ours.error, without=other, other=other.ours[0], **shapes)
 
 
-def least_over_p(p: Sequence[float]) -> Finding:
-    """The least advantage of k_total over p-norms of the key lengths, by shape distance."""
-    findings = {power: less_distortion("k_total", f"p = {power:g}") for power in p}
+def p_norm(p: float, divisor: str) -> Finding:
+    """(sum of ||k||^p)^(1/p) against a rescaling's divisor: the largest difference."""
+    _, k = _raw("normal", 64, 32)
+    return found(difference(_divisor(f"p = {p:g}", k), _divisor(divisor, k)))
+
+
+def least_over_p(p: Sequence[float], without: float) -> Finding:
+    """The least advantage of k_total over p-norms of the key lengths, by shape distance; without the assumption, at another p."""
+    findings = {power: less_distortion("k_total", f"p = {power:g}") for power in (*p, without)}
+    other = findings.pop(without)
     least = min(findings, key=lambda power: findings[power].ours[0])
-    return found(findings[least].ours, findings[least].error, which=f"p = {least:g}")
+    return found(findings[least].ours, findings[least].error, without=other, other=other.ours[0], which=f"p = {least:g}")
 
 
-def best_divisors() -> Finding:
-    """Of keeping the shape and letting a gradient arrive, how many the divisor that is best at the first is best at."""
-    shape = min(RESCALINGS, key=lambda name: distortion(name).ours[0])
-    gradient = max(RESCALINGS, key=lambda name: gradient_at_query(name, "sqrt_d_k", 64).ours[0])
-    return found(1.0 + (shape == gradient), shape=shape, gradient=gradient)
+def best_in_context(stds: Sequence[float], d_k: int = 64, n: int = 32) -> Finding:
+    """How many of the rescalings respond best, by softmax's median derivative, for components of one of these sizes."""
+    names = {
+        "none": "no divisor",
+        "sqrt_d_k": "√d",
+        "k_mean": "the mean key length",
+        "k_total": "k_total",
+        "k_rss": "the root of squares",
+    }
+    best = [max(RESCALINGS, key=lambda name: _responsiveness(name, std, d_k, n)) for std in stds]
+    return found(float(len(set(best))), first=names.get(best[0], best[0]), second=names.get(best[-1], best[-1]))
 
 
-def gradient_near_corner(weight: float) -> Finding:
-    """The derivative p(1 - p) of a weight by its own score, at a weight near 0 or 1."""
-    return found(weight * (1 - weight), even=0.5 * (1 - 0.5))
+def _responsiveness(divisor: str, std: float, d_k: int, n: int) -> float:
+    return jacobian_norm(_weights(d_k, n, divisor, std)).median().item()
+
+
+def gradient_near_corner(weights: Sequence[float]) -> Finding:
+    """The derivative p(1 - p) of a weight by its own score, at weights near 0 and 1."""
+    return found([p * (1 - p) for p in weights], even=0.5 * (1 - 0.5))

@@ -90,21 +90,34 @@ def largest_possible_ratio(low: int, high: int, bound: float) -> Finding:
     return found(largest[1] / largest[0])
 
 
-def prescaled_softmax(order: str) -> Finding:
+def scaled_query() -> Finding:
+    """Raw attention of queries divided by the root of d_k against torch's scaled attention: the largest difference."""
+    q, k, v = sample_qkv(3, 3, 64, seed=0, device="cpu")
+    return found(difference(torch.softmax(q / 8 @ k.T, dim=-1) @ v, F.scaled_dot_product_attention(q, k, v)))
+
+
+def steps_left_out() -> Finding:
+    """QK^T V divided by the root of d_k, that is attention without softmax, against attention: the largest difference."""
+    q, k, v = sample_qkv(3, 3, 64, seed=0, device="cpu")
+    return found(difference(q @ k.T / 8 @ v, F.scaled_dot_product_attention(q, k, v)))
+
+
+def prescaled_softmax(order: str, rescaling: str = "sqrt_d_k") -> Finding:
     """Three ways to the same weights, each against the library's: the largest difference.
 
     ``"divisor"`` divides the dot products inside the rescaling function, ``"formula"`` writes the exponentials out, and
     ``"one by one"`` takes each query by itself.
     """
     q, k, _ = sample_qkv(20, 32, 16, seed=0, device="cpu")
+    c = {"sqrt_d_k": math.sqrt(16), "k_total": k.norm(dim=-1).sum().item()}[rescaling]
     if order == "divisor":
-        weights = torch.softmax((q @ k.T) / math.sqrt(16), dim=-1)
+        weights = torch.softmax((q @ k.T) / c, dim=-1)
     elif order == "formula":
-        exponentials = torch.exp(q @ k.T / math.sqrt(16))
+        exponentials = torch.exp(q @ k.T / c)
         weights = exponentials / exponentials.sum(-1, keepdim=True)
     else:
-        weights = torch.stack([torch.softmax(k @ row / math.sqrt(16), dim=-1) for row in q])
-    return found(difference(weights, attention_weights(q, k)))
+        weights = torch.stack([torch.softmax(k @ row / c, dim=-1) for row in q])
+    return found(difference(weights, attention_weights(q, k, rescaling=rescaling)))
 
 
 def vector_attention(part: str, n_keys: int = 32, d_k: int = 16) -> Finding:
@@ -128,11 +141,3 @@ def query_length_divided_out(factor: float = 5.0) -> Finding:
         return scores
 
     return found(difference(divided(q), divided(factor * q)))
-
-
-def symmetry_of_scores() -> Finding:
-    """The largest difference of scores from their transpose where queries are keys; without that, the mean difference."""
-    q, k, _ = sample_qkv(3, 3, 64, seed=0, device="cpu")
-    asymmetry = (q @ k.T - k @ q.T)[~torch.eye(3, dtype=torch.bool)].abs().mean().item() / math.sqrt(64)
-    scores = q @ q.T
-    return found(difference(scores, scores.T), without=found(asymmetry), other=asymmetry)

@@ -11,7 +11,7 @@ from torch import Tensor
 from sdpa_lib.ledger._verdict import Finding, found
 from sdpa_lib.ledger.checks._measure import difference
 from sdpa_lib.sampling import sample
-from sdpa_lib.saturation import jacobian_norm, softmax_jacobian
+from sdpa_lib.saturation import effective_keys, jacobian_norm, softmax_jacobian
 
 DOG_BITES_MAN = ((1.25, 0.80, -0.20), (0.80, 1.09, -0.40), (-0.20, -0.40, 1.16))
 PUBLISHED = ((0.44, 0.35, 0.21), (0.38, 0.41, 0.21), (0.19, 0.15, 0.66))
@@ -40,9 +40,14 @@ def second_weight(scores: Sequence[float]) -> Finding:
     return found(_softmax(scores)[1].item())
 
 
-def effective_number(scores: Sequence[float]) -> Finding:
+def effective_number_of_weights(weights: Sequence[float]) -> Finding:
     """e to the entropy: how many keys the weights amount to."""
-    return found(torch.special.entr(_softmax(scores)).sum().exp().item())
+    return found(effective_keys(torch.tensor(weights, dtype=torch.float64)).item())
+
+
+def entries_of_softmax(scores: Sequence[float]) -> Finding:
+    """How many numbers softmax gives."""
+    return found(float(len(_softmax(scores))))
 
 
 def ratio_of_weights(gap: float) -> Finding:
@@ -123,14 +128,14 @@ def distance_from_one_hot(gap: float, n: int = 3) -> Finding:
     return found(max(1 - weights[0].item(), weights[1].item()))
 
 
-def divided_after_softmax(d_k: int = 64) -> Finding:
-    """The change of the weights when softmax's output, instead of its input, is divided by the root and normalised again."""
+def divided_before_softmax(d_k: int = 64) -> Finding:
+    """The largest change of a weight when softmax's input is divided by the root; as a fact, when its output is."""
     z = math.sqrt(d_k) * sample(1000, 32, seed=4, device="cpu")
     weights = torch.softmax(z, -1)
     after = weights / math.sqrt(d_k)
     after = after / after.sum(-1, keepdim=True)
     before = torch.softmax(z / math.sqrt(d_k), -1)
-    return found(difference(after, weights), before=difference(before, weights))
+    return found(difference(before, weights), after=difference(after, weights))
 
 
 def perturbation_shows_gradient(scores: Sequence[float], shift: float) -> Finding:
