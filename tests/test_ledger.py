@@ -86,7 +86,7 @@ why = "{ours}"
         (("[S9-01]", "[S9-one]"), "S9-one"),
         (("measure =", "mesure ="), "S9-01.*mesure.*Did you mean 'measure'"),
         (("says = 4", "says = nan"), "S9-01.*says.*nan"),
-        (("says = 4", 'says = "4"'), "S9-01.*says.*'4'"),
+        (("says = 4", 'says = "4"'), "S9-01.*says.*str"),
         (("says = 4", "says = []"), "S9-01.*says"),
         (("says = 4", 'says = 4\nrelation = "~"'), "S9-01.*relation.*~"),
         (("says = 4", 'says = 4\nrelation = "<"\ntolerance = 1'), "S9-01.*tolerance"),
