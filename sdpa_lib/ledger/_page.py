@@ -133,10 +133,11 @@ class Ledger:
         if entry.finding is None:
             says = '<td data-label="The source"></td>'
         why = re.sub(r"\bS\d-\d+\b", r'<a href="#\g<0>">\g<0></a>', name(entry.why))  # other rows
+        section = name(f"section {claim.section}" if claim.section[0].isdigit() else claim.section)
         assumption = f" {name(claim.holds_if)}" if entry.verdict is Verdict.HOLDS_IF else ""
         return (
             f'<tr id="{claim.id}" data-source="{claim.source}" data-verdict="{entry.verdict.name.lower()}">'
-            f'<th scope="row"><a href="#{claim.id}">{claim.id}</a> {name(claim.claim)}<small>{name(claim.section)}</small></th>'
+            f'<th scope="row"><a href="#{claim.id}">{claim.id}</a> {name(claim.claim)}<small>{section}</small></th>'
             f'{says}<td data-label="Computed">{name(entry.ours)}</td>'
             f'<td data-label="Verdict"><b>{entry.verdict.value}</b>{assumption}'
             f'<small>{why} <a href="{claim.chapter}.ipynb">{_chapter(claim.chapter)}</a></small></td></tr>'
