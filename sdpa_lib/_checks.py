@@ -9,7 +9,6 @@ import difflib
 import math
 from collections.abc import Iterable
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -84,8 +83,8 @@ def check_value(key: Tensor, value: Tensor) -> None:
 def check_batch(**tensors: Tensor) -> None:
     """Refuse tensors whose batch dimensions, all but the last two, do not broadcast."""
     try:
-        np.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))
-    except ValueError:
+        torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))  # type: ignore[no-untyped-call]
+    except RuntimeError:
         shapes = " and ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
         raise ValueError(f"batch dimensions must broadcast, got {shapes}") from None
 

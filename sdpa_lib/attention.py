@@ -1,19 +1,20 @@
 """Scores, weights and output of dot-product attention, with any rescaling, mask, causal order and grouped-query layout.
 
-Written to be read: the score matrix is made in full. Arguments, shapes and results follow
-:func:`torch.nn.functional.scaled_dot_product_attention`.
+Arguments, shapes and results follow :func:`torch.nn.functional.scaled_dot_product_attention`. Whoever asks for scores or weights
+gets them from the textbook's formula, and the whole matrix is made. The output alone needs no matrix: every rescaling divides a
+query's scores by one number, so the query can be divided instead, and PyTorch's fused kernel does the rest.
 """
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from sdpa_lib._checks import check_batch, check_number, check_query_key, check_value
-from sdpa_lib.rescaling import Rescaling, get_rescaling, wide_dtype
+from sdpa_lib.rescaling import CausalOrder, EveryKey, Masked, Rescaling, Visible, get_rescaling, wide_dtype
 
 
 def scaled_dot_product_attention(
@@ -62,7 +63,9 @@ def scaled_dot_product_attention(
         ValueError: shapes or devices that do not fit, a parameter out of range, an unknown rescaling.
 
     Note:
-        Half precision is computed in float32. Finite inputs give no NaN as long as the dot products themselves fit the dtype.
+        Without ``return_weights`` no L x S matrix is made, unless the caller passed one as ``attn_mask``, or PyTorch has no fused
+        kernel for the case (dropout on the CPU, values wider or narrower than keys). Lengths and divisors are computed in
+        float32 for half precision. Finite inputs give no NaN as long as the dot products themselves fit float32.
 
     Source: :cite:t:`vaswani2017`, equation 1; other rescalings: :cite:t:`bernhard2023`; grouped queries: :cite:t:`ainslie2023`.
 
@@ -72,18 +75,79 @@ def scaled_dot_product_attention(
         tensor([[1.],
                 [1.]])
     """
+    check_query_key(query, key)
     check_value(key, value)
     check_number("dropout_p", dropout_p, minimum=0.0)
     if dropout_p > 1.0:
         raise ValueError(f"dropout_p must be a probability in [0, 1], got {dropout_p}")
-    scores = attention_scores(query, key, attn_mask, is_causal, rescaling=rescaling, enable_gqa=enable_gqa)  # (..., L, S)
+    chosen = get_rescaling(rescaling)
+    if not return_weights:
+        return _fused(query, key, value, attn_mask, dropout_p, is_causal, chosen, enable_gqa)
+    scores = attention_scores(query, key, attn_mask, is_causal, rescaling=chosen, enable_gqa=enable_gqa)  # (..., L, S)
     weights = _softmax(scores)
     if enable_gqa:
         value = _repeat_heads(query, value)
     check_batch(scores=scores, value=value)
-    dropped = torch.nn.functional.dropout(weights, dropout_p) if dropout_p > 0.0 else weights
+    dropped = F.dropout(weights, dropout_p) if dropout_p > 0.0 else weights
     output = (dropped @ value.to(weights.dtype)).to(query.dtype)  # (..., L, Ev)
-    return (output, weights.to(query.dtype)) if return_weights else output
+    return output, weights.to(query.dtype)
+
+
+def _fused(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    rescaling: Rescaling,
+    enable_gqa: bool,
+) -> Tensor:
+    """The output by PyTorch's fused kernel: a constant divisor is its ``scale``, any other one is folded into the query."""
+    groups = _groups(query, key) if enable_gqa else 1
+    if enable_gqa:
+        _groups(query, value)
+    check_batch(query=query, key=key if groups == 1 else key[..., :1, :, :], value=value if groups == 1 else value[..., :1, :, :])
+    visible = _visible(query, key, attn_mask, is_causal, groups)
+    constant = rescaling.constant(key.shape[-1])
+    if constant is None:
+        divisor = rescaling(key, visible)  # (..., L or 1, 1)
+        # A typical divisor lies between sqrt(d_k) and n times that. What is folded into a half-precision query is the rest of it,
+        # so that the query keeps its digits; the kernel applies the geometric mean of the two, in float32.
+        constant = math.sqrt(key.shape[-1] * key.shape[-2])
+        folded = query * (constant / torch.where(divisor == 0, constant, divisor))
+        largest = torch.finfo(query.dtype).max
+        query = (folded.clamp(-largest, largest) if query.dtype == torch.float16 else folded).to(query.dtype)
+    if attn_mask is not None and attn_mask.dtype != torch.bool:
+        attn_mask = attn_mask.to(query.dtype)
+    return _kernel(query, key, value, attn_mask, dropout_p, is_causal, 1.0 / constant, enable_gqa)
+
+
+def _kernel(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float,
+    gqa: bool,
+) -> Tensor:
+    """``torch.nn.functional.scaled_dot_product_attention``, given the four dimensions for which it has its fused kernels."""
+    batch = query.shape[:-2]
+    if not gqa:
+        batch = torch.broadcast_shapes(batch, key.shape[:-2], value.shape[:-2])  # type: ignore[no-untyped-call]
+        query, key, value = (x.expand(*batch, *x.shape[-2:]) for x in (query, key, value))
+    if attn_mask is not None and len(batch) > 2:
+        attn_mask = attn_mask.expand(*batch, *attn_mask.shape[-2:])
+
+    def four(x: Tensor) -> Tensor:
+        return x.flatten(0, -4) if x.dim() > 4 else x[(None,) * (4 - x.dim())]
+
+    query, key, value = four(query), four(key), four(value)
+    attn_mask = None if attn_mask is None else four(attn_mask)
+    output = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=gqa)
+    return output.reshape(*batch, *output.shape[-2:])
 
 
 def attention_weights(
@@ -133,14 +197,14 @@ def attention_scores(
         key = _repeat_heads(query, key)
     check_batch(query=query, key=key)
     wide = wide_dtype(query.dtype)
-    visible, bias = _visible_and_bias(query, key, attn_mask, is_causal)
+    visible = _visible(query, key, attn_mask, is_causal)
 
     divisor = get_rescaling(rescaling)(key, visible)  # (..., L or 1, 1)
     divisor = torch.where(divisor == 0, 1.0, divisor)  # every visible key has length zero: so has every dot product
     scores = (query.to(wide) / divisor) @ key.to(wide).mT  # (..., L, S)
-    if bias is not None:
-        scores = scores + bias.to(wide)
-    return scores if visible is None else scores.masked_fill(~visible, -math.inf)
+    if attn_mask is not None and attn_mask.dtype != torch.bool:
+        scores = scores + attn_mask.to(wide)
+    return scores if isinstance(visible, EveryKey) else scores.masked_fill(~visible.matrix(scores), -math.inf)
 
 
 def _softmax(scores: Tensor) -> Tensor:
@@ -149,14 +213,11 @@ def _softmax(scores: Tensor) -> Tensor:
     return torch.softmax(scores.masked_fill(sees_nothing, 0.0), dim=-1).masked_fill(sees_nothing, 0.0)
 
 
-def _visible_and_bias(
-    query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool
-) -> tuple[Tensor | None, Tensor | None]:
-    """What each row may see, (..., L, S) boolean or None for everything, and what is added to its scores."""
+def _visible(query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool, groups: int = 1) -> Visible:
+    """What each row may see, from a mask or the causal order."""
     n_queries, n_keys = query.shape[-2], key.shape[-2]
     if attn_mask is None:
-        causal = torch.ones(n_queries, n_keys, dtype=torch.bool, device=query.device).tril() if is_causal else None
-        return causal, None
+        return CausalOrder(n_queries, n_keys, groups) if is_causal else EveryKey(n_keys, groups)
     if not isinstance(attn_mask, Tensor):
         raise TypeError(f"attn_mask must be a torch.Tensor, got {type(attn_mask).__name__}")
     if is_causal:
@@ -165,19 +226,26 @@ def _visible_and_bias(
         raise TypeError(f"attn_mask must be boolean or have the dtype of query, {query.dtype}, got {attn_mask.dtype}")
     if attn_mask.device != query.device:
         raise ValueError(f"attn_mask must be on the device of query, {query.device}, got {attn_mask.device}")
-    target = (*np.broadcast_shapes(query.shape[:-2], key.shape[:-2]), n_queries, n_keys)
+    heads = key.shape[:-2] if groups == 1 else (*key.shape[:-3], query.shape[-3])
+    target = (*torch.broadcast_shapes(query.shape[:-2], heads), n_queries, n_keys)  # type: ignore[no-untyped-call]
     try:
-        expanded = attn_mask.expand(target)
+        attn_mask.expand(target)
     except RuntimeError:
         raise ValueError(f"attn_mask must broadcast to (..., L, S) = {target}, got {tuple(attn_mask.shape)}") from None
-    return (expanded, None) if attn_mask.dtype == torch.bool else (expanded != -math.inf, expanded)
+    mask = attn_mask if attn_mask.dtype == torch.bool else attn_mask != -math.inf
+    return Masked(mask.expand(*mask.shape[:-2], n_queries, n_keys) if mask.dim() > 1 else mask.expand(n_queries, n_keys), groups)
 
 
-def _repeat_heads(query: Tensor, shared: Tensor) -> Tensor:
-    """Repeat key or value heads (..., H, S, E) to the number of query heads (..., Hq, L, E)."""
+def _groups(query: Tensor, shared: Tensor) -> int:
+    """How many query heads (..., Hq, L, E) share a key or value head (..., H, S, E)."""
     if query.dim() < 3 or shared.dim() < 3:
         raise ValueError("enable_gqa needs a head dimension: query (..., Hq, L, d_k), key (..., H, S, d_k)")
     query_heads, heads = query.shape[-3], shared.shape[-3]
     if heads == 0 or query_heads % heads:
         raise ValueError(f"enable_gqa needs the query heads to be a multiple of the key heads, got {query_heads} and {heads}")
-    return shared.repeat_interleave(query_heads // heads, dim=-3)
+    return query_heads // heads
+
+
+def _repeat_heads(query: Tensor, shared: Tensor) -> Tensor:
+    """Repeat key or value heads to the number of query heads."""
+    return shared.repeat_interleave(_groups(query, shared), dim=-3)

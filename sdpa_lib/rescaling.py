@@ -22,6 +22,88 @@ def wide_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
+class Visible(ABC):
+    """Which keys each query may see: all that a divisor has to know of a mask.
+
+    Args:
+        n_keys: the number of keys S.
+        groups: with grouped queries, how many query heads share a key head.
+    """
+
+    def __init__(self, n_keys: int, groups: int = 1) -> None:
+        self.n_keys, self.groups = n_keys, groups
+
+    @abstractmethod
+    def matrix(self, like: Tensor) -> Tensor:
+        """The rule as a boolean matrix, broadcastable to (..., L, S), on the device of ``like``."""
+
+    @abstractmethod
+    def _sum(self, per_key: Tensor) -> Tensor:
+        """(..., S) to (..., L, 1), or to (..., 1, 1) where all rows see the same keys."""
+
+    def sum(self, per_key: Tensor) -> Tensor:
+        """Each row's sum of ``per_key`` (..., S) over the keys it sees, in double precision where the device has it."""
+        if self.groups > 1:
+            per_key = per_key.repeat_interleave(self.groups, dim=-2)  # from key heads to query heads
+        return self._sum(per_key.to(_widest(per_key.device))).to(per_key.dtype)
+
+    def count(self, like: Tensor) -> Tensor:
+        """How many keys each row sees, (..., L, 1) or (1, 1), in the dtype and on the device of ``like``."""
+        return self._sum(torch.ones(self.n_keys, dtype=like.dtype, device=like.device))
+
+
+class EveryKey(Visible):
+    """Every row sees every key."""
+
+    def matrix(self, like: Tensor) -> Tensor:
+        return torch.ones(1, self.n_keys, dtype=torch.bool, device=like.device)
+
+    def _sum(self, per_key: Tensor) -> Tensor:
+        return per_key.sum(-1, keepdim=True).unsqueeze(-1)
+
+
+class CausalOrder(Visible):
+    """Row i sees keys 0 ... i: sums are running sums, and no matrix is made."""
+
+    def __init__(self, n_queries: int, n_keys: int, groups: int = 1) -> None:
+        super().__init__(n_keys, groups)
+        self.n_queries = n_queries
+
+    def matrix(self, like: Tensor) -> Tensor:
+        return torch.ones(self.n_queries, self.n_keys, dtype=torch.bool, device=like.device).tril()
+
+    def _sum(self, per_key: Tensor) -> Tensor:
+        running = per_key.cumsum(-1)[..., : self.n_queries]
+        beyond = self.n_queries - running.shape[-1]  # rows that see all keys
+        if beyond > 0:
+            running = torch.cat([running, running[..., -1:].expand(*running.shape[:-1], beyond)], dim=-1)
+        return running.unsqueeze(-1)
+
+
+class Masked(Visible):
+    """Row i sees the keys where a boolean matrix (..., L, S), the caller's, is True."""
+
+    def __init__(self, mask: Tensor, groups: int = 1) -> None:
+        super().__init__(mask.shape[-1], groups)
+        while mask.dim() > 2 and mask.shape[0] == 1:
+            mask = mask.squeeze(0)
+        self.mask = mask
+
+    def matrix(self, like: Tensor) -> Tensor:
+        return self.mask
+
+    def _sum(self, per_key: Tensor) -> Tensor:
+        numbers = self.mask.to(per_key.dtype)
+        if numbers.dim() == 2:
+            return (per_key @ numbers.mT).unsqueeze(-1)  # one matrix for the whole batch
+        return numbers @ per_key.unsqueeze(-1)
+
+
+def _widest(device: torch.device) -> torch.dtype:
+    """float64, or float32 on MPS, which has no float64: what sums over the keys are made in."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
 class Rescaling(ABC):
     """What a query's dot products with its keys are divided by before softmax."""
 
@@ -36,25 +118,38 @@ class Rescaling(ABC):
         """The divisor in LaTeX, without dollar signs."""
 
     @abstractmethod
-    def divisor(self, key: Tensor, visible: Tensor | None = None) -> Tensor:
+    def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         """The divisor of every row of scores.
 
         Args:
             key: (..., S, d_k).
-            visible: boolean (..., L, S), True where the row's query may see the key; ``None`` means everywhere. Hidden
-                keys do not count.
+            visible: which keys count in each row. Its ``sum`` adds up one number a key, its ``count`` counts keys.
 
         Returns:
             (..., 1, 1), or (..., L, 1) where it depends on the row; at least float32, never negative, differentiable in ``key``.
         """
 
-    def __call__(self, key: Tensor, visible: Tensor | None = None) -> Tensor:
-        """Check the arguments, then compute :meth:`divisor`."""
+    def constant(self, d_k: int) -> float | None:
+        """The divisor, if nothing but ``d_k`` decides it, and None otherwise."""
+        return None
+
+    def __call__(self, key: Tensor, visible: Tensor | Visible | None = None) -> Tensor:
+        """Check the arguments, then compute :meth:`divisor`.
+
+        Args:
+            key: (..., S, d_k).
+            visible: a :class:`Visible`; or boolean (..., L, S), True where the row's query may see the key; ``None`` means
+                everywhere. Hidden keys do not count.
+        """
         check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
-        if visible is not None and visible.dtype != torch.bool:
-            raise TypeError(f"visible must be boolean, True where a key may be seen, got {visible.dtype}")
-        if visible is not None and visible.shape[-1] != key.shape[-2]:
-            raise ValueError(f"visible must have shape (..., L, S) with S = {key.shape[-2]} keys, got {tuple(visible.shape)}")
+        if visible is None:
+            visible = EveryKey(key.shape[-2])
+        elif isinstance(visible, Tensor):
+            if visible.dtype != torch.bool:
+                raise TypeError(f"visible must be boolean, True where a key may be seen, got {visible.dtype}")
+            if visible.shape[-1] != key.shape[-2]:
+                raise ValueError(f"visible must have shape (..., L, S) with S = {key.shape[-2]} keys, got {tuple(visible.shape)}")
+            visible = Masked(visible)
         return self.divisor(key, visible)
 
 
@@ -88,8 +183,11 @@ class PowerOfDk(Rescaling):
         fraction = Fraction(self.power).limit_denominator(12)
         return str(fraction) if math.isclose(fraction, self.power) else f"{self.power:.4g}"
 
-    def divisor(self, key: Tensor, visible: Tensor | None = None) -> Tensor:
-        return torch.full((1, 1), key.shape[-1] ** self.power, dtype=wide_dtype(key.dtype), device=key.device)
+    def constant(self, d_k: int) -> float:
+        return math.pow(d_k, self.power)
+
+    def divisor(self, key: Tensor, visible: Visible) -> Tensor:
+        return torch.full((1, 1), self.constant(key.shape[-1]), dtype=wide_dtype(key.dtype), device=key.device)
 
 
 @dataclass(frozen=True)
@@ -118,8 +216,13 @@ class KeyLengthNorm(Rescaling):
             self.p, rf"(\sum_j \|k_j\|^{{{self.p:g}}})^{{1/{self.p:g}}}"
         )
 
-    def divisor(self, key: Tensor, visible: Tensor | None = None) -> Tensor:
-        return _norm(_visible_lengths(key, visible), self.p).unsqueeze(-1)
+    def divisor(self, key: Tensor, visible: Visible) -> Tensor:
+        lengths = key_lengths(key)  # (..., S)
+        if self.p == 1.0:
+            return visible.sum(lengths)
+        largest = _at_least_some(lengths.detach().amax((-2, -1) if visible.groups > 1 else -1, keepdim=True))
+        powers = (lengths / largest).to(_widest(key.device)) ** self.p
+        return _root(visible.sum(powers), self.p).to(lengths.dtype) * largest.unsqueeze(-1)
 
 
 @dataclass(frozen=True)
@@ -141,8 +244,9 @@ class MeanKeyLength(Rescaling):
     def formula(self) -> str:
         return r"\frac{1}{n}\sum_j \|k_j\|"
 
-    def divisor(self, key: Tensor, visible: Tensor | None = None) -> Tensor:
-        return _visible_lengths(key, visible).sum(-1, keepdim=True) / _visible_count(key, visible).clamp(min=1)
+    def divisor(self, key: Tensor, visible: Visible) -> Tensor:
+        lengths = key_lengths(key)  # (..., S)
+        return visible.sum(lengths) / visible.count(lengths).clamp(min=1)
 
 
 @dataclass(frozen=True)
@@ -164,8 +268,9 @@ class CountTimesRootDk(Rescaling):
     def formula(self) -> str:
         return r"n\sqrt{d_k}"
 
-    def divisor(self, key: Tensor, visible: Tensor | None = None) -> Tensor:
-        return _visible_count(key, visible) * math.sqrt(key.shape[-1])
+    def divisor(self, key: Tensor, visible: Visible) -> Tensor:
+        like = torch.empty(0, dtype=wide_dtype(key.dtype), device=key.device)
+        return visible.count(like) * math.sqrt(key.shape[-1])
 
 
 RESCALINGS: dict[str, Rescaling] = {
@@ -218,26 +323,17 @@ def key_lengths(key: Tensor) -> Tensor:
         tensor([5., 2.])
     """
     check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
-    return _norm(key.to(wide_dtype(key.dtype)), 2.0)
-
-
-def _norm(x: Tensor, p: float) -> Tensor:
-    """The p-norm over the last dimension, scaled by the largest entry so that no power overflows or underflows."""
-    largest = x.detach().abs().amax(-1, keepdim=True)
-    largest = torch.where(largest == 0, 1.0, largest)
-    relative: Tensor = torch.linalg.vector_norm(x / largest, p, dim=-1)
+    largest = torch.maximum(key.detach().amax(-1, keepdim=True), -key.detach().amin(-1, keepdim=True))
+    largest = _at_least_some(largest.to(wide_dtype(key.dtype)))  # scaled by it, no square overflows or underflows
+    relative: Tensor = torch.linalg.vector_norm(key / largest, dim=-1)
     return relative * largest.squeeze(-1)
 
 
-def _visible_lengths(key: Tensor, visible: Tensor | None) -> Tensor:
-    """Key lengths, (..., 1, S), or (..., L, S) with 0 for the keys that a row may not see."""
-    lengths = key_lengths(key).unsqueeze(-2)
-    return lengths if visible is None else torch.where(visible, lengths, 0.0)
+def _at_least_some(largest: Tensor) -> Tensor:
+    """1 where the largest of some numbers is 0: something to divide by."""
+    return torch.where(largest == 0, 1.0, largest)
 
 
-def _visible_count(key: Tensor, visible: Tensor | None) -> Tensor:
-    """How many keys each row sees, (..., L, 1), or (1, 1) where every row sees all."""
-    dtype = wide_dtype(key.dtype)
-    if visible is None:
-        return torch.full((1, 1), key.shape[-2], dtype=dtype, device=key.device)
-    return visible.sum(-1, keepdim=True, dtype=dtype)
+def _root(total: Tensor, p: float) -> Tensor:
+    """The p-th root, with a gradient of 0 where there is nothing to take it of."""
+    return torch.where(total == 0, 0.0, _at_least_some(total) ** (1.0 / p))
