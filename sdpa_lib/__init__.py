@@ -11,6 +11,7 @@ from sdpa_lib.moments import (
     measure_moments,
     normal_dot_product_density,
     sample_dot_products,
+    sample_normal_scores,
     shape_distance,
 )
 from sdpa_lib.rescaling import (
@@ -26,11 +27,13 @@ from sdpa_lib.rescaling import (
 from sdpa_lib.sampling import DISTRIBUTIONS, Distribution, get_distribution, sample, sample_qkv, student_t
 from sdpa_lib.saturation import (
     Gradients,
+    RowSaturation,
     attention_gradients,
     effective_keys,
     entropy,
     jacobian_norm,
     largest_weight,
+    saturation_of_rows,
     softmax_jacobian,
 )
 from sdpa_lib.tables import Table
@@ -47,6 +50,7 @@ __all__ = [
     "Moments",
     "PowerOfDk",
     "Rescaling",
+    "RowSaturation",
     "Table",
     "attention_gradients",
     "attention_scores",
@@ -67,7 +71,9 @@ __all__ = [
     "normal_dot_product_density",
     "sample",
     "sample_dot_products",
+    "sample_normal_scores",
     "sample_qkv",
+    "saturation_of_rows",
     "scaled_dot_product_attention",
     "shape_distance",
     "softmax_jacobian",

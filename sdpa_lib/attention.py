@@ -8,6 +8,7 @@ query's scores by one number, so the query can be divided instead, and PyTorch's
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
@@ -196,15 +197,26 @@ def attention_scores(
     if enable_gqa:
         key = _repeat_heads(query, key)
     check_batch(query=query, key=key)
-    wide = wide_dtype(query.dtype)
-    visible = _visible(query, key, attn_mask, is_causal)
+    (scores,) = score_blocks(query, key, attn_mask, is_causal, rescaling=rescaling, rows=max(1, query.shape[-2]))
+    return scores
 
+
+def score_blocks(
+    query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool, *, rescaling: str | Rescaling, rows: int
+) -> Iterator[Tensor]:
+    """The scores of ``rows`` queries at a time, (..., rows, S): the whole matrix is never there."""
+    wide, n_queries = wide_dtype(query.dtype), query.shape[-2]
+    visible = _visible(query, key, attn_mask, is_causal)
     divisor = get_rescaling(rescaling)(key, visible)  # (..., L or 1, 1)
     divisor = torch.where(divisor == 0, 1.0, divisor)  # every visible key has length zero: so has every dot product
-    scores = (query.to(wide) / divisor) @ key.to(wide).mT  # (..., L, S)
-    if attn_mask is not None and attn_mask.dtype != torch.bool:
-        scores = scores + attn_mask.to(wide)
-    return scores if isinstance(visible, EveryKey) else scores.masked_fill(~visible.matrix(scores), -math.inf)
+    for start in range(0, max(1, n_queries), rows):
+        block = torch.arange(start, min(start + rows, n_queries), device=query.device)
+        one_row = divisor.shape[-2] == 1
+        divided = query[..., block, :].to(wide) / (divisor if one_row else divisor[..., block, :])
+        scores = divided @ key.to(wide).mT  # (..., rows, S)
+        if attn_mask is not None and attn_mask.dtype != torch.bool:
+            scores = scores + attn_mask.expand(*attn_mask.shape[:-2], n_queries, -1)[..., block, :].to(wide)
+        yield scores if isinstance(visible, EveryKey) else scores.masked_fill(~visible.matrix(block), -math.inf)
 
 
 def _softmax(scores: Tensor) -> Tensor:

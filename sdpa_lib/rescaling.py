@@ -34,8 +34,8 @@ class Visible(ABC):
         self.n_keys, self.groups = n_keys, groups
 
     @abstractmethod
-    def matrix(self, like: Tensor) -> Tensor:
-        """The rule as a boolean matrix, broadcastable to (..., L, S), on the device of ``like``."""
+    def matrix(self, rows: Tensor) -> Tensor:
+        """The rule as a boolean matrix of some ``rows``, given by their numbers (R,): broadcastable to (..., R, S)."""
 
     @abstractmethod
     def _sum(self, per_key: Tensor) -> Tensor:
@@ -55,8 +55,8 @@ class Visible(ABC):
 class EveryKey(Visible):
     """Every row sees every key."""
 
-    def matrix(self, like: Tensor) -> Tensor:
-        return torch.ones(1, self.n_keys, dtype=torch.bool, device=like.device)
+    def matrix(self, rows: Tensor) -> Tensor:
+        return torch.ones(1, self.n_keys, dtype=torch.bool, device=rows.device)
 
     def _sum(self, per_key: Tensor) -> Tensor:
         return per_key.sum(-1, keepdim=True).unsqueeze(-1)
@@ -69,8 +69,8 @@ class CausalOrder(Visible):
         super().__init__(n_keys, groups)
         self.n_queries = n_queries
 
-    def matrix(self, like: Tensor) -> Tensor:
-        return torch.ones(self.n_queries, self.n_keys, dtype=torch.bool, device=like.device).tril()
+    def matrix(self, rows: Tensor) -> Tensor:
+        return rows.unsqueeze(-1) >= torch.arange(self.n_keys, device=rows.device)
 
     def _sum(self, per_key: Tensor) -> Tensor:
         running = per_key.cumsum(-1)[..., : self.n_queries]
@@ -89,8 +89,8 @@ class Masked(Visible):
             mask = mask.squeeze(0)
         self.mask = mask
 
-    def matrix(self, like: Tensor) -> Tensor:
-        return self.mask
+    def matrix(self, rows: Tensor) -> Tensor:
+        return self.mask[..., rows, :]
 
     def _sum(self, per_key: Tensor) -> Tensor:
         numbers = self.mask.to(per_key.dtype)

@@ -6,14 +6,15 @@ A row of weights :math:`p` has the softmax Jacobian :math:`\partial p_i/\partial
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_lib._checks import check_count, check_finite, check_tensor, check_value
-from sdpa_lib.attention import attention_scores
+from sdpa_lib._checks import check_batch, check_count, check_finite, check_query_key, check_tensor, check_value
+from sdpa_lib.attention import attention_scores, score_blocks
 from sdpa_lib.rescaling import Rescaling
 from sdpa_lib.sampling import sample
 
@@ -105,6 +106,52 @@ def jacobian_norm(weights: Tensor, norm: str = "fro") -> Tensor:
     squares = _check_weights(weights).square()
     # Diagonal entries p_i (1 - p_i) and off-diagonal ones -p_i p_j, squared and summed.
     return (squares * (_sum_of_others(weights).square() + _sum_of_others(squares))).sum(-1).sqrt()
+
+
+class RowSaturation(NamedTuple):
+    """How sharp each row of weights is: its largest weight, its entropy and its effective number of keys, each (..., L)."""
+
+    largest_weight: Tensor
+    entropy: Tensor
+    effective_keys: Tensor
+
+
+def saturation_of_rows(
+    query: Tensor,
+    key: Tensor,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = False,
+    *,
+    rescaling: str | Rescaling = "sqrt_d_k",
+    entries: int = 2**22,
+) -> RowSaturation:
+    """The saturation measures of attention over long sequences, exact, without storing the weights.
+
+    Args:
+        query, key, attn_mask, is_causal, rescaling: as in :func:`~sdpa_lib.attention.scaled_dot_product_attention`.
+        entries: how many weights to have at a time, at least 1: whole rows, so never fewer than one row of the batch.
+
+    Raises:
+        ValueError: inputs that are not finite, or a row that sees no key.
+
+    Example:
+        >>> q, k = torch.zeros(2, 4), torch.ones(8, 4)
+        >>> saturation_of_rows(q, k).largest_weight
+        tensor([0.1250, 0.1250])
+    """
+    check_query_key(query, key)
+    check_finite("query", query)
+    check_finite("key", key)
+    check_batch(query=query, key=key)
+    batch = math.prod(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))  # type: ignore[no-untyped-call]
+    rows = max(1, check_count("entries", entries) // (batch * key.shape[-2]))
+    blocks = []
+    for scores in score_blocks(query.detach(), key.detach(), attn_mask, is_causal, rescaling=rescaling, rows=rows):
+        if bool((scores == -math.inf).all(-1).any()):
+            raise ValueError("attn_mask must let every row see a key: a row without weights has no entropy")
+        weights = torch.softmax(scores, dim=-1)
+        blocks.append((largest_weight(weights), entropy(weights), effective_keys(weights)))
+    return RowSaturation(*(torch.cat(measure, dim=-1) for measure in zip(*blocks, strict=True)))
 
 
 class Gradients(NamedTuple):

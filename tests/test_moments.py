@@ -21,6 +21,7 @@ from sdpa_lib import (
     normal_dot_product_density,
     sample,
     sample_dot_products,
+    sample_normal_scores,
     shape_distance,
 )
 
@@ -130,3 +131,46 @@ def test_sampled_dot_products_are_what_is_measured():
     values = sample_dot_products(16, 5000, seed=9)
     assert values.shape == (5000,)
     assert measure_moments(values).variance == pytest.approx(measure_dot_products(16, 5000, seed=9).variance)
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 7, 64, 1024])
+def test_the_two_samplers_agree_in_distribution(d_k):
+    drawn = sample_dot_products(d_k, 50_000, seed=1, device="cpu").numpy()
+    exact = sample_normal_scores(50_000, 1, d_k, seed=2, device="cpu").flatten().numpy()
+    assert scipy.stats.ks_2samp(drawn, exact).pvalue > 1e-4
+    # It can fail: with the length one component short, the same test tells the two apart.
+    if d_k <= 2:
+        wrong = sample_normal_scores(50_000, 1, d_k + 1, seed=2, device="cpu").flatten().numpy()
+        assert scipy.stats.ks_2samp(drawn, wrong * math.sqrt(d_k / (d_k + 1))).pvalue < 1e-4
+
+
+@pytest.mark.parametrize("d_k", [1, 64, 10**9])
+def test_exact_scores_have_the_closed_moments(d_k):
+    measured, exact = measure_moments(sample_normal_scores(200_000, 1, d_k, seed=3, device="cpu")), exact_moments(d_k)
+    for name in ("mean", "variance", "skewness", "excess_kurtosis"):
+        error = getattr(measured.standard_error, name)
+        assert abs(getattr(measured, name) - getattr(exact, name)) < 5 * error, name
+
+
+def test_scores_of_one_query_share_its_length():
+    """Squared scores of one row are correlated through the query's length, as they are when queries and keys are drawn."""
+
+    def correlation(scores):
+        squares = scores.square()
+        return torch.corrcoef(squares.T)[0, 1].item()
+
+    q, k = (sample(40_000, n, 4, seed=4, stream=s, device="cpu") for s, n in ((0, 1), (1, 2)))
+    drawn, exact = correlation((q @ k.mT).flatten(1)), correlation(sample_normal_scores(40_000, 2, 4, seed=5, device="cpu"))
+    assert exact > 0.05
+    assert exact == pytest.approx(drawn, abs=0.05)
+
+
+def test_no_progress_is_shown_outside_a_terminal(capfd):
+    measure_dot_products(2**21, 8, seed=0, device="cpu")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_queries", 0), ("n_keys", -1), ("d_k", 0), ("seed", -1)])
+def test_bad_counts_of_scores_are_named(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be at least"):
+        sample_normal_scores(**{"n_queries": 2, "n_keys": 2, "d_k": 2, "seed": 0} | {name: value})
