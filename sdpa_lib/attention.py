@@ -112,16 +112,25 @@ def _fused(
     visible = _visible(query, key, attn_mask, is_causal, groups)
     constant = rescaling.constant(key.shape[-1])
     if constant is None:
-        divisor = rescaling(key, visible)  # (..., L or 1, 1)
-        # A typical divisor lies between sqrt(d_k) and n times that. What is folded into a half-precision query is the rest of it,
-        # so that the query keeps its digits; the kernel applies the geometric mean of the two, in float32.
-        constant = math.sqrt(key.shape[-1] * key.shape[-2])
-        folded = query * (constant / torch.where(divisor == 0, constant, divisor))
-        largest = torch.finfo(query.dtype).max
-        query = (folded.clamp(-largest, largest) if query.dtype == torch.float16 else folded).to(query.dtype)
+        query, constant = _fold(query, key, visible, rescaling)
     if attn_mask is not None and attn_mask.dtype != torch.bool:
         attn_mask = attn_mask.to(query.dtype)
     return _kernel(query, key, value, attn_mask, dropout_p, is_causal, 1.0 / constant, enable_gqa)
+
+
+def _fold(query: Tensor, key: Tensor, visible: Visible, rescaling: Rescaling) -> tuple[Tensor, float]:
+    """The query divided so that a constant divisor is left, and that constant.
+
+    A divisor lies between sqrt(d_k) and n times that, typically. What is folded into a half-precision query is how it differs
+    from the geometric mean of the two, so that the query keeps its digits; the kernel applies the mean, in float32.
+    """
+    divisor = rescaling(key, visible)  # (..., L or 1, 1)
+    constant = math.sqrt(key.shape[-1] * key.shape[-2])
+    folded = query * (constant / torch.where(divisor == 0, constant, divisor))
+    if query.dtype == torch.float16:
+        largest = torch.finfo(query.dtype).max
+        folded = folded.clamp(-largest, largest)
+    return folded.to(query.dtype), constant
 
 
 def _kernel(
