@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import math
+import multiprocessing
 import platform
 import re
 import statistics
@@ -155,47 +156,73 @@ def attention() -> dict[str, object]:
     return results
 
 
-def memory_of(name: str, is_causal: bool) -> float:
-    """Bytes that one forward call needs at its peak beyond its inputs."""
-    q, k, v = inputs(LONG, DTYPE)
-    small = [x[..., :2048, :] for x in (q, k, v)]  # large enough to start the threads
+def extra_memory(run: Callable[[], object], small: Callable[[], object]) -> float:
+    """Bytes that a call needs at its peak beyond what is there before it."""
+    small()  # threads and code pages are there from now on
+    if ON_GPU:
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        run()
+        return torch.cuda.max_memory_allocated() - before
 
-    def run(q: Tensor, k: Tensor, v: Tensor) -> object:
-        if name == "torch fused":
-            return F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
-        return sdpa.scaled_dot_product_attention(q, k, v, is_causal=is_causal, rescaling=name)
+    def resident(field: str) -> int:
+        return int(re.search(rf"{field}:\s*(\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+
+    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts anew
+    before = resident("VmRSS")
+    kept = run()
+    after = resident("VmHWM")
+    del kept
+    return after - before
+
+
+def attention_memory(name: str, n: int, is_causal: bool) -> float:
+    def call(n: int) -> Callable[[], object]:
+        q, k, v = (torch.ones(1, 1, n, 64, dtype=DTYPE, device=DEVICE) for _ in range(3))  # drawing would leave memory behind
+        return (contestants(q, k, v, is_causal) | {"textbook": lambda: textbook(q, k, v, is_causal)})[name]
 
     with torch.no_grad():
-        run(*small)
-        if ON_GPU:
-            torch.cuda.reset_peak_memory_stats()
-            before = torch.cuda.memory_allocated()
-            run(q, k, v)
-            return torch.cuda.max_memory_allocated() - before
+        return extra_memory(call(n), call(1024))
 
-        def resident(field: str) -> int:
-            return int(re.search(rf"{field}:\s*(\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
 
-        Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts anew
-        before = resident("VmRSS")
-        kept = run(q, k, v)
-        after = resident("VmHWM")
-        del kept
-        return after - before
+def sampler_memory(name: str, d_k: int, n_pairs: int) -> float:
+    def call(d_k: int) -> Callable[[], object]:
+        return {
+            "exact": lambda: sdpa.measure_moments(sdpa.sample_normal_scores(n_pairs, 1, d_k, seed=0)),
+            "blocks": lambda: sdpa.measure_dot_products(d_k, n_pairs, seed=0),
+            "NumPy": lambda: numpy_moments(d_k, n_pairs),
+        }[name]
+
+    return extra_memory(call(d_k), call(8))
+
+
+def memory_here() -> dict[str, object]:
+    """Extra memory of each rescaling at a long sequence, of each path against the length, and of each sampler against d_k."""
+    n, d_k = LONG[-2:]
+    one_query = n * d_k * torch.finfo(DTYPE).bits // 8
+    names = ["torch fused", *(f"sdpa_lib {name}" for name in RESCALINGS)]
+    results: dict[str, object] = {"shape": LONG, "dtype": str(DTYPE).removeprefix("torch."), "query_bytes": one_query}
+    # Each measurement has a process of its own, forked before the first calculation: no memory that an earlier one left.
+    with multiprocessing.get_context("spawn" if ON_GPU else "fork").Pool(1, maxtasksperchild=1) as pool:
+        for order, is_causal in (("full", False), ("causal", True)):
+            measured = pool.starmap(attention_memory, [(name, n, is_causal) for name in names], chunksize=1)
+            results[order] = {name: extra / one_query for name, extra in zip(names, measured, strict=True)}
+        paths = ("torch fused", "sdpa_lib k_total", "textbook")
+        results["lengths"] = [
+            {"n": n} | {name: pool.apply(attention_memory, (name, n, False)) for name in paths if name != "textbook" or n < 2**15}
+            for n in (2**12, 2**13, 2**14, 2**15)
+        ]
+        results["dimensions"] = [
+            {"d_k": d} | {name: pool.apply(sampler_memory, (name, d, 1024)) for name in ("exact", "blocks", "NumPy")}
+            for d in (2**6, 2**9, 2**12, 2**15)
+        ]
+    return results
 
 
 def memory() -> dict[str, object]:
-    """Extra memory at a long sequence, in units of one query; the output is one of them."""
-    one_query = math.prod(LONG) * torch.finfo(DTYPE).bits // 8
-    results: dict[str, object] = {"shape": LONG, "dtype": str(DTYPE).removeprefix("torch."), "query_bytes": one_query}
-    for is_causal in (False, True):
-        measured = {}
-        for name in ("torch fused", *RESCALINGS):
-            command = [sys.executable, __file__, "--memory", name, str(int(is_causal))]
-            run = subprocess.run(command, capture_output=True, text=True)
-            measured[name] = float(run.stdout) / one_query if run.returncode == 0 else None
-        results["causal" if is_causal else "full"] = measured
-    return results
+    """:func:`memory_here`, in a process that has calculated nothing yet."""
+    run = subprocess.run([sys.executable, __file__, "--memory"], capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)
 
 
 def at_length(n: int) -> dict[str, float]:
@@ -315,7 +342,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--memory"]:
-        print(memory_of(sys.argv[2], bool(int(sys.argv[3]))))
+    if sys.argv[1:] == ["--memory"]:
+        print(json.dumps(memory_here()))
     else:
         main()

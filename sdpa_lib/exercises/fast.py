@@ -38,7 +38,7 @@ EXERCISES: dict[str, Exercise] = {
     "first_dimension": Exercise(
         answer=10**5,
         mistakes={
-            "At 100 about a quarter or less is left for the others: saturated is a strong word.": 10**2,
+            "At 100 more than a tenth is left for the others.": 10**2,
             "At 1,000 several per cent are left.": 10**3,
             "At 10,000 it is still more than one per cent.": 10**4,
         },
