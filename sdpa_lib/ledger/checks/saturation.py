@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sdpa_lib.attention import attention_scores, scaled_dot_product_attention
 from sdpa_lib.ledger._verdict import Finding, found
-from sdpa_lib.ledger.checks._measure import mean_and_error, median_and_error, ratio
+from sdpa_lib.ledger.checks._measure import ROUNDING, mean_and_error, median_and_error, ratio
 from sdpa_lib.sampling import sample
 from sdpa_lib.saturation import attention_gradients, effective_keys, entropy, jacobian_norm, largest_weight
 
@@ -175,5 +175,5 @@ def layer_gradient_if_saturated(d_k: int, at: str) -> Finding:
     at_initialisation = layer_gradient(d_k, at)
     decided = mean_and_error(_layer_gradients(d_k, "none", decided=True)[at])
     divided = mean_and_error(_layer_gradients(d_k, "sqrt_d_k")[at])
-    ours = ratio(decided, divided) if decided[0] else (0.0, 0.0)
+    ours = ratio(decided, divided) if decided[0] > ROUNDING * divided[0] else (0.0, 0.0)
     return found(*ours, without=at_initialisation, other=at_initialisation.ours[0], **at_initialisation.facts)
