@@ -33,6 +33,7 @@ from sdpa_lib.saturation import (
     entropy,
     jacobian_norm,
     largest_weight,
+    sample_gradients,
     saturation_of_rows,
     softmax_jacobian,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "normal_dot_product_density",
     "sample",
     "sample_dot_products",
+    "sample_gradients",
     "sample_normal_scores",
     "sample_qkv",
     "saturation_of_rows",

@@ -129,12 +129,25 @@ def sample_normal_scores(n_queries: int, n_keys: int, d_k: int, *, seed: int, de
         >>> abs(scores.var().item() / 10**9 - 1) < 0.02
         True
     """
+    return normal_scores(n_queries, n_keys, d_k, seed=seed, device=device)[0]
+
+
+def normal_scores(
+    n_queries: int, n_keys: int, d_k: int, *, seed: int, device: str | torch.device | None = None
+) -> tuple[Tensor, Tensor]:
+    """The scores of :func:`sample_normal_scores`, and what they are over the query's length: both (n_queries, n_keys)."""
     for name, count in (("n_queries", n_queries), ("n_keys", n_keys), ("d_k", d_k)):
         check_count(name, count)
-    lengths = np.sqrt(np.random.default_rng([check_count("seed", seed, minimum=0), 2]).chisquare(d_k, size=(n_queries, 1)))
-    dtype = get_dtype(device)
-    normal = torch.randn(n_queries, n_keys, generator=make_generator(seed, 3)).to(get_device(device), dtype)
-    return normal * torch.from_numpy(lengths).to(get_device(device), dtype)
+    normal = torch.randn(n_queries, n_keys, generator=make_generator(seed, 3)).to(get_device(device), get_dtype(device))
+    return normal * chi_squared(n_queries, d_k, seed=seed, stream=2, like=normal).sqrt().unsqueeze(-1), normal
+
+
+def chi_squared(count: int, degrees: int, *, seed: int, stream: int, like: Tensor) -> Tensor:
+    """(count,) draws of a sum of ``degrees`` squared normal numbers, where ``like`` is and in its dtype; 0 for no degrees."""
+    if degrees == 0:
+        return like.new_zeros(count)
+    draws = np.random.default_rng([check_count("seed", seed, minimum=0), stream]).chisquare(degrees, size=count)
+    return torch.from_numpy(draws).to(like)
 
 
 def dot_product_blocks(

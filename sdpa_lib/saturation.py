@@ -13,8 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_lib._checks import check_batch, check_count, check_finite, check_query_key, check_tensor, check_value
+from sdpa_lib._checks import check_batch, check_count, check_finite, check_number, check_query_key, check_tensor, check_value
 from sdpa_lib.attention import attention_scores, score_blocks
+from sdpa_lib.moments import chi_squared, normal_scores
 from sdpa_lib.rescaling import Rescaling
 from sdpa_lib.sampling import sample
 
@@ -198,6 +199,55 @@ def attention_gradients(
     elif upstream.shape != output.shape:
         raise ValueError(f"upstream must have the shape of the output, {tuple(output.shape)}, got {tuple(upstream.shape)}")
     return Gradients(*torch.autograd.grad(output, (scores, query, key), upstream))
+
+
+def sample_gradients(
+    n_queries: int,
+    n_keys: int,
+    d_k: int,
+    divisor: float | Tensor,
+    *,
+    d_v: int = 64,
+    seed: int,
+    device: str | torch.device | None = None,
+) -> Tensor:
+    r"""Lengths of the gradients that reach normal queries at initialisation, exact, without drawing queries, keys or values.
+
+    The gradient at a query is :math:`\frac1c\sum_j g_j k_j` with :math:`g = (\mathrm{diag}(p) - pp^\top)\,u` and
+    :math:`u_j` the upstream gradient's product with value j. Given the query, each key is its part along the query, which is the
+    score, and an independent normal part orthogonal to it: the squared length is
+    :math:`\frac1{c^2}\big[(\sum_j g_j z_j)^2 + \chi^2_{d_k-1}\sum_j g_j^2\big]`, where :math:`z_j` is normal and the score is
+    :math:`\lVert q\rVert z_j`. So the cost does not depend on ``d_k``.
+
+    Args:
+        n_queries, n_keys: at least 1; each query has keys and values of its own.
+        d_k, d_v: components of keys and of values, at least 1. The upstream gradient is standard normal, as is every component.
+        divisor: what the scores are divided by, greater than 0: a number, or (n_queries, 1).
+        seed, device: as in :func:`~sdpa_lib.moments.sample_normal_scores`.
+
+    Returns:
+        (n_queries,).
+
+    Example:
+        >>> lengths = sample_gradients(1000, 32, 64, 8.0, seed=0)
+        >>> 1.5 < lengths.median().item() < 2.0
+        True
+    """
+    check_count("d_v", d_v)
+    scores, z = normal_scores(n_queries, n_keys, d_k, seed=seed, device=device)
+    c = (
+        check_finite("divisor", divisor)
+        if isinstance(divisor, Tensor)
+        else torch.full_like(z[:, :1], check_number("divisor", divisor, above=0.0))
+    )
+    if bool((c <= 0).any()):
+        raise ValueError("divisor must be greater than 0, got a number that is not")
+    upstream = normal_scores(n_queries, n_keys, d_v, seed=seed + 1_000_000, device=device)[0]  # the products u_j
+    p = torch.softmax(scores / c, dim=-1)
+    g = p * (upstream - (p * upstream).sum(-1, keepdim=True))  # the Jacobian times u
+    orthogonal = chi_squared(n_queries, d_k - 1, seed=seed, stream=4, like=z)
+    squares = (g * z).sum(-1).square() + orthogonal * g.square().sum(-1)
+    return squares.sqrt() / c.squeeze(-1)
 
 
 def _check_weights(weights: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import scipy.stats
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from sdpa_lib import (
     jacobian_norm,
     largest_weight,
     sample,
+    sample_gradients,
     sample_qkv,
     scaled_dot_product_attention,
     softmax_jacobian,
@@ -92,3 +94,21 @@ def test_gradients_leave_the_inputs_alone():
     q, k, v = sample_qkv(2, 3, 4, seed=0)
     attention_gradients(q, k, v)
     assert not any(x.requires_grad for x in (q, k, v))
+
+
+@pytest.mark.parametrize(("n", "d_k", "rescaling"), [(3, 1, "none"), (32, 64, "none"), (32, 64, "sqrt_d_k"), (8, 4, "d_k")])
+def test_sampled_gradients_have_the_distribution_of_computed_ones(n, d_k, rescaling):
+    """Kolmogorov and Smirnov's test against autograd on queries, keys and values that are drawn."""
+    q, k, v = (sample(8000, m, d, seed=9, stream=s, device="cpu") for s, (m, d) in enumerate(((1, d_k), (n, d_k), (n, 16))))
+    computed = attention_gradients(q, k, v, rescaling=rescaling).query.norm(dim=-1).flatten()
+    c = {"none": 1.0, "sqrt_d_k": math.sqrt(d_k), "d_k": float(d_k)}[rescaling]
+    drawn = sample_gradients(8000, n, d_k, c, d_v=16, seed=10, device="cpu")
+    assert scipy.stats.ks_2samp(computed.numpy(), drawn.numpy()).pvalue > 1e-4
+    wrong = sample_gradients(8000, n, d_k, 1.2 * c, d_v=16, seed=10, device="cpu")
+    assert scipy.stats.ks_2samp(computed.numpy(), wrong.numpy()).pvalue < 1e-4
+
+
+@pytest.mark.parametrize("divisor", [0.0, -1.0, math.nan, torch.zeros(5, 1), torch.full((5, 1), math.nan)])
+def test_a_divisor_that_divides_nothing_is_refused(divisor):
+    with pytest.raises(ValueError, match="divisor must be"):
+        sample_gradients(5, 3, 4, divisor, seed=0, device="cpu")
