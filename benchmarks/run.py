@@ -12,6 +12,7 @@ import json
 import math
 import multiprocessing
 import platform
+import random
 import re
 import statistics
 import subprocess
@@ -63,9 +64,7 @@ def compare(contestants: dict[str, Callable[[], object]], base: str, rounds: int
     times: dict[str, list[float]] = {name: [] for name in contestants}
     names = list(contestants)
     for turn in range(rounds):
-        for name in (
-            names[turn % len(names) :] + names[: turn % len(names)]
-        ):  # nobody is always first, or always after the slowest
+        for name in random.Random(turn).sample(names, len(names)):  # nobody is always first, or always after the same one
             times[name].append(seconds(contestants[name]))
     results = {}
     for name, measured in times.items():
@@ -149,7 +148,7 @@ def attention() -> dict[str, object]:
             results[f"forward, {order}"] = compare(running, "torch fused", 4 * ROUNDS)
             others, results[f"absent, {order}"] = peers(*tensors, is_causal)
             slow = {"torch fused": running["torch fused"]} | others
-            results[f"peers, forward, {order}"] = compare(slow, "torch fused", 3)
+            results[f"peers, forward, {order}"] = compare(slow, "torch fused", 5)
         leaves = [x.requires_grad_() for x in tensors]
         both = {name: with_backward(run, leaves) for name, run in contestants(*leaves, is_causal).items()}
         results[f"forward and backward, {order}"] = compare(both, "torch fused", 2 * ROUNDS)

@@ -244,6 +244,7 @@ def sample_gradients(
         raise ValueError("divisor must be greater than 0, got a number that is not")
     upstream = normal_scores(n_queries, n_keys, d_v, seed=seed + 1_000_000, device=device)[0]  # the products u_j
     p = torch.softmax(scores / c, dim=-1)
+    upstream = upstream - upstream.gather(-1, p.argmax(-1, keepdim=True))  # changes no g, and nothing cancels near a one-hot row
     g = p * (upstream - (p * upstream).sum(-1, keepdim=True))  # the Jacobian times u
     orthogonal = chi_squared(n_queries, d_k - 1, seed=seed, stream=4, like=z)
     squares = (g * z).sum(-1).square() + orthogonal * g.square().sum(-1)
