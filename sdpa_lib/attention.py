@@ -83,7 +83,9 @@ def scaled_dot_product_attention(
         raise ValueError(f"dropout_p must be a probability in [0, 1], got {dropout_p}")
     chosen = get_rescaling(rescaling)
     if not return_weights:
-        return _fused(query, key, value, attn_mask, dropout_p, is_causal, chosen, enable_gqa)
+        visible = _visible(query, key, attn_mask, is_causal, _groups(query, key) if enable_gqa else 1)
+        folded, scale = _fold(query, key, visible, chosen)
+        return _kernel(folded, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     scores = attention_scores(query, key, attn_mask, is_causal, rescaling=chosen, enable_gqa=enable_gqa)  # (..., L, S)
     weights = _softmax(scores)
     if enable_gqa:
@@ -94,69 +96,46 @@ def scaled_dot_product_attention(
     return output, weights.to(query.dtype)
 
 
-def _fused(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None,
-    dropout_p: float,
-    is_causal: bool,
-    rescaling: Rescaling,
-    enable_gqa: bool,
-) -> Tensor:
-    """The output by PyTorch's fused kernel: a constant divisor is its ``scale``, any other one is folded into the query."""
-    groups = _groups(query, key) if enable_gqa else 1
-    if enable_gqa:
-        _groups(query, value)
-    check_batch(query=query, key=key if groups == 1 else key[..., :1, :, :], value=value if groups == 1 else value[..., :1, :, :])
-    visible = _visible(query, key, attn_mask, is_causal, groups)
-    constant = rescaling.constant(key.shape[-1])
-    if constant is None:
-        query, constant = _fold(query, key, visible, rescaling)
-    if attn_mask is not None and attn_mask.dtype != torch.bool:
-        attn_mask = attn_mask.to(query.dtype)
-    return _kernel(query, key, value, attn_mask, dropout_p, is_causal, 1.0 / constant, enable_gqa)
-
-
 def _fold(query: Tensor, key: Tensor, visible: Visible, rescaling: Rescaling) -> tuple[Tensor, float]:
-    """The query divided so that a constant divisor is left, and that constant.
+    """A query and a scale whose products are the divided query: a constant divisor is all scale, any other goes into the query.
 
     A divisor lies between sqrt(d_k) and n times that, typically. What is folded into a half-precision query is how it differs
     from the geometric mean of the two, so that the query keeps its digits; the kernel applies the mean, in float32.
     """
+    constant = rescaling.constant(key.shape[-1])
+    if constant is not None:
+        return query, 1.0 / constant
     divisor = rescaling(key, visible)  # (..., L or 1, 1)
     constant = math.sqrt(key.shape[-1] * key.shape[-2])
     folded = query * (constant / torch.where(divisor == 0, constant, divisor))
     if query.dtype == torch.float16:
         largest = torch.finfo(query.dtype).max
         folded = folded.clamp(-largest, largest)
-    return folded.to(query.dtype), constant
+    return folded.to(query.dtype), 1.0 / constant
 
 
 def _kernel(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None,
-    dropout_p: float,
-    is_causal: bool,
-    scale: float,
-    gqa: bool,
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, causal: bool, scale: float, gqa: bool
 ) -> Tensor:
     """``torch.nn.functional.scaled_dot_product_attention``, given the four dimensions for which it has its fused kernels."""
+    if gqa:
+        _groups(query, value)
+    own = 3 if gqa else 2  # with grouped queries the heads differ, and the kernel pairs them
+    tensors = (query, key, value)
+    check_batch(**{name: x[..., :1, :, :] if gqa else x for name, x in zip(("query", "key", "value"), tensors, strict=True)})
+    batch = torch.broadcast_shapes(*(x.shape[:-own] for x in tensors))  # type: ignore[no-untyped-call]
+    query, key, value = (x.expand(*batch, *x.shape[-own:]) for x in tensors)
     batch = query.shape[:-2]
-    if not gqa:
-        batch = torch.broadcast_shapes(batch, key.shape[:-2], value.shape[:-2])  # type: ignore[no-untyped-call]
-        query, key, value = (x.expand(*batch, *x.shape[-2:]) for x in (query, key, value))
     if attn_mask is not None and len(batch) > 2:
         attn_mask = attn_mask.expand(*batch, *attn_mask.shape[-2:])
 
     def four(x: Tensor) -> Tensor:
         return x.flatten(0, -4) if x.dim() > 4 else x[(None,) * (4 - x.dim())]
 
-    query, key, value = four(query), four(key), four(value)
-    attn_mask = None if attn_mask is None else four(attn_mask)
-    output = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=gqa)
+    mask = None if attn_mask is None else four(attn_mask)
+    output = F.scaled_dot_product_attention(
+        four(query), four(key), four(value), mask, dropout_p, causal, scale=scale, enable_gqa=gqa
+    )
     return output.reshape(*batch, *output.shape[-2:])
 
 

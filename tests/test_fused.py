@@ -86,6 +86,16 @@ def test_grouped_queries(rescaling, mask, heads):
 
 
 @EVERY_RESCALING
+@pytest.mark.parametrize("mask", MASKS)
+def test_grouped_queries_whose_batches_broadcast(rescaling, mask):
+    q, k, v = qkv(2, heads=(6, 2, 2))
+    given = arguments(mask)
+    ours = scaled_dot_product_attention(q, k[:1], v[:1], rescaling=rescaling, enable_gqa=True, **given)
+    repeated = (x[:1].expand(2, -1, -1, -1).repeat_interleave(3, dim=-3) for x in (k, v))
+    torch.testing.assert_close(ours, textbook(q, *repeated, rescaling, **given), rtol=1e-10, atol=1e-11)
+
+
+@EVERY_RESCALING
 @pytest.mark.parametrize("batch", [(1, 3), (2, 1), (2, 3)])
 def test_masks_of_a_batch(rescaling, batch):
     q, k, v = qkv(2, 3)
