@@ -111,6 +111,14 @@ def test_an_unknown_check_or_argument_is_refused_by_the_row():
         check_claims([replace(claim, check="dot_produkt")])
     with pytest.raises(ValueError, match=r"S9-01.*dot_product.*v"):
         check_claims([replace(claim, given={"q": [2], "v": [2]})])
+    with pytest.raises(ValueError, match=r"S9-01.*dot_product.*'v'"):
+        check_claims([replace(claim, holds_if="so", without={"v": [2]})])
+
+
+def test_the_second_run_decides_the_assumption_and_its_figure_can_be_told():
+    (claim,) = load_claims(ROW.replace('"{ours}"', '"{ours}, otherwise {other:g}, {without_terms} term"'))
+    entry = check_claims([replace(claim, holds_if="both are two", without={"q": [3]})]).entries[0]
+    assert (entry.verdict, entry.why) == (Verdict.HOLDS_IF, "4, otherwise 6, 1 term")
 
 
 def test_the_rule():
@@ -118,7 +126,7 @@ def test_the_rule():
     assert decide(claim, found(1.05)) is Verdict.HOLDS
     assert decide(claim, found(1.4)) is Verdict.ROUGH
     assert decide(claim, found(1.6)) is Verdict.WRONG
-    assert decide(replace(claim, holds_if="so"), found(1.0, without=found(2.0))) is Verdict.HOLDS_IF
+    assert decide(replace(claim, holds_if="so"), replace(found(1.0), without=found(2.0))) is Verdict.HOLDS_IF
     assert decide(replace(claim, not_testable="history"), None) is Verdict.NOT_TESTABLE
     two = replace(claim, says=(1.0, 1.0), tolerance=(0.1, 0.01))
     assert [decide(two, found([1.05, x])) for x in (1.005, 1.04, 1.06)] == [Verdict.HOLDS, Verdict.ROUGH, Verdict.WRONG]
@@ -132,10 +140,10 @@ def test_the_rule():
     ]:
         with pytest.raises(ValueError, match=f"S9-01.*{message}"):
             decide(claim, bad)
-    with pytest.raises(ValueError, match="without the assumption"):
+    with pytest.raises(ValueError, match=r"S9-01.*holds_if needs without"):
         decide(replace(claim, holds_if="so"), found(1.0))
     with pytest.raises(ValueError, match="holds without its assumption"):
-        decide(replace(claim, holds_if="so"), found(1.0, without=found(1.01)))
+        decide(replace(claim, holds_if="so"), replace(found(1.0), without=found(1.01)))
 
 
 def test_the_record_is_what_is_computed(ledger):

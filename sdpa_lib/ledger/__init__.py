@@ -6,7 +6,9 @@ The statements are data, in ``claims.toml``; each names one of the functions in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from sdpa_lib._checks import unknown_name
 from sdpa_lib.ledger._claims import Claim, Source, load_claims, load_sources
@@ -48,11 +50,17 @@ def check_claim(claim: Claim) -> Entry:
         return Entry(claim, None, decide(claim, None))
     if claim.check not in CHECKS:
         raise ValueError(f"{claim.id}: {unknown_name('check', claim.check, CHECKS)}")
-    try:
-        finding = CHECKS[claim.check](**claim.given)
-    except (TypeError, KeyError) as error:
-        raise ValueError(f"{claim.id}: {claim.check} does not take given = {dict(claim.given)}: {error}") from error
+    finding = _run(claim, claim.given)
+    if claim.without:
+        finding = replace(finding, without=_run(claim, {**claim.given, **claim.without}))
     return Entry(claim, finding, decide(claim, finding))
+
+
+def _run(claim: Claim, given: Mapping[str, Any]) -> Finding:
+    try:
+        return CHECKS[claim.check](**given)
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"{claim.id}: {claim.check} does not take given = {dict(given)}: {error}") from error
 
 
 def check_claims(claims: Sequence[Claim] | None = None) -> Ledger:

@@ -28,6 +28,8 @@ class Claim:
         chapter: the stem of the chapter that teaches it.
         check: the name of a function in :mod:`sdpa_lib.ledger.checks`; empty where the claim can't be tested here.
         given: that function's arguments.
+        without: those that are others without the assumption; the check runs a second time with them. Its first figure is
+            ``{other}`` in ``why``, all of them ``{others}``, and its facts have the prefix ``without_``.
         measure: what the two figures are. For a claim without a figure it says how its words are read, and ``in_words`` is true.
         in_words: the source gives no figure; ``says`` is the threshold at which we take its words to hold.
         says: the source's figures, one or several.
@@ -46,6 +48,7 @@ class Claim:
     chapter: str
     check: str = ""
     given: Mapping[str, Any] = field(default_factory=dict)
+    without: Mapping[str, Any] = field(default_factory=dict)
     measure: str = ""
     in_words: bool = False
     says: tuple[float, ...] = ()

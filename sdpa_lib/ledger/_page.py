@@ -61,7 +61,12 @@ class Entry:
         """The sentence of the row, its names filled in with what was found."""
         if self.finding is None:
             return self.claim.not_testable
-        return self.claim.why.format(ours=self.ours, **self.finding.facts)
+        facts = dict(self.finding.facts)
+        if self.finding.without is not None:
+            other = self.finding.without
+            facts |= {f"without_{name}": fact for name, fact in other.facts.items()}
+            facts |= {"other": other.ours[0], "others": ", ".join(_shown(x, self.claim.digits) for x in other.ours)}
+        return self.claim.why.format(ours=self.ours, **facts)
 
 
 class Ledger:

@@ -37,7 +37,7 @@ class Finding:
     Attributes:
         ours: the figures that stand beside the source's, in the same order.
         error: their standard error, the largest of them; 0 for an exact value.
-        without: the same without the row's unstated assumption.
+        without: what the check computed with the row's other arguments, without its unstated assumption.
         facts: further results, by the names under which the row's sentence uses them.
     """
 
@@ -47,7 +47,7 @@ class Finding:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def found(ours: float | Sequence[float], error: float = 0.0, without: Finding | None = None, **facts: Any) -> Finding:
+def found(ours: float | Sequence[float], error: float = 0.0, **facts: Any) -> Finding:
     """A finding, from one figure or several.
 
     Example:
@@ -55,7 +55,7 @@ def found(ours: float | Sequence[float], error: float = 0.0, without: Finding | 
         Finding(ours=(0.5,), error=0.0, without=None, facts={'n': 3})
     """
     figures = (ours,) if isinstance(ours, (int, float)) else ours
-    return Finding(tuple(float(x) for x in figures), float(error), without, facts)
+    return Finding(tuple(float(x) for x in figures), float(error), facts=facts)
 
 
 def decide(claim: Claim, finding: Finding | None) -> Verdict:
@@ -81,7 +81,7 @@ def decide(claim: Claim, finding: Finding | None) -> Verdict:
         if not claim.holds_if:
             return Verdict.HOLDS
         if finding.without is None:
-            raise ValueError(f"{claim.id}: {claim.check} must also give the figure without the assumption")
+            raise ValueError(f"{claim.id}: holds_if needs without, the arguments that drop the assumption")
         if fits(claim, finding.without):
             raise ValueError(f"{claim.id} holds without its assumption, {claim.holds_if!r}, too")
         return Verdict.HOLDS_IF

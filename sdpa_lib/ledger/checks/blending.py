@@ -11,7 +11,7 @@ from torch import Tensor
 from sdpa_lib.attention import scaled_dot_product_attention
 from sdpa_lib.ledger._verdict import Finding, found
 from sdpa_lib.ledger.checks._measure import difference
-from sdpa_lib.ledger.checks.softmaxes import DOG_BITES_MAN, _softmax
+from sdpa_lib.ledger.checks.softmaxes import DOG_BITES_MAN, PUBLISHED, _softmax
 from sdpa_lib.sampling import sample, sample_qkv
 
 VALUES = ((0.9, 0.1, -0.3, 0.5), (0.2, 0.8, 0.1, -0.4), (0.4, -0.2, 0.7, 0.3))
@@ -27,11 +27,9 @@ def _blend(weights: Sequence[float]) -> list[float]:
     return [sum(w * v[c] for w, v in zip(weights, VALUES, strict=True)) for c in range(4)]
 
 
-def shares_of_dog(weights: Sequence[float]) -> Finding:
-    """What per cent of "dog" comes from each token, by given weights; without the assumption, by the softmax of its scores."""
-    from_scores = [100 * w for w in _softmax(DOG_BITES_MAN[0]).tolist()]
-    shown = ", ".join(f"{share:.0f}" for share in from_scores)
-    return found([100 * w for w in weights], without=found(from_scores), from_scores=shown)
+def shares_of_dog(printed: bool) -> Finding:
+    """What per cent of "dog" comes from each token, by the printed weights or by the softmax of the printed scores."""
+    return found([100 * w for w in (PUBLISHED[0] if printed else _softmax(DOG_BITES_MAN[0]).tolist())])
 
 
 def output_is_weighted_sum() -> Finding:
@@ -57,25 +55,15 @@ def in_hull() -> Finding:
     return found(((out @ directions).amax(0) - (v @ directions).amax(0)).max().item())
 
 
-def depends_on_others(after: bool) -> Finding:
-    """The derivative of a token's vector by another's embedding: the largest before attention, the smallest after it.
-
-    Without the assumption, the smallest after it under a causal mask.
-    """
+def depends_on_others(after: bool, causal: bool = False) -> Finding:
+    """The derivative of a token's vector by another's embedding: the largest before attention, the smallest after it."""
     X = sample(3, 16, seed=3, device="cpu").requires_grad_()
     W_Q, W_K, W_V = (sample(16, 16, seed=3, stream=s, device="cpu") / 4 for s in (1, 2, 3))
-
-    def by_the_others(out: Tensor) -> Tensor:
-        (gradient,) = torch.autograd.grad(out[0].sum(), X)
-        lengths: Tensor = gradient[1:].norm(dim=-1)
-        return lengths
-
-    if not after:
-        return found(by_the_others(X * 1.0).max().item())
-    free, causal = (scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V, is_causal=mask) for mask in (False, True))
-    assert isinstance(free, Tensor)
-    assert isinstance(causal, Tensor)
-    return found(by_the_others(free).min().item(), without=found(by_the_others(causal).min().item()))
+    out = scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V, is_causal=causal) if after else X * 1.0
+    assert isinstance(out, Tensor)
+    (gradient,) = torch.autograd.grad(out[0].sum(), X)
+    by_the_others = gradient[1:].norm(dim=-1)
+    return found((by_the_others.min() if after else by_the_others.max()).item())
 
 
 def where_values_enter() -> Finding:
@@ -96,16 +84,12 @@ def blend_is_linear() -> Finding:
     return found(difference((2.0 * x - 3.0 * y) @ v, 2.0 * (x @ v) - 3.0 * (y @ v)))
 
 
-def unseen_share(d_model: int, d_v: int, without: int) -> Finding:
-    """The share of a random embedding's squared length that W_V doesn't see; without the assumption, for a W_V of that width."""
-
-    def share(width: int) -> float:
-        u = sample(1, d_model, seed=4, device="cpu")
-        W_V = sample(d_model, width, seed=4, stream=1, device="cpu") / math.sqrt(d_model)
-        h = u - (u @ W_V) @ torch.linalg.pinv(W_V)
-        return difference((h.norm() / u.norm()).item() ** 2, 0.0)
-
-    return found(share(d_v), without=found(share(without)), other=share(without))
+def unseen_share(d_model: int, d_v: int) -> Finding:
+    """The share of a random embedding's squared length that a random W_V of that width doesn't see."""
+    u = sample(1, d_model, seed=4, device="cpu")
+    W_V = sample(d_model, d_v, seed=4, stream=1, device="cpu") / math.sqrt(d_model)
+    h = u - (u @ W_V) @ torch.linalg.pinv(W_V)
+    return found(difference((h.norm() / u.norm()).item() ** 2, 0.0))
 
 
 def projection_changes(d_model: int = 64) -> Finding:

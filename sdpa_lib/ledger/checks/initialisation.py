@@ -36,26 +36,22 @@ def _queries_and_keys(name: str, d_model: int, d_k: int, matrices: int = 20, n: 
     return projected[0], projected[1]
 
 
-def component_variance(initialisation: str, d_model: int, d_k: int, without: int | None = None) -> Finding:
-    """The variance of a query's components; without the assumption, with ``without`` columns instead of ``d_k``."""
+def component_variance(initialisation: str, d_model: int, d_k: int) -> Finding:
+    """The variance of a query's components."""
     q, _ = _queries_and_keys(initialisation, d_model, d_k)
-    each = q.square().mean((1, 2))  # one a matrix
-    other = None if without is None else component_variance(initialisation, d_model, without)
-    return found(*mean_and_error(each), without=other, other=None if other is None else other.ours[0])
+    return found(*mean_and_error(q.square().mean((1, 2))))  # one a matrix
 
 
-def scaled_score_variance(d_model: int, d_k: int) -> Finding:
-    """The variance of q.k over the root of d_k, for unit-variance components; without that, by Xavier's initialisation."""
-    x = sample(20, 64, d_model, seed=1, device="cpu")
-    q, k = (x @ sample(20, d_model, d_k, seed=1, stream=s, device="cpu") / math.sqrt(d_model) for s in (1, 2))
-
-    def variance(q: Tensor, k: Tensor) -> Finding:
-        scores = q @ k.mT / math.sqrt(d_k)
-        off_diagonal = scores[:, ~torch.eye(64, dtype=torch.bool)]  # a token's own query and key share its embedding
-        return found(*mean_and_error(off_diagonal.square().mean(-1)))
-
-    other = variance(*_queries_and_keys("Xavier uniform", d_model, d_k))
-    return found(variance(q, k).ours, variance(q, k).error, without=other, other=other.ours[0])
+def scaled_score_variance(d_model: int, d_k: int, initialisation: str = "", by: str = "d_k") -> Finding:
+    """The variance of scores over the root of d_k, or of d_model: for unit-variance components, or by an initialisation."""
+    if initialisation:
+        q, k = _queries_and_keys(initialisation, d_model, d_k)
+    else:
+        x = sample(20, 64, d_model, seed=1, device="cpu")
+        q, k = (x @ sample(20, d_model, d_k, seed=1, stream=s, device="cpu") / math.sqrt(d_model) for s in (1, 2))
+    scores = q @ k.mT / math.sqrt({"d_k": d_k, "d_model": d_model}[by])
+    off_diagonal = scores[:, ~torch.eye(64, dtype=torch.bool)]  # a token's own query and key share its embedding
+    return found(*mean_and_error(off_diagonal.square().mean(-1)))
 
 
 def component_mean(initialisation: str, d_model: int, d_k: int) -> Finding:
@@ -79,19 +75,7 @@ def query_key_correlation(initialisation: str, d_model: int, d_k: int, n: int = 
     return found(ours - baseline, math.hypot(error, other_error), size=ours, baseline=baseline)
 
 
-def score_variance_at_width(d_model: int, d_k: int) -> Finding:
-    """The variance of scores divided by the root of d_k; without the assumption, by the root of d_model."""
-    finding = scaled_score_variance(d_model, d_k)
-    factor = d_k / d_model
-    other = found(finding.ours[0] * factor, finding.error * factor)
-    return found(finding.ours, finding.error, without=other, other=other.ours[0])
-
-
-def growing_components(d_k: int, std: float) -> Finding:
-    """The variance of divided scores for components of variance 1; without that, for a standard deviation of ``std``."""
-    findings = []
-    for spread in (1.0, std):
-        components = get_distribution("normal").scaled(spread)
-        measured = measure_dot_products(d_k, 100_000, seed=4, query=components, device="cpu")
-        findings.append(found(measured.variance / d_k, measured.standard_error.variance / d_k))
-    return found(findings[0].ours, findings[0].error, without=findings[1], other=findings[1].ours[0])
+def growing_components(d_k: int, std: float = 1.0) -> Finding:
+    """The variance of divided scores for components of standard deviation ``std``."""
+    measured = measure_dot_products(d_k, 100_000, seed=4, query=get_distribution("normal").scaled(std), device="cpu")
+    return found(measured.variance / d_k, measured.standard_error.variance / d_k)

@@ -39,16 +39,9 @@ QUANTITIES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def typical(quantity: str, d_k: int, n: int = 32, rescaling: str = "none") -> Finding:
-    """The mean of a quantity of softmax's rows over 1,000 random queries."""
-    values = QUANTITIES[quantity](_weights(d_k, n, rescaling))
-    return found(*mean_and_error(values))
-
-
-def typical_if_unit_variance(quantity: str, d_k: int, std: float, n: int = 32) -> Finding:
-    """The mean of a quantity with the usual divisor; without the assumption, for components of standard deviation ``std``."""
-    findings = [found(*mean_and_error(QUANTITIES[quantity](_weights(d_k, n, "sqrt_d_k", spread)))) for spread in (1.0, std)]
-    return found(findings[0].ours, findings[0].error, without=findings[1], other=findings[1].ours[0])
+def typical(quantity: str, d_k: int, n: int = 32, rescaling: str = "none", std: float = 1.0) -> Finding:
+    """The mean of a quantity of softmax's rows over 1,000 random queries, components of standard deviation ``std``."""
+    return found(*mean_and_error(QUANTITIES[quantity](_weights(d_k, n, rescaling, std))))
 
 
 def median(quantity: str, d_k: int, n: int = 32, rescaling: str = "none") -> Finding:
@@ -58,17 +51,11 @@ def median(quantity: str, d_k: int, n: int = 32, rescaling: str = "none") -> Fin
     return found(*median_and_error(values), mean=values.mean().item(), even_row=even_row)
 
 
-def compared(quantity: str, d_k: int, n: int = 32, to: str = "sqrt_d_k", rescaling: str = "none") -> Finding:
+def compared(quantity: str, d_k: int, n: int = 32, to: str = "sqrt_d_k", rescaling: str = "none", std: float = 1.0) -> Finding:
     """The median of a quantity over its median with the other divisor, from the same queries and keys."""
-    ours, theirs = (QUANTITIES[quantity](_weights(d_k, n, name)) for name in (rescaling, to))
+    ours, theirs = (QUANTITIES[quantity](_weights(d_k, n, name, std)) for name in (rescaling, to))
     a, b = median_and_error(ours), median_and_error(theirs)
     return found(*ratio(a, b), ours_median=a[0], other_median=b[0], below=(ours < 0.01).double().mean().item())
-
-
-def compared_if_large(quantity: str, d_k: int, without: int, rescaling: str, to: str) -> Finding:
-    """As :func:`compared`; without the assumption, at another dimension."""
-    finding, other = compared(quantity, d_k, 32, to, rescaling), compared(quantity, without, 32, to, rescaling)
-    return found(finding.ours, finding.error, without=other, other=other.ours[0])
 
 
 def compared_dimensions(quantity: str, low: int, high: int, n: int = 32, rescaling: str = "none") -> Finding:
@@ -125,22 +112,9 @@ def gradient_at_query(divisor: str, to: str, d_k: int, n: int = 32) -> Finding:
     return found(*ratio(ours, other), ours_median=ours[0], other_median=other[0])
 
 
-def gradient_at_query_if_large(divisor: str, to: str, d_k: int, without: int) -> Finding:
-    """As :func:`gradient_at_query`; without the assumption, at another dimension."""
-    finding, other = gradient_at_query(divisor, to, d_k), gradient_at_query(divisor, to, without)
-    return found(finding.ours, finding.error, without=other, other=other.ours[0])
-
-
 def gradient_across_dimensions(divisor: str, low: int, high: int, n: int = 32) -> Finding:
     """The median gradient at a query at one dimension over that at another."""
     return found(*ratio(*(median_and_error(_gradients(d, n, divisor)[2]) for d in (high, low))))
-
-
-def responsiveness_if_large(divisor: str, to: str, d_k: int, std: float, n: int = 32) -> Finding:
-    """The median norm of softmax's derivative over that with the other divisor, at large components; without that, at 1."""
-    large, unit = ([median_and_error(jacobian_norm(_weights(d_k, n, c, s))) for c in (divisor, to)] for s in (std, 1.0))
-    other = ratio(*unit)
-    return found(*ratio(*large), without=found(*other), other=other[0], large=large[0][0], small=large[1][0])
 
 
 @cache
@@ -164,16 +138,12 @@ def _layer_gradients(
     return {name: gradient.flatten(1).norm(dim=-1) for name, gradient in zip(("W_Q", "W_K"), gradients, strict=True)}
 
 
-def layer_gradient(d_k: int, at: str) -> Finding:
-    """The gradient at the query or key weights of a layer at initialisation, undivided over divided by the root."""
-    undivided, divided = (mean_and_error(_layer_gradients(d_k, name)[at]) for name in ("none", "sqrt_d_k"))
-    return found(*ratio(undivided, divided), undivided=undivided[0], divided=divided[0])
+def layer_gradient(d_k: int, at: str, decided: bool = False) -> Finding:
+    """The gradient at the query or key weights of a layer, undivided, over that with the root at initialisation.
 
-
-def layer_gradient_if_saturated(d_k: int, at: str) -> Finding:
-    """The gradient undivided where every query has decided, over the divided one at initialisation; without that, undecided."""
-    at_initialisation = layer_gradient(d_k, at)
-    decided = mean_and_error(_layer_gradients(d_k, "none", decided=True)[at])
+    ``decided`` takes for the first a layer in which every query has decided.
+    """
+    undivided = mean_and_error(_layer_gradients(d_k, "none", decided)[at])
     divided = mean_and_error(_layer_gradients(d_k, "sqrt_d_k")[at])
-    ours = ratio(decided, divided) if decided[0] > ROUNDING * divided[0] else (0.0, 0.0)
-    return found(*ours, without=at_initialisation, other=at_initialisation.ours[0], **at_initialisation.facts)
+    ours = ratio(undivided, divided) if undivided[0] > ROUNDING * divided[0] else (0.0, 0.0)
+    return found(*ours, undivided=undivided[0], divided=divided[0])

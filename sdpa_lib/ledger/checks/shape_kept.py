@@ -76,26 +76,14 @@ def less_distortion(
     return found(*differences[setting], setting=f"{setting[0]}, d = {setting[1]}, n = {setting[2]}", settings=len(settings))
 
 
-def less_distortion_if(divisor: str, than: str, components: str, without: Sequence[str]) -> Finding:
-    """As :func:`less_distortion`; without the assumption, the smallest difference over other components."""
-    finding, other = less_distortion(divisor, than, (components,)), less_distortion(divisor, than, without)
-    return found(finding.ours, finding.error, without=other, other=other.ours[0], setting=other.facts["setting"].split(",")[0])
-
-
-def family_against_spread(
-    than: str, divisor: str, families: Sequence[str], spreads: Sequence[str], without: Sequence[str]
-) -> Finding:
-    """The largest gain of ``divisor`` over ``than`` in some families, less that among other means and variances.
-
-    Without the assumption, in the families of ``without``.
-    """
+def family_against_spread(than: str, divisor: str, families: Sequence[str], spreads: Sequence[str]) -> Finding:
+    """The largest gain of ``divisor`` over ``than`` in some families, less that among other means and variances."""
 
     def gain(names: Sequence[str]) -> tuple[float, float]:
         return max(mean_and_error(_distances(than, c, 64, 32) - _distances(divisor, c, 64, 32)) for c in names)
 
-    (a, a_error), (b, b_error), (c, c_error) = gain(families), gain(spreads), gain(without)
-    other = found(c - b, math.hypot(c_error, b_error))
-    return found(a - b, math.hypot(a_error, b_error), without=other, of_families=a, of_spreads=b, of_others=c)
+    (a, a_error), (b, b_error) = gain(families), gain(spreads)
+    return found(a - b, math.hypot(a_error, b_error), of_families=a, of_spreads=b)
 
 
 def skewness(divisor: str, d_k: int, n: int = 32) -> Finding:
@@ -178,11 +166,9 @@ def scales_of_axes(d_k: int = 256, n: int = 32) -> Finding:
     return found(*mean_and_error(raw[..., 0].std(-1) / weights.std(-1)), within=within)
 
 
-def k_total_is_positive() -> Finding:
-    """k_total of random keys; without the assumption, of keys that are all zero."""
-    keys = sample(32, 64, seed=4, device="cpu")
-    random, zero = (get_rescaling("k_total")(k).item() for k in (keys, torch.zeros_like(keys)))
-    return found(random, without=found(zero), other=zero)
+def k_total_is_positive(factor: float = 1.0) -> Finding:
+    """k_total of random keys, times a factor."""
+    return found(get_rescaling("k_total")(factor * sample(32, 64, seed=4, device="cpu")).item())
 
 
 def longer_query(factor: float) -> Finding:
@@ -206,14 +192,11 @@ def room_to_choose(divisor: str, d_k: int = 64, n: int = 32) -> Finding:
     return found(*mean_and_error(n * largest_weight(weights).mean(-1)))
 
 
-def shape_as_diagnosis(better: str, worse: str, d_k: int, without_better: str, without_worse: str) -> Finding:
-    """Softmax's derivative where the shape is kept better, over that where it is kept worse: its median norm.
-
-    Without the assumption, for another pair of divisors at d_k = 64, whose shape distances are facts.
-    """
-    ours, other = compared("Jacobian", d_k, 32, worse, better), compared("Jacobian", 64, 32, without_worse, without_better)
-    shapes = {name: distortion(divisor).ours[0] for name, divisor in (("better", without_better), ("worse", without_worse))}
-    return found(ours.ours, ours.error, without=other, other=other.ours[0], **shapes)
+def shape_as_diagnosis(better: str, worse: str, d_k: int) -> Finding:
+    """The median norm of softmax's derivative where the shape is kept better, over that where it is kept worse."""
+    finding = compared("Jacobian", d_k, to=worse, rescaling=better)
+    shapes = {name: distortion(divisor, d_k=d_k).ours[0] for name, divisor in (("better", better), ("worse", worse))}
+    return found(finding.ours, finding.error, **shapes)
 
 
 def p_norm(p: float, divisor: str) -> Finding:
@@ -222,12 +205,11 @@ def p_norm(p: float, divisor: str) -> Finding:
     return found(difference(_divisor(f"p = {p:g}", k), _divisor(divisor, k)))
 
 
-def least_over_p(p: Sequence[float], without: float) -> Finding:
-    """The least advantage of k_total over p-norms of the key lengths, by shape distance; without the assumption, at another p."""
-    findings = {power: less_distortion("k_total", f"p = {power:g}") for power in (*p, without)}
-    other = findings.pop(without)
+def least_over_p(p: Sequence[float]) -> Finding:
+    """The least advantage of k_total over p-norms of the key lengths, by shape distance."""
+    findings = {power: less_distortion("k_total", f"p = {power:g}") for power in p}
     least = min(findings, key=lambda power: findings[power].ours[0])
-    return found(findings[least].ours, findings[least].error, without=other, other=other.ours[0], which=f"p = {least:g}")
+    return found(findings[least].ours, findings[least].error, which=f"p = {least:g}")
 
 
 def best_in_context(stds: Sequence[float], d_k: int = 64, n: int = 32) -> Finding:

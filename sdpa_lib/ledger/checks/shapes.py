@@ -17,8 +17,8 @@ from sdpa_lib.sampling import sample, sample_qkv
 WORDS = ("love", "Apple", "phones")
 
 
-def shape(of: str, d_k: int = 64, n: int = 3, d_model: int = 512, other_d_k: int | None = None) -> Finding:
-    """The shape of one of the matrices of a head of size d_k; without the assumption, that of a head of size ``other_d_k``."""
+def shape(of: str, d_k: int = 64, n: int = 3, d_model: int = 512) -> Finding:
+    """The shape of one of the matrices of a head of size d_k."""
     X = sample(n, d_model, seed=0, device="cpu")
     W = sample(d_model, d_k, seed=0, stream=1, device="cpu")
     Q = K = V = X @ W
@@ -26,7 +26,7 @@ def shape(of: str, d_k: int = 64, n: int = 3, d_model: int = 512, other_d_k: int
     weights = torch.softmax(scores / math.sqrt(d_k), dim=-1)
     matrices = {"X": X, "W": W, "Q": Q, "scores": scores, "divided": scores / math.sqrt(d_k), "weights": weights}
     sizes = (matrices | {"output": weights @ V})[of].shape
-    return found([float(size) for size in sizes], without=None if other_d_k is None else shape(of, other_d_k, n, d_model))
+    return found([float(size) for size in sizes])
 
 
 def score_shapes(d_k: Sequence[int], n: int = 3) -> Finding:

@@ -116,12 +116,6 @@ def jacobian(scores: Sequence[float]) -> Finding:
     return found(norm, even=jacobian_norm(_softmax([0.0] * len(scores)), "spectral").item())
 
 
-def sharpness(scores: Sequence[float], without: Sequence[float]) -> Finding:
-    """The largest weight of these scores; without the assumption, of the others."""
-    other = found(_softmax(without).max().item())
-    return found(_softmax(scores).max().item(), without=other, other=other.ours[0])
-
-
 def distance_from_one_hot(gap: float, n: int = 3) -> Finding:
     """How far softmax is from a hard maximum when the largest score leads by ``gap``."""
     weights = _softmax([gap] + [0.0] * (n - 1))
@@ -144,13 +138,10 @@ def perturbation_shows_gradient(scores: Sequence[float], shift: float) -> Findin
     return found(together / one, one=one, saturated=change_under_shift((100.0, -50.0, -50.0), shift, only_first=True).ours[0])
 
 
-def first_step(scores: Sequence[float], rate: float = 0.01) -> Finding:
-    """The first step that raises the second weight, over the learning rate: by gradient descent; without that, by Adam."""
-    steps = []
-    for optimiser in (torch.optim.SGD, torch.optim.Adam):
-        z = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
-        descent = optimiser([z], lr=rate)
-        (-torch.softmax(z, -1)[1]).backward()  # type: ignore[no-untyped-call]
-        descent.step()
-        steps.append((z.detach() - torch.tensor(scores, dtype=torch.float64)).abs().max().item() / rate)
-    return found(steps[0], without=found(steps[1]), other=round(steps[1], 2))
+def first_step(scores: Sequence[float], optimiser: str = "SGD", rate: float = 0.01) -> Finding:
+    """The size of an optimiser's first step that raises the second weight, over the learning rate."""
+    z = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
+    descent = {"SGD": torch.optim.SGD, "Adam": torch.optim.Adam}[optimiser]([z], lr=rate)
+    (-torch.softmax(z, -1)[1]).backward()  # type: ignore[no-untyped-call]
+    descent.step()
+    return found((z.detach() - torch.tensor(scores, dtype=torch.float64)).abs().max().item() / rate)
