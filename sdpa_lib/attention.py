@@ -15,7 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdpa_lib._checks import check_batch, check_number, check_query_key, check_value
-from sdpa_lib.rescaling import CausalOrder, EveryKey, Masked, Rescaling, Visible, get_rescaling, wide_dtype
+from sdpa_lib.rescaling import Rescaling, get_rescaling, wide_dtype
+from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Visible
 
 
 def scaled_dot_product_attention(
@@ -52,7 +53,7 @@ def scaled_dot_product_attention(
             ``query``: added to the divided scores; -inf hides a key. A row that sees no key gives zeros.
         dropout_p: probability in [0, 1] of dropping a weight; applied whenever it is above 0.
         is_causal: query i sees keys 0 ... i (aligned top left). Not together with ``attn_mask``.
-        rescaling: what the dot products are divided by: a name in ``RESCALINGS`` or an instance.
+        rescaling: what the dot products are divided by: a name in ``RESCALINGS`` or ``MODEL_RESCALINGS``, or an instance.
         enable_gqa: grouped queries: ``query`` (..., Hq, L, d_k) with ``key`` and ``value`` (..., H, S, .), Hq a multiple of H.
         return_weights: also return the weights (..., L, S), as softmax gave them, before dropout.
 

@@ -14,94 +14,13 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
-from sdpa_lib._checks import check_number, check_tensor, unknown_name
+from sdpa_lib._checks import check_count, check_number, check_tensor, unknown_name
+from sdpa_lib.visibility import EveryKey, Masked, Visible, widest_dtype
 
 
 def wide_dtype(dtype: torch.dtype) -> torch.dtype:
     """float32 for the half precisions, and the dtype itself otherwise: what lengths and scores are computed in."""
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
-
-
-class Visible(ABC):
-    """Which keys each query may see: all that a divisor has to know of a mask.
-
-    Args:
-        n_keys: the number of keys S.
-        groups: with grouped queries, how many query heads share a key head.
-    """
-
-    def __init__(self, n_keys: int, groups: int = 1) -> None:
-        self.n_keys, self.groups = n_keys, groups
-
-    @abstractmethod
-    def matrix(self, rows: Tensor) -> Tensor:
-        """The rule as a boolean matrix of some ``rows``, given by their numbers (R,): broadcastable to (..., R, S)."""
-
-    @abstractmethod
-    def _sum(self, per_key: Tensor) -> Tensor:
-        """(..., S) to (..., L, 1), or to (..., 1, 1) where all rows see the same keys."""
-
-    def sum(self, per_key: Tensor) -> Tensor:
-        """Each row's sum of ``per_key`` (..., S) over the keys it sees, in double precision where the device has it."""
-        if self.groups > 1:
-            per_key = per_key.repeat_interleave(self.groups, dim=-2)  # from key heads to query heads
-        return self._sum(per_key.to(_widest(per_key.device))).to(per_key.dtype)
-
-    def count(self, like: Tensor) -> Tensor:
-        """How many keys each row sees, (..., L, 1) or (1, 1), in the dtype and on the device of ``like``."""
-        return self._sum(torch.ones(self.n_keys, dtype=like.dtype, device=like.device))
-
-
-class EveryKey(Visible):
-    """Every row sees every key."""
-
-    def matrix(self, rows: Tensor) -> Tensor:
-        return torch.ones(1, self.n_keys, dtype=torch.bool, device=rows.device)
-
-    def _sum(self, per_key: Tensor) -> Tensor:
-        return per_key.sum(-1, keepdim=True).unsqueeze(-1)
-
-
-class CausalOrder(Visible):
-    """Row i sees keys 0 ... i: sums are running sums, and no matrix is made."""
-
-    def __init__(self, n_queries: int, n_keys: int, groups: int = 1) -> None:
-        super().__init__(n_keys, groups)
-        self.n_queries = n_queries
-
-    def matrix(self, rows: Tensor) -> Tensor:
-        return rows.unsqueeze(-1) >= torch.arange(self.n_keys, device=rows.device)
-
-    def _sum(self, per_key: Tensor) -> Tensor:
-        running = per_key.cumsum(-1)[..., : self.n_queries]
-        beyond = self.n_queries - running.shape[-1]  # rows that see all keys
-        if beyond > 0:
-            running = torch.cat([running, running[..., -1:].expand(*running.shape[:-1], beyond)], dim=-1)
-        return running.unsqueeze(-1)
-
-
-class Masked(Visible):
-    """Row i sees the keys where a boolean matrix (..., L, S), the caller's, is True."""
-
-    def __init__(self, mask: Tensor, groups: int = 1) -> None:
-        super().__init__(mask.shape[-1], groups)
-        while mask.dim() > 2 and mask.shape[0] == 1:
-            mask = mask.squeeze(0)
-        self.mask = mask
-
-    def matrix(self, rows: Tensor) -> Tensor:
-        return self.mask[..., rows, :]
-
-    def _sum(self, per_key: Tensor) -> Tensor:
-        numbers = self.mask.to(per_key.dtype)
-        if numbers.dim() == 2:
-            return (per_key @ numbers.mT).unsqueeze(-1)  # one matrix for the whole batch
-        return numbers @ per_key.unsqueeze(-1)
-
-
-def _widest(device: torch.device) -> torch.dtype:
-    """float64, or float32 on MPS, which has no float64: what sums over the keys are made in."""
-    return torch.float32 if device.type == "mps" else torch.float64
 
 
 class Rescaling(ABC):
@@ -155,7 +74,7 @@ class Rescaling(ABC):
 
 @dataclass(frozen=True)
 class PowerOfDk(Rescaling):
-    """A fixed power of the key dimension, :math:`d_k^p`.
+    """A fixed power of the key dimension, :math:`d_k^p`, times a factor.
 
     p = 0 does not scale; p = 1/2 is the choice of :cite:t:`vaswani2017`, p = 1 that of :cite:t:`yang2022`.
 
@@ -165,17 +84,21 @@ class PowerOfDk(Rescaling):
     """
 
     power: float = 0.5
+    factor: float = 1.0
 
     def __post_init__(self) -> None:
         check_number("power", self.power)
+        check_number("factor", self.factor, above=0.0)
 
     @property
     def name(self) -> str:
-        return {0.0: "none", 0.5: "sqrt_d_k", 1.0: "d_k"}.get(self.power, f"d_k^{self._exponent}")
+        name = {0.0: "none", 0.5: "sqrt_d_k", 1.0: "d_k"}.get(self.power, f"d_k^{self._exponent}")
+        return name if self.factor == 1.0 else f"{self.factor:.4g}*{name}"
 
     @property
     def formula(self) -> str:
-        return {0.0: "1", 0.5: r"\sqrt{d_k}", 1.0: "d_k"}.get(self.power, f"d_k^{{{self._exponent}}}")
+        formula = {0.0: "1", 0.5: r"\sqrt{d_k}", 1.0: "d_k"}.get(self.power, f"d_k^{{{self._exponent}}}")
+        return formula if self.factor == 1.0 else rf"{self.factor:.4g}\,{formula}"
 
     @property
     def _exponent(self) -> str:
@@ -184,7 +107,7 @@ class PowerOfDk(Rescaling):
         return str(fraction) if math.isclose(fraction, self.power) else f"{self.power:.4g}"
 
     def constant(self, d_k: int) -> float:
-        return math.pow(d_k, self.power)
+        return self.factor * math.pow(d_k, self.power)
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         return torch.full((1, 1), self.constant(key.shape[-1]), dtype=wide_dtype(key.dtype), device=key.device)
@@ -222,7 +145,7 @@ class KeyLengthNorm(Rescaling):
             return visible.sum(lengths)
         largest = _at_least_some(lengths.detach().amax((-2, -1) if visible.groups > 1 else -1, keepdim=True))
         # Squares and roots are quicker than powers, and two of them are enough for p = 2 and p = 4.
-        powers = (lengths / largest).to(_widest(key.device)).square() ** (self.p / 2)
+        powers = (lengths / largest).to(widest_dtype(key.device)).square() ** (self.p / 2)
         return _root(visible.sum(powers), self.p).to(lengths.dtype) * largest.unsqueeze(-1)
 
 
@@ -270,8 +193,104 @@ class CountTimesRootDk(Rescaling):
         return r"n\sqrt{d_k}"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        like = torch.empty(0, dtype=wide_dtype(key.dtype), device=key.device)
-        return visible.count(like) * math.sqrt(key.shape[-1])
+        return _count(key, visible) * math.sqrt(key.shape[-1])
+
+
+@dataclass(frozen=True)
+class LogCount(Rescaling):
+    r"""A power of the key dimension over the logarithm of the number of visible keys, :math:`d_k^p / (s \ln n)`.
+
+    p = 1/2 is Scalable-Softmax, in which s is learned :cite:p:`nakanishi2025`; p = 1 joins it with 1/d :cite:p:`su9034`.
+    A single visible key gets all the weight, whatever its score: there n counts as 2.
+
+    Example:
+        >>> LogCount(s=0.43)(torch.ones(1024, 64)).item()  # 8 / (0.43 ln 1024)
+        2.684...
+    """
+
+    s: float = 1.0
+    power: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_number("s", self.s, above=0.0)
+        check_number("power", self.power)
+
+    @property
+    def name(self) -> str:
+        return f"{PowerOfDk(self.power).name}/{self.s:.4g}*ln_n"
+
+    @property
+    def formula(self) -> str:
+        return rf"{PowerOfDk(self.power).formula} / ({self.s:.4g} \ln n)"
+
+    def divisor(self, key: Tensor, visible: Visible) -> Tensor:
+        return math.pow(key.shape[-1], self.power) / (self.s * _count(key, visible).clamp(min=2).log())
+
+
+@dataclass(frozen=True)
+class LogBeyond(Rescaling):
+    r"""The usual root, divided by :math:`\ln n / \ln n_0` from :math:`n_0` visible keys on.
+
+    Source: the first Qwen, at inference, with :math:`n_0` the length it was trained at :cite:p:`bai2023`.
+
+    Example:
+        >>> LogBeyond(32)(torch.ones(1024, 64)).item()  # ln 1024 is twice ln 32
+        4.0
+    """
+
+    n_0: int
+
+    def __post_init__(self) -> None:
+        check_count("n_0", self.n_0, minimum=2)
+
+    @property
+    def name(self) -> str:
+        return f"sqrt_d_k, ln_n beyond {self.n_0}"
+
+    @property
+    def formula(self) -> str:
+        return rf"\sqrt{{d_k}} / \max(1, \ln n / \ln {self.n_0})"
+
+    def divisor(self, key: Tensor, visible: Visible) -> Tensor:
+        growth = _count(key, visible).clamp(min=1).log() / math.log(self.n_0)
+        return math.sqrt(key.shape[-1]) / growth.clamp(min=1.0)
+
+
+@dataclass(frozen=True)
+class LogSteps(Rescaling):
+    r"""The usual root, divided by :math:`1 + \beta \ln(1 + \lfloor n/n_0 \rfloor)`, n the number of visible keys.
+
+    Source: the code of Llama 4 in Hugging Face Transformers 5.23, for its layers without positions. In causal order n is the
+    query's position, from 1.
+
+    Example:
+        >>> LogSteps(8192, 0.1)(torch.ones(8191, 64)).item()
+        8.0
+    """
+
+    n_0: int
+    beta: float
+
+    def __post_init__(self) -> None:
+        check_count("n_0", self.n_0)
+        check_number("beta", self.beta, minimum=0.0)
+
+    @property
+    def name(self) -> str:
+        return f"sqrt_d_k, {self.beta:g}*ln_n in steps of {self.n_0}"
+
+    @property
+    def formula(self) -> str:
+        return rf"\sqrt{{d_k}} / (1 + {self.beta:g} \ln(1 + \lfloor n/{self.n_0} \rfloor))"
+
+    def divisor(self, key: Tensor, visible: Visible) -> Tensor:
+        steps = (_count(key, visible) / self.n_0).floor()
+        return math.sqrt(key.shape[-1]) / (1.0 + self.beta * steps.log1p())
+
+
+def _count(key: Tensor, visible: Visible) -> Tensor:
+    """How many keys each row sees, in a dtype that holds them."""
+    return visible.count(torch.empty(0, dtype=wide_dtype(key.dtype), device=key.device))
 
 
 RESCALINGS: dict[str, Rescaling] = {
@@ -287,7 +306,19 @@ RESCALINGS: dict[str, Rescaling] = {
         CountTimesRootDk(),
     )
 }
-"""The rescalings by name, in the order in which the book lists them."""
+"""The rescalings that the book compares, by name, in the order in which it lists them."""
+
+MODEL_RESCALINGS: dict[str, Rescaling] = {
+    "deberta": PowerOfDk(0.5, factor=math.sqrt(3)),
+    "gemma_2_27b": PowerOfDk(0.0, factor=math.sqrt(144)),
+    "mup": PowerOfDk(1.0, factor=1 / 8),
+    "yarn_32": PowerOfDk(0.5, factor=(0.1 * math.log(32) + 1) ** -2),
+    "ssmax": LogCount(s=0.43),
+    "su": LogCount(power=1.0),
+    "qwen_1": LogBeyond(2048),
+    "llama_4": LogSteps(8192, 0.1),
+}
+"""What published models divide by, where it is none of ``RESCALINGS``: chapter 13 has the sources and the others."""
 
 
 def get_rescaling(rescaling: str | Rescaling) -> Rescaling:
@@ -305,9 +336,10 @@ def get_rescaling(rescaling: str | Rescaling) -> Rescaling:
         return rescaling
     if not isinstance(rescaling, str):
         raise TypeError(f"rescaling must be a name or a Rescaling instance, got {type(rescaling).__name__}")
-    if rescaling not in RESCALINGS:
-        raise unknown_name("rescaling", rescaling, RESCALINGS)
-    return RESCALINGS[rescaling]
+    known = RESCALINGS | MODEL_RESCALINGS
+    if rescaling not in known:
+        raise unknown_name("rescaling", rescaling, known)
+    return known[rescaling]
 
 
 def key_lengths(key: Tensor) -> Tensor:

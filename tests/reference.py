@@ -28,5 +28,10 @@ def divisor(name, keys, visible):
         "k_rss": lambda: math.sqrt(sum(x**2 for x in lengths)),
         "k_norm_4": lambda: sum(x**4 for x in lengths) ** 0.25,
         "n_sqrt_d_k": lambda: len(lengths) * math.sqrt(d_k),
-    }[name]()
+        "PowerOfDk(power=0.5, factor=3.0)": lambda: 3 * math.sqrt(d_k),
+        "LogCount(s=0.43, power=0.5)": lambda: math.sqrt(d_k) / (0.43 * math.log(max(len(lengths), 2))),
+        "LogCount(s=2.0, power=1.0)": lambda: d_k / (2 * math.log(max(len(lengths), 2))),
+        "LogBeyond(n_0=4)": lambda: math.sqrt(d_k) / max(1.0, math.log(max(len(lengths), 1)) / math.log(4)),
+        "LogSteps(n_0=4, beta=0.5)": lambda: math.sqrt(d_k) / (1 + 0.5 * math.log(1 + len(lengths) // 4)),
+    }[str(name)]()
     return result or 1.0  # all lengths zero, or no key seen: the scores are zero, or unused

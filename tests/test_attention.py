@@ -5,14 +5,14 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from every import EVERY_RESCALING, RESCALINGS_OF_EVERY_KIND
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import attention_row, divisor
 
-from sdpa_lib import RESCALINGS, PowerOfDk, attention_scores, attention_weights, sample, sample_qkv, scaled_dot_product_attention
+from sdpa_lib import attention_scores, attention_weights, get_rescaling, sample, sample_qkv, scaled_dot_product_attention
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-6, torch.float16: 2e-3, torch.bfloat16: 2e-2}
-EVERY_RESCALING = pytest.mark.parametrize("rescaling", RESCALINGS)
 
 
 def qkv(*batch, n_queries=5, n_keys=7, d_k=8, d_v=6, dtype=torch.float64):
@@ -140,12 +140,12 @@ def test_half_precision_is_computed_in_float32(rescaling, dtype):
     assert (q.double() @ k.double().mT).abs().max() > 65_504
     assert half.dtype == dtype
     # A divisor that is folded rounds the query once more: at scores in the hundreds, a few times the tolerance.
-    times = 1 if isinstance(RESCALINGS[rescaling], PowerOfDk) else 10
+    times = 1 if get_rescaling(rescaling).constant(64) else 10
     torch.testing.assert_close(half.double(), wide, rtol=times * TOLERANCE[dtype], atol=times * TOLERANCE[dtype])
 
 
 @given(
-    rescaling=st.sampled_from(list(RESCALINGS)),
+    rescaling=st.sampled_from(RESCALINGS_OF_EVERY_KIND),
     shape=st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 4)),
     magnitude=st.sampled_from([0.0, 1e-30, 1e-3, 1.0, 1e4, 1e15]),
     seed=st.integers(0, 1000),
@@ -164,7 +164,7 @@ def test_finite_input_never_gives_nan(rescaling, shape, magnitude, seed, is_caus
         assert not gradient.isnan().any()
 
 
-@given(seed=st.integers(0, 1000), rescaling=st.sampled_from(list(RESCALINGS)))
+@given(seed=st.integers(0, 1000), rescaling=st.sampled_from(RESCALINGS_OF_EVERY_KIND))
 @settings(deadline=None, max_examples=50)
 def test_permuting_the_keys_permutes_the_weights(seed, rescaling):
     q, k, v = sample_qkv(3, 6, 4, seed=seed, device="cpu")

@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from every import EVERY_RESCALING
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sdpa_lib import (
-    RESCALINGS,
     attention_weights,
     effective_keys,
     entropy,
@@ -17,10 +17,9 @@ from sdpa_lib import (
     saturation_of_rows,
     scaled_dot_product_attention,
 )
-from sdpa_lib.rescaling import CausalOrder, EveryKey, Masked
+from sdpa_lib.visibility import CausalOrder, EveryKey, Masked
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 5e-6, torch.float16: 5e-3, torch.bfloat16: 4e-2}
-EVERY_RESCALING = pytest.mark.parametrize("rescaling", RESCALINGS)
 MASKS = ("none", "causal", "boolean", "additive", "hides a row")
 
 

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from every import EVERY_RESCALING
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import divisor
@@ -19,16 +20,18 @@ from sdpa_lib import (
     scaled_dot_product_attention,
 )
 from sdpa_lib.plotting import style
+from sdpa_lib.rescaling import MODEL_RESCALINGS
 
 FROM_KEYS = ["k_total", "k_mean", "k_rss", "k_norm_4"]
 
 
-@pytest.mark.parametrize("name", RESCALINGS)
-def test_divisor_against_its_definition(name):
-    key = sample(6, 4, seed=0, device="cpu")
-    visible = torch.tensor([[True] * 6, [True, False, True, False, False, True]])
-    ours = RESCALINGS[name](key, visible).expand(2, 1)
-    expected = [[divisor(name, key.tolist(), row)] for row in visible.tolist()]
+@EVERY_RESCALING
+def test_divisor_against_its_definition(rescaling):
+    key = sample(20, 4, seed=0, device="cpu")
+    visible = torch.ones(20, 20, dtype=torch.bool).tril()
+    visible[3] = sample(20, seed=1, device="cpu") > 0
+    ours = get_rescaling(rescaling)(key, visible).expand(20, 1)
+    expected = [[divisor(rescaling, key.tolist(), row)] for row in visible.tolist()]
     torch.testing.assert_close(ours, torch.tensor(expected, dtype=torch.float64))
 
 
@@ -38,6 +41,30 @@ def test_names_and_formulas(name):
     assert rescaling.name == name
     assert rescaling.formula.count("{") == rescaling.formula.count("}")
     assert get_rescaling(rescaling) is rescaling
+
+
+def test_every_rescaling_has_a_name_of_its_own_and_a_formula():
+    everyone = [get_rescaling(name) for name in (*RESCALINGS, *MODEL_RESCALINGS)]
+    assert len({rescaling.name for rescaling in everyone}) == len(everyone)
+    for rescaling in everyone:
+        assert rescaling.formula.count("{") == rescaling.formula.count("}")
+
+
+def test_what_models_divide_by():
+    """The numbers by hand, at d_k = 128 and in the order of a causal row's last query."""
+
+    def at(name, n):
+        return get_rescaling(name)(torch.ones(n, 128)).item()
+
+    assert at("deberta", 3) == pytest.approx(math.sqrt(384))
+    assert at("gemma_2_27b", 3) == pytest.approx(12)
+    assert at("mup", 3) == pytest.approx(16)
+    assert at("yarn_32", 3) == pytest.approx(math.sqrt(128) / 1.8133, rel=1e-4)
+    assert at("ssmax", 1024) == pytest.approx(math.sqrt(128) / (0.43 * 6.9315), rel=1e-4)
+    assert at("su", 1024) == pytest.approx(128 / 6.9315, rel=1e-4)
+    assert [at("qwen_1", n) for n in (1, 2048, 4096)] == pytest.approx([math.sqrt(128)] * 2 + [math.sqrt(128) * 11 / 12])
+    steps = [math.sqrt(128) / (1 + 0.1 * math.log(m)) for m in (1, 2, 2, 3)]
+    assert [at("llama_4", n) for n in (8191, 8192, 16383, 16384)] == pytest.approx(steps)
 
 
 @pytest.mark.parametrize("power", [0.0, 1 / 3, 0.5, 2 / 3, 1.0, -0.25])

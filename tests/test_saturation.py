@@ -5,11 +5,11 @@ import math
 import pytest
 import scipy.stats
 import torch
+from every import EVERY_RESCALING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpa_lib import (
-    RESCALINGS,
     attention_gradients,
     effective_keys,
     entropy,
@@ -63,7 +63,7 @@ def test_jacobian_of_nearly_one_hot_rows():
         assert jacobian_norm(weights, "spectral").item() == pytest.approx(3 * math.exp(-gap), rel=1e-6)
 
 
-@pytest.mark.parametrize("rescaling", RESCALINGS)
+@EVERY_RESCALING
 def test_gradients_against_finite_differences(rescaling):
     q, k, v = sample_qkv(2, 4, 3, seed=0, device="cpu")
     upstream = sample(2, 3, seed=1, device="cpu")

@@ -5,12 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from sdpa_lib._checks import unknown_name
-from sdpa_lib.exercises import alternatives, blend, fast, gradients, growth, phases, saturation, shapes, square_root, variance
+from sdpa_lib.exercises import (
+    alternatives,
+    blend,
+    fast,
+    gradients,
+    growth,
+    phases,
+    saturation,
+    shapes,
+    square_root,
+    variance,
+    wild,
+)
 from sdpa_lib.exercises._exercise import Exercise, Verdict
 
 EXERCISES: dict[str, Exercise] = {
     f"{module.__name__.rsplit('.', 1)[-1]}.{name}": exercise
-    for module in (shapes, growth, variance, saturation, square_root, blend, alternatives, fast, gradients, phases)
+    for module in (shapes, growth, variance, saturation, square_root, blend, alternatives, fast, gradients, phases, wild)
     for name, exercise in module.EXERCISES.items()
 }
 """Every exercise by its name, ``"chapter.exercise"``."""

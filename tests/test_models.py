@@ -1,0 +1,62 @@
+"""The scores of published models, against their formulas written out in NumPy."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from sdpa_lib import sample
+from sdpa_lib.models import MODELS
+
+D, N = 128, 9000
+
+
+def root_mean_square(x):
+    return x / np.sqrt((x**2).mean(-1, keepdims=True))
+
+
+def cosine(q, k):
+    return (q / np.linalg.norm(q, axis=-1, keepdims=True)) @ (k / np.linalg.norm(k, axis=-1, keepdims=True)).T
+
+
+FORMULAS = {
+    "GPT-2, BERT, Llama": lambda q, k: q @ k.T / math.sqrt(D),
+    "GPT-2, option, layer 12": lambda q, k: q @ k.T / math.sqrt(D) / 12,
+    "DeBERTa, content term": lambda q, k: q @ k.T / math.sqrt(3 * D),
+    "Gemma 2 27B": lambda q, k: np.tanh(q @ k.T * 144**-0.5 / 50) * 50,
+    "muP": lambda q, k: q @ k.T * 8 / D,
+    "Granite": lambda q, k: q @ k.T / D,
+    "T5, GPT-Neo": lambda q, k: (q / math.sqrt(D)) @ k.T,
+    "Qwen 3, OLMo 2, ViT-22B": lambda q, k: root_mean_square(q) @ root_mean_square(k).T / math.sqrt(D),
+    "Gemma 3n": lambda q, k: root_mean_square(q) @ root_mean_square(k).T,
+    "nGPT": lambda q, k: math.sqrt(D) * cosine(q, k),
+    "Swin v2": lambda q, k: 10 * cosine(q, k),
+    "YaRN, 32 times the context": lambda q, k: (0.1 * math.log(32) + 1) ** 2 * q @ k.T / math.sqrt(D),
+    "Qwen 1": lambda q, k: math.log(N, 2048) * q @ k.T / math.sqrt(D),
+    "Llama 4": lambda q, k: (np.log1p(np.floor(N / 8192)) * 0.1 + 1) * q @ k.T / math.sqrt(D),
+    "Scalable-Softmax": lambda q, k: 0.43 * math.log(N) * q @ k.T / math.sqrt(D),
+    "Su": lambda q, k: math.log(N) * q @ k.T / D,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_against_the_formula(name):
+    q, k = (sample(n, D, seed=0, stream=i, device="cpu") for i, n in enumerate((4, N)))
+    torch.testing.assert_close(
+        MODELS[name].scores(q, k), torch.from_numpy(FORMULAS[name](q.numpy(), k.numpy())), rtol=1e-9, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", ["Qwen 1", "Llama 4", "Scalable-Softmax"])
+def test_what_depends_on_the_context_follows_the_causal_order(name):
+    q, k = (sample(9000, 4, seed=0, stream=i, device="cpu") for i in range(2))
+    causal = MODELS[name].scores(q[-1:].expand(9000, 4), k, is_causal=True)
+    for row in (1, 100, 3000, 8999):
+        seen = MODELS[name].scores(q[-1:], k[: row + 1])
+        torch.testing.assert_close(causal[row : row + 1, : row + 1], seen)
+
+
+def test_formulas_are_whole():
+    for model in MODELS.values():
+        assert model.formula.count("{") == model.formula.count("}")
