@@ -15,6 +15,7 @@ from sdpa_lib.exercises import (
     saturation,
     shapes,
     square_root,
+    training,
     variance,
     wild,
 )
@@ -22,7 +23,20 @@ from sdpa_lib.exercises._exercise import Exercise, Verdict
 
 EXERCISES: dict[str, Exercise] = {
     f"{module.__name__.rsplit('.', 1)[-1]}.{name}": exercise
-    for module in (shapes, growth, variance, saturation, square_root, blend, alternatives, fast, gradients, phases, wild)
+    for module in (
+        shapes,
+        growth,
+        variance,
+        saturation,
+        square_root,
+        blend,
+        alternatives,
+        fast,
+        gradients,
+        phases,
+        training,
+        wild,
+    )
     for name, exercise in module.EXERCISES.items()
 }
 """Every exercise by its name, ``"chapter.exercise"``."""

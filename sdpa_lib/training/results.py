@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from importlib.metadata import version
@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from sdpa_lib.device import get_device
 from sdpa_lib.training import study as plans
-from sdpa_lib.training.study import STUDY, Cell, Record, Run, best_rate, plan, train
+from sdpa_lib.training.study import STUDY, Cell, Record, Run, plan, train
 
 STORED = Path(__file__).parent / "results" / "cpu.jsonl"
 """The results that come with the library."""
@@ -124,20 +124,3 @@ def _to_line(record: Record) -> str:
 def _record(line: dict[str, Any]) -> Record:
     cell, scaling, rate, seed = line.pop("run")
     return Record(run=Run(Cell(*cell), scaling, rate, seed), **line)
-
-
-def by_scaling(records: Iterable[Record], cell: Cell) -> dict[str, dict[int, dict[int, Record]]]:
-    """A cell's records by scaling, rate and seed."""
-    table: dict[str, dict[int, dict[int, Record]]] = {}
-    for record in records:
-        if record.run.cell == cell:
-            table.setdefault(record.run.scaling, {}).setdefault(record.run.rate, {})[record.run.seed] = record
-    return table
-
-
-def at_best_rate(records: Iterable[Record], cell: Cell) -> dict[str, list[Record]]:
-    """For each scaling of a cell the records of its best learning rate, one a seed in the order of seeds."""
-    return {
-        scaling: [rates[best_rate(rates)][seed] for seed in range(plans.SEEDS)]
-        for scaling, rates in by_scaling(records, cell).items()
-    }
