@@ -10,7 +10,7 @@ CHAPTERS := $(sort $(wildcard book/*.ipynb))
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
 
-.PHONY: help book test notebooks bench serve lab lint clean
+.PHONY: help book test notebooks study bench serve lab lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -32,6 +32,9 @@ notebooks: $(INSTALLED) ## execute every chapter in place and store its outputs;
 	  --ClearMetadataPreprocessor.enabled=True --ClearMetadataPreprocessor.clear_cell_metadata=False \
 	  --ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec", ("language_info", "name")}' \
 	  $(CHAPTERS)
+
+study: $(INSTALLED) ## train every scaling again, in about an hour on two cores; interrupted, it goes on where it was
+	$(BIN)/python -m sdpa_lib.training
 
 bench: $(INSTALLED) ## run every benchmark on this device, in about four minutes, and store the results
 	$(BIN)/python -m pip install -q -r benchmarks/requirements.txt

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from inspect import isfunction
 
 from sdpa_lib.ledger._verdict import Finding
-from sdpa_lib.ledger.checks import blending, growth, initialisation, saturation, shape_kept, shapes, softmaxes
+from sdpa_lib.ledger.checks import blending, growth, initialisation, saturation, shape_kept, shapes, softmaxes, training
 
 CHECKS: dict[str, Callable[..., Finding]] = {
     name: function
-    for module in (shapes, growth, softmaxes, saturation, blending, initialisation, shape_kept)
+    for module in (shapes, growth, softmaxes, saturation, blending, initialisation, shape_kept, training)
     for name, function in vars(module).items()
     if isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
 }
