@@ -23,7 +23,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 CELLS_DEPEND_ON = ("requirements.txt", "constraints.txt", "sdpa_lib", "book/claims.csv", "benchmarks/results")
-PAGES_DEPEND_ON = (*CELLS_DEPEND_ON, "book/_ext", "book/_static")
+PAGES_DEPEND_ON = (*CELLS_DEPEND_ON, "book/_ext", "book/_static", "book/_theme")
 MADE_FROM = "made_from.sha256"  # in the cache and beside the environment: the digest of what each was made from
 MARKER = ".built"  # in the site: Sphinx came to its end; check_pages.py looks for it
 

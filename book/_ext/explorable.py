@@ -1,0 +1,136 @@
+"""Sphinx extension: figures that a reader can move, and pictures of them for where no script runs.
+
+In a chapter ``:::{explorable} growth`` with a sentence inside stands for the explorable of that name, of which
+``book/_static/explore/explorables.js`` has five. The page shows a picture until the script takes its place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import sdpa_lib as sdpa
+import torch
+from docutils import nodes
+from sdpa_lib import plotting
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+PICTURES = "_static/explore"
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("explorable", Explorable)
+    app.connect("html-page-context", mark)
+    app.connect("build-finished", draw, priority=400)  # before figures are made small
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class Explorable(SphinxDirective):
+    """A figure to move: its name, and as content a sentence for its caption."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        (name,) = self.arguments
+        if name not in STATIC:
+            raise self.error(f"explorable must be one of {', '.join(STATIC)}, got {name}")
+        alt, _ = STATIC[name]
+        depth = "../" * self.env.docname.count("/")
+        start = (
+            f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}">'
+            f'<img class="explorable-static" src="{depth}{PICTURES}/{name}.png" alt="{escape(alt)}"><figcaption>'
+        )
+        caption = self.parse_content_to_nodes()
+        return [nodes.raw("", start, format="html"), *caption, nodes.raw("", "</figcaption></figure>", format="html")]
+
+
+def mark(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Only a page with explorables loads what they need."""
+    context["has_explorables"] = doctree is not None and any(
+        "data-explorable" in node.astext() for node in doctree.findall(nodes.raw)
+    )
+
+
+def draw(app: Sphinx, exception: Exception | None) -> None:
+    if exception is not None or app.builder.format != "html":
+        return
+    folder = Path(app.outdir) / PICTURES
+    for name, (_, picture) in STATIC.items():
+        picture()
+        plt.savefig(folder / f"{name}.png")
+        plt.close()
+
+
+def growth() -> None:
+    _, axes = plotting.figure(columns=2, height=3.0)
+    x = torch.linspace(-30, 30, 401, dtype=torch.float64)
+    for ax, c, reach in zip(axes, (1.0, 8.0), (30, 4), strict=True):
+        density = sdpa.normal_dot_product_density(x * reach / 30 * c, 64) * c
+        ax.plot(x * reach / 30, density, color=plotting.ROLES["weights"])
+    axes[0].set(title="q·k, raw, $d_k = 64$", xlabel="q·k", ylabel="density")
+    axes[1].set(title="divided by $\\sqrt{d_k}$", xlabel="$q·k/8$")
+
+
+def saturation() -> None:
+    _, axes = plotting.figure(columns=2, height=3.0)
+    scores = torch.tensor([2.0, 1.0, 0.0, -1.0])
+    weights = torch.softmax(scores, -1)
+    keys = ["key 1", "key 2", "key 3", "key 4"]
+    axes[0].bar(keys, scores, color=plotting.ROLES["query"])
+    axes[0].set_title("scores")
+    axes[1].bar(keys, weights, color=plotting.ROLES["weights"])
+    axes[1].set(title="weights", ylim=(0, 1))
+
+
+def blend() -> None:
+    _, ax = plotting.figure(height=3.6)
+    values = torch.tensor([[-2.0, -1.0], [2.2, -0.6], [0.2, 2.2]])
+    output = torch.softmax(torch.tensor([1.2, 0.8, -0.2]), -1) @ values
+    ax.fill(*values.T, color=plotting.ROLES["value"], alpha=0.15)
+    ax.plot(*values.T, "o", color=plotting.ROLES["value"], label="values")
+    ax.plot(*output, "s", color=plotting.ROLES["weights"], label="output")
+    ax.set_aspect("equal")
+    ax.legend()
+
+
+def scalings() -> None:
+    _, ax = plotting.figure(height=3.4)
+    q, k = sdpa.sample(2000, 1, 64, seed=0), sdpa.sample(2000, 32, 64, seed=0, stream=1)
+    for name in sdpa.RESCALINGS:
+        weights = sdpa.attention_weights(q, k, rescaling=name).sort(-1, descending=True).values.mean((0, 1))
+        ax.plot(range(1, 33), weights.cpu(), **plotting.style(name))
+    ax.set(yscale="log", xlabel="key, by rank of its weight", ylabel="weight")
+    ax.legend(fontsize=9, ncols=2)
+
+
+def phases() -> None:
+    _, ax = plotting.figure(height=3.4)
+    keys = [2**e for e in range(1, 21)]
+    ax.plot(keys, [math.sqrt(2 * math.log(n)) for n in keys], color=plotting.INK, label="border, $\\sqrt{2 \\ln n}$")
+    for name in ("none", "sqrt_d_k", "d_k"):
+        ax.plot(keys, [8.0 / sdpa.RESCALINGS[name].constant(64)] * len(keys), **plotting.style(name))
+    ax.plot(keys, [1 / n for n in keys], **plotting.style("k_total"))
+    ax.set(xscale="log", yscale="log", xlabel="keys", ylabel="std of the scores, $d_k = 64$")
+    ax.legend()
+
+
+STATIC: dict[str, tuple[str, Callable[[], None]]] = {
+    "growth": (
+        "Two densities of dot products of 64 components: raw, with standard deviation 8, and divided by 8, with 1.",
+        growth,
+    ),
+    "saturation": ("Four scores, 2, 1, 0 and -1, and their weights after softmax: 0.64, 0.24, 0.09 and 0.03.", saturation),
+    "blend": ("Three values in the plane, the triangle between them, and the output inside it, nearest to the first two.", blend),
+    "scalings": ("Weights by rank for eight divisors: no division falls steeply, the root gently, the others hardly.", scalings),
+    "phases": (
+        "Spread of the scores against the number of keys: undivided above the border, the root below, the rest far below.",
+        phases,
+    ),
+}
+"""The explorables by name: what their picture shows, and what draws it."""

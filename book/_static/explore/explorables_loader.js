@@ -1,0 +1,31 @@
+/* Loads the explorables of a page when one of them comes near the window, or when the address names one: #growth:d_k=64,p=0.5 */
+(function () {
+  const here = document.currentScript.src;
+  let loaded;
+
+  const load = (name) =>
+    new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = new URL(name, here);
+      script.onload = resolve;
+      script.onerror = reject;
+      document.head.append(script);
+    });
+
+  const start = (figure) => {
+    loaded ??= load("d3-explore.min.js").then(() => load("attention_math.js")).then(() => load("explorables.js"));
+    loaded.then(() => window.Explorables.start(figure), console.warn);
+  };
+
+  const named = () => {
+    const name = /^#(\w+):/.exec(location.hash);
+    const figure = name && document.querySelector(`[data-explorable="${name[1]}"]`);
+    if (figure) start(figure);
+  };
+
+  const near = (entries) => entries.forEach((entry) => entry.isIntersecting && start(entry.target));
+  const watch = new IntersectionObserver(near, { rootMargin: "600px" });
+  document.querySelectorAll("figure[data-explorable]").forEach((figure) => watch.observe(figure));
+  addEventListener("hashchange", named);
+  named();
+})();

@@ -1,0 +1,82 @@
+// Comfort for the book's pages: theme, full screen, the chapters on a phone, copying code. Pages are whole without it.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const find = (selector, from = document) => from.querySelector(selector);
+
+  // Theme: as the system has it, until the reader chooses.
+  const theme = find(".button.theme");
+  const isDark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const name = () => theme.setAttribute("aria-label", `Theme: ${isDark() ? "dark" : "light"}`);
+  theme.hidden = false;
+  name();
+  theme.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    try { localStorage.setItem("theme", root.dataset.theme); } catch { /* a page in a folder may have no storage */ }
+    name();
+  });
+
+  const full = find(".button.full-screen");
+  if (document.fullscreenEnabled) {
+    full.hidden = false;
+    full.addEventListener("click", () => document.fullscreenElement ? document.exitFullscreen() : root.requestFullscreen());
+  }
+
+  // The chapters slide over the page on a narrow screen; without the script the button jumps to them, below the text.
+  const menu = find(".button.menu"), chapters = find("#chapters");
+  const show = (open) => {
+    root.classList.toggle("menu-open", open);
+    menu.setAttribute("aria-expanded", open);
+    if (open) (find(".current > a", chapters) || find("a", chapters)).focus();
+  };
+  root.classList.add("scripted");
+  menu.setAttribute("aria-expanded", "false");
+  menu.setAttribute("aria-controls", "chapters");
+  menu.addEventListener("click", (event) => { event.preventDefault(); show(!root.classList.contains("menu-open")); });
+  menu.addEventListener("keydown", (event) => { if (event.key === " ") { event.preventDefault(); menu.click(); } });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && root.classList.contains("menu-open")) { show(false); menu.focus(); }
+  });
+  chapters.addEventListener("click", (event) => { if (event.target.closest("a")) show(false); });
+
+  for (const block of document.querySelectorAll("div.highlight")) {
+    const button = document.createElement("button");
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(find("pre", block).innerText);
+        button.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(find("pre", block));
+        button.textContent = "Selected";
+      }
+      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    });
+    block.append(button);
+  }
+
+  // What scrolls sideways is reached by the keyboard, too.
+  const reach = () => {
+    for (const box of document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math")) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  };
+  reach();
+  addEventListener("resize", reach);
+
+  // Where the reader is, in the page's own contents.
+  const entries = new Map([...document.querySelectorAll(".contents a[href^='#']")].map((a) => [a.hash.slice(1), a]));
+  const seen = new IntersectionObserver((changes) => {
+    for (const { target, isIntersecting } of changes) {
+      if (!isIntersecting) continue;
+      for (const a of entries.values()) a.removeAttribute("aria-current");
+      entries.get(target.id).setAttribute("aria-current", "true");
+    }
+  }, { rootMargin: "-10% 0px -75% 0px" });
+  for (const id of entries.keys()) {
+    const section = id && document.getElementById(id);
+    if (section) seen.observe(section);
+  }
+})();

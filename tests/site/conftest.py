@@ -1,0 +1,86 @@
+"""The built site, served with compression, and a headless Chromium to look at it."""
+
+import gzip
+import http.server
+import shutil
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "_build" / "html"
+FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-gpu"]
+COMPRESSED = {".html", ".css", ".js", ".svg", ".json", ".ipynb"}
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Files as a web server sends them: text compressed."""
+
+    extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {".woff2": "font/woff2", ".webp": "image/webp"}
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_args):
+        pass
+
+    def do_GET(self):
+        file = Path(self.translate_path(self.path))
+        found = file.is_file()
+        content = (file if found else SITE / "404.html").read_bytes()
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", self.guess_type(str(file)) if found else "text/html")
+        if file.suffix in COMPRESSED:
+            content = gzip.compress(content, 9)
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Cache-Control", "max-age=600")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+@pytest.fixture(scope="session")
+def base():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=SITE))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.exit("the site's tests need Chromium: sudo apt-get install chromium, or any Chrome on the path", returncode=2)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def tab(browser):
+    """A function that opens a page: its tab, and what went wrong while it loaded."""
+    contexts = []
+
+    def open_page(url, *, width=1280, theme="light", **settings):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **settings)
+        contexts.append(context)
+        page, wrong = context.new_page(), []
+        page.set_default_timeout(5000)
+        home = url.split("/book/")[0].rsplit("/", 1)[0] if url.startswith("file:") else "/".join(url.split("/")[:3])
+        page.on("console", lambda message: wrong.append(f"console: {message.text}") if message.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+        # Leaving a page cuts off what it was still loading; that is no failure.
+        page.on("requestfailed", lambda r: None if r.failure == "net::ERR_ABORTED" else wrong.append(f"failed: {r.url}"))
+        page.on("request", lambda r: None if r.url.startswith((home, "data:", "blob:")) else wrong.append(f"foreign: {r.url}"))
+        page.on("response", lambda r: wrong.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
+        page.goto(url)
+        page.wait_for_load_state("load")
+        return page, wrong
+
+    yield open_page
+    for context in contexts:
+        context.close()

@@ -1,0 +1,196 @@
+"""The built site in a real browser: every page loads alone, is accessible, fits a phone, and works from a folder."""
+
+import html.parser
+import re
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import yaml
+from conftest import ROOT, SITE
+
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+CHAPTERS = [TOC["root"], *(chapter["file"] for part in TOC["parts"] for chapter in part["chapters"])]
+PAGES = [*(f"{chapter}.html" for chapter in CHAPTERS), "search.html", "404.html"]
+FIRST_VISIT, NEXT_PAGE = 600_000, 150_000  # bytes
+
+QUESTIONS = [
+    "Is d_k the number of tokens?",
+    "Why the square root, and not d_k itself? Is it only empirical?",
+    "Why do some codes multiply q and k by d_k^(-1/4) each?",
+    "With several heads, is it the head's dimension or the model's?",
+    "Why do some papers use 1/d?",
+    "What is the scale of the output, after @V?",
+    "Which d is it?",
+    "T5 has no scaling; how can that work?",
+    "If scores are 100 times larger, does the division undo it?",
+    "What goes wrong in training if the division is forgotten?",
+]
+"""What people ask: search must find the section that answers it by name."""
+
+
+class Links(html.parser.HTMLParser):
+    """The ids of a page, and where it links to."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.ids, self.links = set(), []
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.ids.add(values.get("id") or "")
+        for name in ("href", "src"):
+            if values.get(name):
+                self.links.append(values[name])
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_page_loads_alone_and_is_accessible(tab, base, page, theme):
+    opened, wrong = tab(base + page, theme=theme)
+    opened.evaluate("document.querySelectorAll('img[loading]').forEach(image => { image.loading = 'eager'; })")
+    opened.wait_for_load_state("load")
+    assert wrong == ([] if page != "404.html" else wrong)
+    opened.evaluate(AXE)
+    violations = opened.evaluate(
+        "axe.run().then(result => result.violations.map(v => v.id + ': ' + v.nodes[0].html.slice(0, 200)))"
+    )
+    assert violations == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_phone_never_scrolls_sideways(tab, base, page):
+    opened, _ = tab(base + page, width=360)
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_every_link_within_the_site_leads_somewhere():
+    pages = {page: Links(page) for page in SITE.rglob("*.html")}
+    dead = []
+    for page, found in pages.items():
+        for link in found.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            if page.name == "404.html":
+                target = SITE / unquote(parts.path).lstrip("/")
+            if not target.exists() or (parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].ids):
+                dead.append(f"{page.relative_to(SITE)}: {link}")
+    assert dead == []
+
+
+def test_nothing_is_loaded_from_another_host():
+    foreign = re.compile(
+        r"""(?:src|href)=["'](?:https?:)?//[^"']+["']|url\(["']?(?:https?:)?//|@import|\bfetch\(|importScripts"""
+    )
+    for page in SITE.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        head = text.partition("</head>")[0].replace('<link rel="canonical"', "")
+        assert not foreign.search(head), page
+    for style in SITE.rglob("*.css"):
+        assert not foreign.search(style.read_text(encoding="utf-8")), style
+
+
+def answer_to(question):
+    """The chapter that has a section of this name."""
+    words = set(re.findall(r"\w+", question.lower()))
+    sections = {
+        heading: path.stem
+        for path in (ROOT / "book").glob("*.ipynb")
+        for heading in re.findall(r"### People ask: ([^\"]+?)\\n", path.read_text(encoding="utf-8"))
+    }
+    (chapter,) = {stem for heading, stem in sections.items() if set(re.findall(r"\w+", heading.lower())) == words}
+    return chapter
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("place", ["served", "folder"])
+def test_search_finds_what_people_ask(tab, base, question, place):
+    start = base if place == "served" else SITE.as_uri() + "/"
+    opened, wrong = tab(f"{start}book/00_start_here.html")
+    box = opened.locator(".bar input[type=search]")
+    box.fill(question)
+    box.press("Enter")
+    opened.wait_for_function("/finished|did not match/.test(document.querySelector('#search-results').innerText)")
+    results = opened.locator("#search-results a").evaluate_all("links => links.map(link => link.href)")
+    assert any(answer_to(question) in link for link in results), results
+    assert wrong == []
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_page_works_from_a_folder(tab, chapter):
+    opened, wrong = tab((SITE / f"{chapter}.html").as_uri())
+    assert wrong == []
+    assert opened.locator("article h1").count() == 1
+
+
+def transferred(page, base):
+    """Bytes of all that a page loads, scrolled to its end."""
+    sizes = []
+    page.on(
+        "requestfinished",
+        lambda request: sizes.append(sum(request.sizes()[k] for k in ("responseBodySize", "responseHeadersSize"))),
+    )
+    return sizes
+
+
+def test_a_visit_is_light(browser, base):
+    weights = {}
+    for first in CHAPTERS[1:]:
+        context = browser.new_context(viewport={"width": 412, "height": 823})
+        page = context.new_page()
+        sizes = transferred(page, base)
+        page.goto(f"{base}{CHAPTERS[0]}.html", wait_until="networkidle")
+        before = sum(sizes)
+        page.goto(f"{base}{first}.html", wait_until="networkidle")
+        weights[first] = (before, sum(sizes) - before)
+        context.close()
+    assert max(first for first, _ in weights.values()) <= FIRST_VISIT
+    assert {page: size for page, (_, size) in weights.items() if size > NEXT_PAGE} == {}
+
+
+def test_the_theme_is_kept(tab, base):
+    opened, _ = tab(f"{base}book/00_start_here.html")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = opened.evaluate(ground)
+    opened.get_by_role("button", name="Theme").click()
+    dark = opened.evaluate(ground)
+    assert dark != light
+    opened.goto(f"{base}book/notation.html")
+    assert opened.evaluate(ground) == dark
+
+
+def test_the_chapters_open_and_close_on_a_phone(tab, base):
+    opened, _ = tab(f"{base}book/00_start_here.html", width=360)
+    chapters = opened.locator("#chapters")
+    assert not chapters.is_visible()
+    opened.locator(".menu").press("Enter")
+    assert chapters.is_visible()
+    opened.keyboard.press("Escape")
+    assert not chapters.is_visible()
+    opened.locator(".menu").click()
+    chapters.get_by_role("link", name="Notation").click()
+    opened.wait_for_url("**/notation.html")
+
+
+def test_without_a_script_nothing_is_lost(browser, base):
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 800})
+    page = context.new_page()
+    page.goto(f"{base}book/04_softmax_saturation.html")
+    assert page.locator("#chapters a").first.is_visible()
+    assert page.locator("math").count() > 20
+    page.locator("details.solution summary").first.click()
+    assert page.locator("details.solution p").first.is_visible()
+    context.close()
+
+
+@pytest.mark.parametrize("chapter", [name for name in CHAPTERS if re.search(r"/\d\d_", name)])
+def test_a_chapter_hands_out_its_notebook(tab, base, chapter):
+    opened, _ = tab(f"{base}{chapter}.html")
+    with opened.expect_download() as download:
+        opened.get_by_role("link", name="Download this notebook").click()
+    assert Path(download.value.path()).read_bytes() == (ROOT / f"{chapter}.ipynb").read_bytes()
