@@ -10,10 +10,10 @@ CHAPTERS := $(sort $(wildcard book/*.ipynb))
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
 
-.PHONY: help book test notebooks study bench serve lab lint clean
+.PHONY: help book test test-site lighthouse notebooks study bench serve lab lint clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
 
 book: $(INSTALLED) ## execute the chapters that changed and build the site
 	@rm -f _build/html/.built
@@ -24,6 +24,14 @@ book: $(INSTALLED) ## execute the chapters that changed and build the site
 test: $(INSTALLED) ## run the tests, the doctests, and every notebook through nbval
 	@# Two workers with a core each are faster than two that compete for both.
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-site: book ## open every page of the built site in a headless Chromium and use it
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null || { \
+	  echo "The site's tests need Chromium: sudo apt-get install chromium, or any Chrome on the path" >&2; exit 1; }
+	$(BIN)/python -m pytest tests/site -n 2 --dist loadfile
+
+lighthouse: book ## measure the built site with Lighthouse, mobile, median of five runs (needs Node and Chromium)
+	$(BIN)/python tests/site/lighthouse.py
 
 notebooks: $(INSTALLED) ## execute every chapter in place and store its outputs; write the ledger's file
 	$(BIN)/python -m sdpa_lib.ledger > book/claims.csv

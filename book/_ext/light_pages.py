@@ -7,6 +7,7 @@ wide tables scroll inside themselves, and each page gets its description, and a 
 
 from __future__ import annotations
 
+import base64
 import re
 import shutil
 from pathlib import Path
@@ -68,6 +69,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         return
     site = Path(app.outdir)
     shrink_figures(site)
+    embed_font(site / "_static")
     for file in (site / "_static").glob("*.*"):
         theme = Path(app.srcdir) / "book/_theme/sdpa/static" / file.name
         if file.name not in OF_THE_SITE and not theme.exists() and not (Path(app.srcdir) / "book/_static" / file.name).exists():
@@ -82,6 +84,16 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
             f'<?xml version="1.0" encoding="utf-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'
         )
         (site / "sitemap.xml").write_text(sitemap, encoding="utf-8")
+
+
+def embed_font(static: Path) -> None:
+    """The font of the formulas goes into the style sheet: it is there with the first line of a page, and nothing moves later."""
+    style, font = static / "site.css", static / "fonts" / "stix-two-math.woff"
+    data = base64.b64encode(font.read_bytes()).decode()
+    style.write_text(
+        style.read_text(encoding="utf-8").replace("fonts/stix-two-math.woff", f"data:font/woff;base64,{data}"), encoding="utf-8"
+    )
+    font.unlink()
 
 
 def shrink_figures(site: Path) -> None:

@@ -130,7 +130,7 @@ def test_growth_by_the_keyboard(explorable):
     assert read(figure, "variance") == pytest.approx(sdpa.exact_moments(128).variance)
     assert read(figure, "kurtosis") == pytest.approx(sdpa.exact_moments(128).excess_kurtosis)
     page.wait_for_function("location.hash === '#growth:d_k=128,p=0,components=normal'")
-    assert "Standard deviation 11.3" in figure.get_by_role("status").inner_text()
+    assert "Standard deviation 11.3" in figure.locator(".explorable-spoken").inner_text()
 
 
 def saturated(scores):

@@ -1,5 +1,6 @@
 """The built site in a real browser: every page loads alone, is accessible, fits a phone, and works from a folder."""
 
+import html
 import html.parser
 import re
 from importlib.resources import files
@@ -9,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 import yaml
 from conftest import ROOT, SITE
+from fontTools.ttLib import TTFont
 
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
@@ -119,6 +121,15 @@ def test_search_finds_what_people_ask(tab, base, question, place):
     results = opened.locator("#search-results a").evaluate_all("links => links.map(link => link.href)")
     assert any(answer_to(question) in link for link in results), results
     assert wrong == []
+
+
+def test_the_font_has_every_character_of_the_formulas():
+    font = TTFont(ROOT / "book/_theme/sdpa/static/fonts/stix-two-math.woff")
+    used = set()
+    for page in SITE.rglob("*.html"):
+        for formula in re.findall(r"<math.*?</math>", page.read_text(encoding="utf-8"), re.DOTALL):
+            used |= set(html.unescape(re.sub(r"<[^>]+>", "", formula)))
+    assert {c for c in used if not c.isspace()} - set(map(chr, font.getBestCmap())) == set()
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
