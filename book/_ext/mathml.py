@@ -6,6 +6,7 @@ once. The font for them comes with the theme.
 
 from __future__ import annotations
 
+import itertools
 import re
 from html import escape
 from typing import Any
@@ -44,7 +45,18 @@ def mathml(latex: str, display: str, node: nodes.Node) -> str:
     latex = latex.replace("{aligned}", "{align*}")  # the name under which the converter knows it
     latex = NAMED.sub(r"\\\1\\,", latex)  # the thin space between a function and its argument
     try:
-        return convert(latex, display=display)
+        formula = convert(with_fences(latex), display=display)
     except Exception as error:  # the converter raises what its parser meets
         logger.warning("no formula: %s: %s", latex, error, location=node)
         return f"<code>{escape(latex)}</code>"
+    if "\\" in formula:
+        logger.warning("the converter doesn't know a command of this formula: %s", latex, location=node)
+    return formula
+
+
+def with_fences(latex: str) -> str:
+    """Delimiters of a chosen size become pairs that fit what they hold: browsers let no others carry an exponent."""
+    latex = re.sub(r"\\[bB]igg?l?\s*([(\[])", r"\\left\1", latex)
+    latex = re.sub(r"\\[bB]igg?r?\s*([)\]])", r"\\right\1", latex)
+    sides = itertools.cycle((r"\left\Vert ", r"\right\Vert "))
+    return re.sub(r"\\[bB]igg?[lr]?\\\|", lambda _: next(sides), latex)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from conftest import ROOT
+from conftest import ROOT, SITE
 
 import sdpa_lib as sdpa
 
@@ -217,6 +217,13 @@ def test_an_explorable_waits_until_it_is_near_and_weighs_little(tab, base, name)
     page.locator(".explorable-app").wait_for()
     files = [*FOLDER.glob("*.js"), *FOLDER.glob("*.css")]
     assert sum(len(gzip.compress(file.read_bytes(), 9)) for file in files) <= 150_000
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_an_explorable_runs_from_a_folder(tab, name):
+    page, wrong = tab(f"{(SITE / PLACES[name]).as_uri()}#{name}:")
+    page.locator(".explorable-app").wait_for()
+    assert wrong == []
 
 
 @pytest.mark.parametrize("name", PLACES)
