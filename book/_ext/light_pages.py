@@ -32,10 +32,16 @@ NO_ROLE = re.compile(r' role="(?:doc-biblioentry|list)"')  # bibliographies have
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("autodoc-skip-member", skip_fields)
     app.connect("doctree-resolved", fold_and_wrap)
     app.connect("html-page-context", describe, priority=900)
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def skip_fields(_app: Sphinx, _what: str, _name: str, member: object, skip: bool, _options: object) -> bool:
+    """The fields of a named tuple are in its docstring; "Alias for field number 0" tells nobody anything."""
+    return skip or type(member).__name__ == "_tuplegetter"
 
 
 def fold_and_wrap(app: Sphinx, doctree: nodes.document, _page: str) -> None:
