@@ -234,7 +234,7 @@ def test_the_page_has_every_row_and_a_filter_for_each_source_and_verdict(ledger,
         "ledger-verdict": ["all", *(verdict.name.lower() for verdict in Verdict)],
     }
     assert {link for link in page.links if link.startswith("#")} == {f"#{name}" for name in entries}  # itself, and other rows
-    style = (BOOK / "_static" / "book.css").read_text(encoding="utf-8")
+    style = (BOOK / "_theme" / "sdpa" / "static" / "site.css").read_text(encoding="utf-8")
     for group, attribute in (("ledger-source", "source"), ("ledger-verdict", "verdict")):
         for value in page.choices[group][1:]:
             rule = f'form.ledger:has([value="{value}"]:checked) tr[data-{attribute}]:not([data-{attribute}="{value}"], :target)'
