@@ -11,7 +11,7 @@ import torch
 
 from sdpa_lib import RESCALINGS, PowerOfDk, plotting, sample
 
-# Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009), and the dark theme's filter in book.css,
+# Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009), and the dark theme's filter in site.css,
 # invert(0.93) hue-rotate(180deg).
 DEFICIENCIES = {
     "normal": np.eye(3),
