@@ -95,6 +95,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 def embed_font(static: Path) -> None:
     """The font of the formulas goes into the style sheet: it is there with the first line of a page, and nothing moves later."""
     style, font = static / "site.css", static / "fonts" / "stix-two-math.woff"
+    if not font.exists():  # Sphinx copied neither anew, so the last build's style sheet has it
+        return
     data = base64.b64encode(font.read_bytes()).decode()
     style.write_text(
         style.read_text(encoding="utf-8").replace("fonts/stix-two-math.woff", f"data:font/woff;base64,{data}"), encoding="utf-8"
