@@ -124,5 +124,8 @@ def shrink_figures(site: Path) -> None:
         new = FIGURE.sub(lambda match, page=page: small(match, page), NO_ROLE.sub("", text))
         if new != text:
             page.write_text(new, encoding="utf-8")
-    for figure in made:
-        figure.unlink()
+    for figure in (
+        *made,
+        *(site / "_static" / "explore").glob("*.png"),
+    ):  # the latter are drawn anew for pages that stayed as they were
+        figure.unlink(missing_ok=True)
