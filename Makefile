@@ -34,7 +34,7 @@ lighthouse: book ## measure the built site with Lighthouse, mobile, median of fi
 	$(BIN)/python tests/site/lighthouse.py
 
 notebooks: $(INSTALLED) ## execute every chapter in place and store its outputs; write the ledger's file
-	$(BIN)/python -m sdpa_lib.ledger > book/claims.csv
+	$(BIN)/python -m sdpa_lib.book.ledger > book/claims.csv
 	$(BIN)/jupyter-nbconvert --to notebook --execute --inplace \
 	  --ExecutePreprocessor.record_timing=False \
 	  --ClearMetadataPreprocessor.enabled=True --ClearMetadataPreprocessor.clear_cell_metadata=False \
@@ -42,7 +42,7 @@ notebooks: $(INSTALLED) ## execute every chapter in place and store its outputs;
 	  $(CHAPTERS)
 
 study: $(INSTALLED) ## train every scaling again, in about an hour on two cores; interrupted, it goes on where it was
-	$(BIN)/python -m sdpa_lib.training
+	$(BIN)/python -m sdpa_lib.book.training
 
 bench: $(INSTALLED) ## run every benchmark on this device, in about four minutes, and store the results
 	$(BIN)/python -m pip install -q -r benchmarks/requirements.txt

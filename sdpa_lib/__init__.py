@@ -2,7 +2,6 @@
 
 from sdpa_lib.attention import attention_scores, attention_weights, scaled_dot_product_attention
 from sdpa_lib.device import get_device, get_dtype
-from sdpa_lib.exercises import check
 from sdpa_lib.moments import (
     MeasuredMoments,
     Moments,
@@ -37,7 +36,6 @@ from sdpa_lib.saturation import (
     saturation_of_rows,
     softmax_jacobian,
 )
-from sdpa_lib.tables import Table
 
 __all__ = [
     "DISTRIBUTIONS",
@@ -52,11 +50,9 @@ __all__ = [
     "PowerOfDk",
     "Rescaling",
     "RowSaturation",
-    "Table",
     "attention_gradients",
     "attention_scores",
     "attention_weights",
-    "check",
     "effective_keys",
     "entropy",
     "exact_moments",

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.polynomial import Polynomial
 from torch import Tensor
-from tqdm import tqdm
 
 from sdpa_lib._checks import check_count, check_finite, check_number, check_tensor
 from sdpa_lib.device import get_device, get_dtype
@@ -167,8 +166,7 @@ def dot_product_blocks(
     query_stream, key_stream = make_generator(seed, 0), make_generator(seed, 1)
     target, dtype = get_device(device), get_dtype(device)
     pairs_per_block = max(1, BLOCK // d_k)
-    # On a terminal, a run of more than two seconds shows how far it is; elsewhere, and so in a notebook, nothing is printed.
-    for start in tqdm(range(0, n_pairs, pairs_per_block), desc=f"q·k at d_k = {d_k}", disable=None, delay=2, leave=False):
+    for start in range(0, n_pairs, pairs_per_block):
         pairs = min(pairs_per_block, n_pairs - start)
         products = torch.zeros(pairs, dtype=dtype, device=target)
         for first in range(0, d_k, BLOCK):

@@ -1,7 +1,8 @@
 r"""The divisors :math:`c_K`: what the dot products are divided by before softmax.
 
-A rescaling is one small object with a name, a formula and one method from keys to divisor. To add one, write a class below and
-put an instance into ``RESCALINGS``; every chapter, plot and test that lists rescalings picks it up.
+A rescaling is one small object with a name, a formula, a look and one method from keys to divisor. To add one, write a class
+below and put an instance into ``RESCALINGS``; every chapter, figure, explorable, benchmark and test that lists rescalings picks
+it up.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,8 +25,25 @@ def wide_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
+class Look(NamedTuple):
+    """How figures draw a rescaling, so that each is known by three things at once.
+
+    Attributes:
+        color: ``"#rrggbb"``.
+        line: ``"-"``, ``"--"``, ``"-."`` or ``":"``.
+        marker: a letter of Matplotlib's.
+    """
+
+    color: str
+    line: str
+    marker: str
+
+
 class Rescaling(ABC):
     """What a query's dot products with its keys are divided by before softmax."""
+
+    look: Look | None = None
+    """How figures draw it; without one they choose a colour by its name."""
 
     @property
     @abstractmethod
@@ -35,6 +54,11 @@ class Rescaling(ABC):
     @abstractmethod
     def formula(self) -> str:
         """The divisor in LaTeX, without dollar signs."""
+
+    @property
+    def label(self) -> str:
+        """The name as menus show it, where no formula can stand."""
+        return self.name
 
     @abstractmethod
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
@@ -101,6 +125,20 @@ class PowerOfDk(Rescaling):
         return formula if self.factor == 1.0 else rf"{self.factor:.4g}\,{formula}"
 
     @property
+    def label(self) -> str:
+        return {"none": "1 (none)", "sqrt_d_k": "√d_k"}.get(self.name, self.name)
+
+    @property
+    def look(self) -> Look | None:  # type: ignore[override]  # the base class has none
+        return {
+            "none": Look("#d3746b", "-", "o"),
+            "sqrt_d_k": Look("#0b6fb3", "-", "s"),
+            "d_k": Look("#2d159d", "--", "^"),
+            "d_k^1/3": Look("#610062", "-.", "<"),
+            "d_k^2/3": Look("#001c00", ":", ">"),
+        }.get(self.name)
+
+    @property
     def _exponent(self) -> str:
         """The power as a short fraction where it is one, else with four significant digits."""
         fraction = Fraction(self.power).limit_denominator(12)
@@ -139,6 +177,14 @@ class KeyLengthNorm(Rescaling):
             self.p, rf"(\sum_j \|k_j\|^{{{self.p:g}}})^{{1/{self.p:g}}}"
         )
 
+    @property
+    def look(self) -> Look | None:  # type: ignore[override]
+        return {
+            "k_total": Look("#8e1a4a", "-", "D"),
+            "k_rss": Look("#4a4400", "-.", "P"),
+            "k_norm_4": Look("#9830ff", ":", "X"),
+        }.get(self.name)
+
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         lengths = key_lengths(key)  # (..., S)
         if self.p == 1.0:
@@ -159,6 +205,8 @@ class MeanKeyLength(Rescaling):
         >>> MeanKeyLength()(torch.tensor([[3.0, 4.0], [0.0, 2.0]])).item()
         3.5
     """
+
+    look = Look("#8d8da8", "--", "v")
 
     @property
     def name(self) -> str:
@@ -184,9 +232,15 @@ class CountTimesRootDk(Rescaling):
         24.0
     """
 
+    look = Look("#a38500", "--", "*")
+
     @property
     def name(self) -> str:
         return "n_sqrt_d_k"
+
+    @property
+    def label(self) -> str:
+        return "n√d_k"
 
     @property
     def formula(self) -> str:

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import sdpa_lib as sdpa
-from sdpa_lib import plotting
+from sdpa_lib.book import check, plotting
+from sdpa_lib.book.tables import Table
 from sdpa_lib.sampling import make_generator
-from sdpa_lib.tables import Table
 
 Q, K, V = torch.ones(2, 4), torch.ones(3, 4), torch.ones(3, 5)
 P = torch.full((3,), 1 / 3)
@@ -107,7 +107,7 @@ CASES = [
     # tables, exercises, plotting
     (lambda: Table({}), ValueError, "columns must be one or more, of one length"),
     (lambda: Table({"a": [1], "b": [1, 2]}), ValueError, "columns must be one or more, of one length, got {'a': 1, 'b': 2}"),
-    (lambda: sdpa.check("divisor", 1), ValueError, "exercise 'divisor' is not known. Did you mean .*'square_root.divisor'"),
+    (lambda: check("divisor", 1), ValueError, "exercise 'divisor' is not known. Did you mean .*'square_root.divisor'"),
     (lambda: plotting.figure(0), ValueError, "rows must be at least 1, got 0"),
     (lambda: plotting.style("k_totl"), ValueError, "Did you mean 'k_total'"),
     (lambda: plotting.density_curve(torch.tensor([1.0, math.nan])), ValueError, "values must be finite"),

@@ -147,7 +147,7 @@ def requirement_lines(name: str) -> list[str]:
 
 def test_every_requirement_and_constraint_is_an_exact_pin() -> None:
     first, *direct, last = requirement_lines("requirements.txt")
-    assert (first, last) == ("-c constraints.txt", "-e .")
+    assert (first, last) == ("-c constraints.txt", "-e .[book]")
     constraints = requirement_lines("constraints.txt")
     assert [line for line in direct + constraints if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
     names = [re.sub(r"[-_.]+", "-", line.split("==")[0]).lower() for line in direct + constraints]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sdpa_lib import check
-from sdpa_lib.exercises import EXERCISES
-from sdpa_lib.exercises._exercise import Exercise
+from sdpa_lib.book import check
+from sdpa_lib.book.exercises import EXERCISES
+from sdpa_lib.book.exercises._exercise import Exercise
 
 MISTAKES = [(name, hint) for name, exercise in EXERCISES.items() for hint in exercise.mistakes]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from sdpa_lib.ledger import CHECKS, Claim, Verdict, check_claims, decide, found, load_claims, load_sources
-from sdpa_lib.ledger._claims import CLAIMS
-from sdpa_lib.ledger._verdict import ROUGH, STANDARD_ERRORS
+from sdpa_lib.book.ledger import CHECKS, Claim, Verdict, check_claims, decide, found, load_claims, load_sources
+from sdpa_lib.book.ledger._claims import CLAIMS
+from sdpa_lib.book.ledger._verdict import ROUGH, STANDARD_ERRORS
 
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"

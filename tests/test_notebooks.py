@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from sdpa_lib.exercises import EXERCISES
+from sdpa_lib.book.exercises import EXERCISES
 
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"

@@ -9,7 +9,8 @@ import pytest
 import scipy.stats
 import torch
 
-from sdpa_lib import RESCALINGS, PowerOfDk, plotting, sample
+from sdpa_lib import RESCALINGS, PowerOfDk, sample
+from sdpa_lib.book import plotting
 
 # Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009), and the dark theme's filter in site.css,
 # invert(0.93) hue-rotate(180deg).
@@ -54,8 +55,11 @@ def in_the_dark(colour):
     return np.clip(HUE_ROTATE_180 @ (0.93 - 0.86 * rgb(colour)), 0, 1)
 
 
+LOOKS = {rescaling.name: rescaling.look for rescaling in (*RESCALINGS.values(), PowerOfDk(1 / 3), PowerOfDk(2 / 3))}
+GIVEN = {name: look for name, look in LOOKS.items() if look}
+
 ALL_COLOURS = [
-    *(colour for colour, _, _ in plotting.RESCALING_STYLES.values()),
+    *(look.color for look in GIVEN.values()),
     *plotting.ROLES.values(),
     *plotting.SEQUENCE,
     plotting.INK,
@@ -63,25 +67,49 @@ ALL_COLOURS = [
 ]
 
 
+def legible(colour):
+    return contrast(rgb(colour), rgb("white")) >= 3 and contrast(in_the_dark(colour), rgb(DARK_GROUND)) >= 3
+
+
 @pytest.mark.parametrize("colour", ALL_COLOURS)
 def test_colours_are_legible_on_white_and_on_dark(colour):
-    assert contrast(rgb(colour), rgb("white")) >= 3
-    assert contrast(in_the_dark(colour), rgb(DARK_GROUND)) >= 3
+    assert legible(colour)
 
 
-@pytest.mark.parametrize("deficiency", DEFICIENCIES)
-def test_rescalings_differ_for_colour_blind_readers(deficiency):
-    matrix = np.array(DEFICIENCIES[deficiency])
-    seen = [lab(matrix @ linear(rgb(colour))) for colour, _, _ in plotting.RESCALING_STYLES.values()]
-    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 20  # 2 is just noticeable
+def distance(first, second):
+    """Between two colours, as the readers see them who see them least apart; 2 is just noticeable."""
+    seen = ((lab(np.array(m) @ linear(rgb(c))) for c in (first, second)) for m in DEFICIENCIES.values())
+    return min(np.linalg.norm(a - b) for a, b in seen)
 
 
-def test_every_rescaling_has_one_style_of_its_own():
-    assert set(RESCALINGS) <= set(plotting.RESCALING_STYLES)
-    assert len(set(plotting.RESCALING_STYLES.values())) == len(plotting.RESCALING_STYLES)
+def colour_apart_from(others):
+    """The legible colour farthest from all others, for every kind of eye."""
+    steps = range(0, 256, 51)
+    candidates = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in itertools.product(steps, repeat=3)]
+    return max(filter(legible, candidates), key=lambda colour: min(distance(colour, other) for other in others))
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_every_rescaling_has_a_look_that_every_reader_can_tell_apart(name):
+    others = [look for other, look in GIVEN.items() if other != name]
+    colours = [look.color for look in others]
+    look = LOOKS[name]
+    good = look is not None and legible(look.color) and min(distance(look.color, colour) for colour in colours) > 20
+    assert good, f"{name} needs a look = Look({colour_apart_from(colours)!r}, line, marker): this colour differs for everyone"
+    assert look[1:] not in [other[1:] for other in others], f"{name}: line and marker together must differ from all others"
+
+
+def test_styles_are_the_looks():
     assert plotting.style("k_total", marker=True)["marker"] == "D"
-    assert plotting.style(PowerOfDk(1 / 3))["color"] == plotting.RESCALING_STYLES["d_k^1/3"][0]
+    assert plotting.style(PowerOfDk(1 / 3))["color"] == PowerOfDk(1 / 3).look.color
     assert plotting.style(PowerOfDk(0.9)) == plotting.style(PowerOfDk(0.9))
+
+
+def test_a_colour_that_fails_is_answered_with_one_that_does_not():
+    others = [look.color for look in GIVEN.values()]
+    better = colour_apart_from(others)
+    assert legible(better)
+    assert min(distance(better, other) for other in others) > 20
 
 
 @pytest.mark.parametrize("rescaling", [*RESCALINGS, PowerOfDk(1 / 3)])
@@ -115,7 +143,7 @@ def test_density_draws_the_curve(ax):
     plotting.density(ax, x, **plotting.style("k_total"))
     (line,) = ax.get_lines()
     np.testing.assert_array_equal(line.get_ydata(), plotting.density_curve(x)[1])
-    assert line.get_color() == plotting.RESCALING_STYLES["k_total"][0]
+    assert line.get_color() == RESCALINGS["k_total"].look.color
     assert ax.get_ylim()[0] == 0
 
 

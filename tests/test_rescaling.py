@@ -19,7 +19,7 @@ from sdpa_lib import (
     sample,
     scaled_dot_product_attention,
 )
-from sdpa_lib.plotting import style
+from sdpa_lib.book.plotting import style
 from sdpa_lib.rescaling import MODEL_RESCALINGS
 
 FROM_KEYS = ["k_total", "k_mean", "k_rss", "k_norm_4"]

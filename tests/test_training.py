@@ -6,11 +6,11 @@ import math
 import pytest
 import torch
 
-from sdpa_lib.training.model import SCALINGS, Transformer
-from sdpa_lib.training.results import STORED, load_study, make_study, provenance
-from sdpa_lib.training.study import LIMITS, SEEDS, STUDY, TASKS, Cell, Record, Run, best_rate, make_model, plan, train
-from sdpa_lib.training.summary import at_best_rate
-from sdpa_lib.training.tasks import Digits, Recall
+from sdpa_lib.book.training.model import SCALINGS, Transformer
+from sdpa_lib.book.training.results import STORED, load_study, make_study, provenance
+from sdpa_lib.book.training.study import LIMITS, SEEDS, STUDY, TASKS, Cell, Record, Run, best_rate, make_model, plan, train
+from sdpa_lib.book.training.summary import at_best_rate
+from sdpa_lib.book.training.tasks import Digits, Recall
 
 SMALL = Cell("recall 8", 16, 20)
 

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import sdpa_lib as sdpa
 import torch
 from docutils import nodes
-from sdpa_lib import plotting
+from sdpa_lib.book import plotting
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 

@@ -1,0 +1,64 @@
+"""The checks behind the book's exercises, one module a chapter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sdpa_lib._checks import unknown_name
+from sdpa_lib.book.exercises import (
+    alternatives,
+    blend,
+    fast,
+    gradients,
+    growth,
+    phases,
+    saturation,
+    shapes,
+    square_root,
+    training,
+    variance,
+    wild,
+)
+from sdpa_lib.book.exercises._exercise import Exercise, Verdict
+
+EXERCISES: dict[str, Exercise] = {
+    f"{module.__name__.rsplit('.', 1)[-1]}.{name}": exercise
+    for module in (
+        shapes,
+        growth,
+        variance,
+        saturation,
+        square_root,
+        blend,
+        alternatives,
+        fast,
+        gradients,
+        phases,
+        training,
+        wild,
+    )
+    for name, exercise in module.EXERCISES.items()
+}
+"""Every exercise by its name, ``"chapter.exercise"``."""
+
+
+def check(name: str, answer: Any) -> Verdict:
+    """Check the answer to an exercise of the book.
+
+    Args:
+        name: the exercise, as the chapter gives it.
+        answer: yours; ``...``, or a function that returns ``...``, while you have none.
+
+    Returns:
+        A verdict that prints itself: ✓ right, ✗ wrong with a hint, … not answered yet.
+
+    Raises:
+        ValueError: no exercise of that name; the nearest names are suggested.
+
+    Example:
+        >>> check("square_root.divisor", lambda d_k: d_k)
+        ✗ This divides by d_k itself: the variance of the scaled score becomes 1/d_k, not 1.
+    """
+    if name not in EXERCISES:
+        raise unknown_name("exercise", name, EXERCISES)
+    return EXERCISES[name].judge(answer)

@@ -1,0 +1,75 @@
+"""The ledger: every checkable statement of the book's five source documents, recomputed, with a verdict.
+
+The statements are data, in ``claims.toml``; each names one of the functions in :mod:`sdpa_lib.book.ledger.checks`, and one rule,
+:func:`decide`, makes a verdict of the two. ``python -m sdpa_lib.book.ledger`` writes the result as CSV.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sdpa_lib._checks import unknown_name
+from sdpa_lib.book.ledger._claims import Claim, Source, load_claims, load_sources
+from sdpa_lib.book.ledger._page import COLUMNS, Entry, Ledger
+from sdpa_lib.book.ledger._verdict import Finding, Verdict, decide, fits, found
+from sdpa_lib.book.ledger.checks import CHECKS
+
+__all__ = [
+    "CHECKS",
+    "COLUMNS",
+    "Claim",
+    "Entry",
+    "Finding",
+    "Ledger",
+    "Source",
+    "Verdict",
+    "check_claim",
+    "check_claims",
+    "decide",
+    "fits",
+    "found",
+    "load_claims",
+    "load_sources",
+]
+
+
+def check_claim(claim: Claim) -> Entry:
+    """Run a claim's check and decide.
+
+    Raises:
+        ValueError: no check of that name, or arguments that it doesn't take; and what :func:`decide` raises.
+
+    Example:
+        >>> entry = check_claim(load_claims()[0])
+        >>> entry.claim.id, entry.verdict.value
+        ('S0-01', 'not testable here')
+    """
+    if claim.not_testable:
+        return Entry(claim, None, decide(claim, None))
+    if claim.check not in CHECKS:
+        raise ValueError(f"{claim.id}: {unknown_name('check', claim.check, CHECKS)}")
+    finding = _run(claim, claim.given)
+    if claim.without:
+        finding = replace(finding, without=_run(claim, {**claim.given, **claim.without}))
+    return Entry(claim, finding, decide(claim, finding))
+
+
+def _run(claim: Claim, given: Mapping[str, Any]) -> Finding:
+    try:
+        return CHECKS[claim.check](**given)
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"{claim.id}: {claim.check} does not take given = {dict(given)}: {error}") from error
+
+
+def check_claims(claims: Sequence[Claim] | None = None) -> Ledger:
+    """The whole ledger; ``None`` checks every claim of the data file, in under a minute on two cores.
+
+    Example:
+        >>> check_claims(load_claims()[:2])
+        S0-01  not testable here
+        S0-02  holds            0
+    """
+    chosen = load_claims() if claims is None else claims
+    return Ledger([check_claim(claim) for claim in chosen], load_sources())

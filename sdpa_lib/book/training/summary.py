@@ -1,0 +1,69 @@
+"""From the records of a study to the figures that a chapter shows."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+
+import scipy.stats
+import torch
+from torch import Tensor
+
+from sdpa_lib.book.training.study import SEEDS, SWEEP_SEEDS, Cell, Record, best_rate
+
+
+def by_scaling(records: Iterable[Record], cell: Cell) -> dict[str, dict[int, dict[int, Record]]]:
+    """A cell's records by scaling, rate and seed."""
+    table: dict[str, dict[int, dict[int, Record]]] = {}
+    for record in records:
+        if record.run.cell == cell:
+            table.setdefault(record.run.scaling, {}).setdefault(record.run.rate, {})[record.run.seed] = record
+    return {scaling: dict(sorted(rates.items())) for scaling, rates in table.items()}
+
+
+def at_best_rate(records: Iterable[Record], cell: Cell) -> dict[str, list[Record]]:
+    """For each scaling of a cell the records of its best learning rate, one a seed in the order of seeds."""
+    table = by_scaling(records, cell)
+    return {scaling: [rates[best_rate(rates)][seed] for seed in range(SEEDS)] for scaling, rates in table.items()}
+
+
+def sweep(records: Iterable[Record], cell: Cell, scaling: str) -> tuple[list[float], list[float]]:
+    """The learning rates tried, and at each the test accuracy on the cell's own task, averaged over the sweep's seeds."""
+    rates = by_scaling(records, cell)[scaling]
+    accuracies = [statistics.fmean(runs[seed].test_accuracy[cell.task] for seed in range(SWEEP_SEEDS)) for runs in rates.values()]
+    return [10 ** (rate / 2) for rate in rates], accuracies
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and half the width of its 95% confidence interval by Student's t.
+
+    Args:
+        values: one number a seed, two or more.
+
+    Example:
+        >>> mean, half = interval([0.90, 0.92, 0.94, 0.92, 0.92])
+        >>> round(mean, 3), round(half, 3)
+        (0.92, 0.018)
+    """
+    if len(values) < 2:
+        raise ValueError(f"values must hold two numbers or more, got {len(values)}")
+    quantile = float(scipy.stats.t.ppf(0.975, len(values) - 1))
+    return statistics.fmean(values), quantile * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def accuracies(runs: Iterable[Record], task: str | None = None) -> list[float]:
+    """Test accuracies, on the task trained on or on another length of it."""
+    return [run.test_accuracy[task or run.run.cell.task] for run in runs]
+
+
+def curve(runs: Sequence[Record], name: str) -> tuple[list[float], Tensor]:
+    """The steps, and one row of a curve for each run, (runs, steps).
+
+    Example:
+        >>> from sdpa_lib.book.training.results import load_study
+        >>> runs = at_best_rate(load_study()[1], Cell("digits", 64, 300))["sqrt_d_k"]
+        >>> curve(runs, "entropy")[1].shape
+        torch.Size([5, 16])
+    """
+    return runs[0].curves["step"], torch.tensor([run.curves[name] for run in runs])
