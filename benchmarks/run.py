@@ -1,8 +1,9 @@
 """Run every benchmark on the device at hand: ``make bench``.
 
-Contestants alternate in one process, and what is reported is the ratio of each run to the fused kernel's run of the same round:
-its median over the rounds, and its quartiles. Memory is measured in a process of its own for each contestant. The results go to
-``benchmarks/results/<device>.json`` and, as a table to read, ``<device>.md``.
+Contestants alternate in one process, and what is reported is the ratio of each run to the fused
+kernel's run of the same round: its median over the rounds, and its quartiles. Memory is measured in
+a process of its own for each contestant. The results go to ``benchmarks/results/<device>.json``
+and, as a table to read, ``<device>.md``.
 """
 
 from __future__ import annotations
@@ -45,7 +46,11 @@ def device_name() -> str:
         return torch.cuda.get_device_name(DEVICE)
     cpu = Path("/proc/cpuinfo")
     model = re.search(r"model name\s*: (.*)", cpu.read_text()) if cpu.exists() else None
-    name = re.sub(r"\((R|TM)\)", "", model[1]).strip() if model else platform.processor() or platform.machine()
+    name = (
+        re.sub(r"\((R|TM)\)", "", model[1]).strip()
+        if model
+        else platform.processor() or platform.machine()
+    )
     return f"{name}, {torch.get_num_threads()} threads"
 
 
@@ -57,20 +62,29 @@ def seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def compare(contestants: dict[str, Callable[[], object]], base: str, rounds: int = ROUNDS) -> dict[str, dict[str, float]]:
+def compare(
+    contestants: dict[str, Callable[[], object]], base: str, rounds: int = ROUNDS
+) -> dict[str, dict[str, float]]:
     """Seconds of each, and its ratio to ``base`` round by round: median and quartiles."""
     for run in contestants.values():
         seconds(run)
     times: dict[str, list[float]] = {name: [] for name in contestants}
     names = list(contestants)
     for turn in range(rounds):
-        for name in random.Random(turn).sample(names, len(names)):  # nobody is always first, or always after the same one
+        for name in random.Random(turn).sample(
+            names, len(names)
+        ):  # nobody is always first, or always after the same one
             times[name].append(seconds(contestants[name]))
     results = {}
     for name, measured in times.items():
         ratios = [own / other for own, other in zip(measured, times[base], strict=True)]
         low, middle, high = statistics.quantiles(ratios, n=4)
-        results[name] = {"seconds": statistics.median(measured), "ratio": middle, "ratio_low": low, "ratio_high": high}
+        results[name] = {
+            "seconds": statistics.median(measured),
+            "ratio": middle,
+            "ratio_low": low,
+            "ratio_high": high,
+        }
     return results
 
 
@@ -93,14 +107,20 @@ def inputs(shape: tuple[int, ...], dtype: torch.dtype) -> list[Tensor]:
     return [sdpa.sample(*shape, seed=0, stream=s, device=DEVICE, dtype=dtype) for s in range(3)]
 
 
-def peers(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
+def peers(
+    q: Tensor, k: Tensor, v: Tensor, is_causal: bool
+) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
     """Other implementations, and why one of them does not run here."""
     running: dict[str, Callable[[], object]] = {"textbook": lambda: textbook(q, k, v, is_causal)}
     absent = {}
     compiled = torch.compile(textbook)
     flex = torch.compile(flex_attention)
     n = q.shape[-2]
-    mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, n, n, device=str(q.device)) if is_causal else None
+    mask = (
+        create_block_mask(lambda b, h, i, j: i >= j, None, None, n, n, device=str(q.device))
+        if is_causal
+        else None
+    )
     candidates: dict[str, Callable[[], object]] = {
         "textbook, torch.compile": lambda: compiled(q, k, v, is_causal),
         "FlexAttention, torch.compile": lambda: flex(q, k, v, block_mask=mask),
@@ -124,11 +144,15 @@ def peers(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> tuple[dict[str, C
     return running, absent
 
 
-def contestants(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> dict[str, Callable[[], Tensor]]:
+def contestants(
+    q: Tensor, k: Tensor, v: Tensor, is_causal: bool
+) -> dict[str, Callable[[], Tensor]]:
     """The fused kernel, and the library with each of its rescalings."""
 
     def ours(name: str) -> Callable[[], Tensor]:
-        return lambda: sdpa.scaled_dot_product_attention(q, k, v, is_causal=is_causal, rescaling=name)
+        return lambda: sdpa.scaled_dot_product_attention(
+            q, k, v, is_causal=is_causal, rescaling=name
+        )
 
     fused = {"torch fused": lambda: F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)}
     return fused | {f"sdpa_lib {name}": ours(name) for name in RESCALINGS}
@@ -140,7 +164,11 @@ def with_backward(run: Callable[[], Tensor], leaves: list[Tensor]) -> Callable[[
 
 
 def attention() -> dict[str, object]:
-    results: dict[str, object] = {"shape": SHAPE, "dtype": str(DTYPE).removeprefix("torch."), "base": "torch fused"}
+    results: dict[str, object] = {
+        "shape": SHAPE,
+        "dtype": str(DTYPE).removeprefix("torch."),
+        "base": "torch fused",
+    }
     for order, is_causal in (("full", False), ("causal", True)):
         tensors = inputs(SHAPE, DTYPE)
         with torch.no_grad():
@@ -150,7 +178,10 @@ def attention() -> dict[str, object]:
             slow = {"torch fused": running["torch fused"]} | others
             results[f"peers, forward, {order}"] = compare(slow, "torch fused", 5)
         leaves = [x.requires_grad_() for x in tensors]
-        both = {name: with_backward(run, leaves) for name, run in contestants(*leaves, is_causal).items()}
+        both = {
+            name: with_backward(run, leaves)
+            for name, run in contestants(*leaves, is_causal).items()
+        }
         results[f"forward and backward, {order}"] = compare(both, "torch fused", 2 * ROUNDS)
     return results
 
@@ -165,7 +196,9 @@ def extra_memory(run: Callable[[], object], small: Callable[[], object]) -> floa
         return torch.cuda.max_memory_allocated() - before
 
     def resident(field: str) -> int:
-        return int(re.search(rf"{field}:\s*(\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+        return (
+            int(re.search(rf"{field}:\s*(\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+        )
 
     Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts anew
     before = resident("VmRSS")
@@ -177,8 +210,12 @@ def extra_memory(run: Callable[[], object], small: Callable[[], object]) -> floa
 
 def attention_memory(name: str, n: int, is_causal: bool) -> float:
     def call(n: int) -> Callable[[], object]:
-        q, k, v = (torch.ones(1, 1, n, 64, dtype=DTYPE, device=DEVICE) for _ in range(3))  # drawing would leave memory behind
-        return (contestants(q, k, v, is_causal) | {"textbook": lambda: textbook(q, k, v, is_causal)})[name]
+        q, k, v = (
+            torch.ones(1, 1, n, 64, dtype=DTYPE, device=DEVICE) for _ in range(3)
+        )  # drawing would leave memory behind
+        return (
+            contestants(q, k, v, is_causal) | {"textbook": lambda: textbook(q, k, v, is_causal)}
+        )[name]
 
     with torch.no_grad():
         return extra_memory(call(n), call(1024))
@@ -187,7 +224,9 @@ def attention_memory(name: str, n: int, is_causal: bool) -> float:
 def sampler_memory(name: str, d_k: int, n_pairs: int) -> float:
     def call(d_k: int) -> Callable[[], object]:
         return {
-            "exact": lambda: sdpa.measure_moments(sdpa.sample_normal_scores(n_pairs, 1, d_k, seed=0)),
+            "exact": lambda: sdpa.measure_moments(
+                sdpa.sample_normal_scores(n_pairs, 1, d_k, seed=0)
+            ),
             "blocks": lambda: sdpa.measure_dot_products(d_k, n_pairs, seed=0),
             "NumPy": lambda: numpy_moments(d_k, n_pairs),
         }[name]
@@ -196,23 +235,45 @@ def sampler_memory(name: str, d_k: int, n_pairs: int) -> float:
 
 
 def memory_here() -> dict[str, object]:
-    """Extra memory of each rescaling at a long sequence, of each path against the length, and of each sampler against d_k."""
+    """Extra memory of each rescaling at a long sequence, of each path against the length, and of
+    each sampler against d_k.
+    """
     n, d_k = LONG[-2:]
     one_query = n * d_k * torch.finfo(DTYPE).bits // 8
     names = ["torch fused", *(f"sdpa_lib {name}" for name in RESCALINGS)]
-    results: dict[str, object] = {"shape": LONG, "dtype": str(DTYPE).removeprefix("torch."), "query_bytes": one_query}
-    # Each measurement has a process of its own, forked before the first calculation: no memory that an earlier one left.
-    with multiprocessing.get_context("spawn" if ON_GPU else "fork").Pool(1, maxtasksperchild=1) as pool:
+    results: dict[str, object] = {
+        "shape": LONG,
+        "dtype": str(DTYPE).removeprefix("torch."),
+        "query_bytes": one_query,
+    }
+    # Each measurement has a process of its own, forked before the first calculation: no memory that
+    # an earlier one left.
+    with multiprocessing.get_context("spawn" if ON_GPU else "fork").Pool(
+        1, maxtasksperchild=1
+    ) as pool:
         for order, is_causal in (("full", False), ("causal", True)):
-            measured = pool.starmap(attention_memory, [(name, n, is_causal) for name in names], chunksize=1)
-            results[order] = {name: extra / one_query for name, extra in zip(names, measured, strict=True)}
+            measured = pool.starmap(
+                attention_memory, [(name, n, is_causal) for name in names], chunksize=1
+            )
+            results[order] = {
+                name: extra / one_query for name, extra in zip(names, measured, strict=True)
+            }
         paths = ("torch fused", "sdpa_lib k_total", "textbook")
         results["lengths"] = [
-            {"n": n} | {name: pool.apply(attention_memory, (name, n, False)) for name in paths if name != "textbook" or n < 2**15}
+            {"n": n}
+            | {
+                name: pool.apply(attention_memory, (name, n, False))
+                for name in paths
+                if name != "textbook" or n < 2**15
+            }
             for n in (2**12, 2**13, 2**14, 2**15)
         ]
         results["dimensions"] = [
-            {"d_k": d} | {name: pool.apply(sampler_memory, (name, d, 1024)) for name in ("exact", "blocks", "NumPy")}
+            {"d_k": d}
+            | {
+                name: pool.apply(sampler_memory, (name, d, 1024))
+                for name in ("exact", "blocks", "NumPy")
+            }
             for d in (2**6, 2**9, 2**12, 2**15)
         ]
     return results
@@ -220,18 +281,24 @@ def memory_here() -> dict[str, object]:
 
 def memory() -> dict[str, object]:
     """:func:`memory_here`, in a process that has calculated nothing yet."""
-    run = subprocess.run([sys.executable, __file__, "--memory"], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, __file__, "--memory"], capture_output=True, text=True, check=True
+    )
     return json.loads(run.stdout)
 
 
 def at_length(n: int) -> dict[str, float]:
     q, k, v = inputs((1, 1, n, 64), DTYPE)
     running = contestants(q, k, v, False)
-    chosen: dict[str, Callable[[], object]] = {name: running[name] for name in ("torch fused", "sdpa_lib k_total")}
+    chosen: dict[str, Callable[[], object]] = {
+        name: running[name] for name in ("torch fused", "sdpa_lib k_total")
+    }
     if n <= 8192:
         chosen["textbook"] = lambda: textbook(q, k, v)
     with torch.no_grad():
-        return {"n": n} | {name: result["seconds"] for name, result in compare(chosen, "torch fused", 3).items()}
+        return {"n": n} | {
+            name: result["seconds"] for name, result in compare(chosen, "torch fused", 3).items()
+        }
 
 
 def lengths() -> dict[str, object]:
@@ -243,16 +310,23 @@ def lengths() -> dict[str, object]:
 def numpy_moments(d_k: int, n_pairs: int) -> None:
     """The plain vectorised way: all pairs at once."""
     draw = np.random.default_rng(0)
-    products = np.einsum("nd,nd->n", draw.standard_normal((n_pairs, d_k)), draw.standard_normal((n_pairs, d_k)))
+    products = np.einsum(
+        "nd,nd->n", draw.standard_normal((n_pairs, d_k)), draw.standard_normal((n_pairs, d_k))
+    )
     z = (products - products.mean()) / products.std()
     assert math.isfinite((z**3).mean() + (z**4).mean())
 
 
 def at_dimension(d_k: int) -> dict[str, float]:
-    """Seconds a pair for the moments of q.k: by the query's length, drawn in blocks, and drawn at once in NumPy."""
+    """Seconds a pair for the moments of q.k: by the query's length, drawn in blocks, and drawn at
+    once in NumPy.
+    """
     many, few = 2**16, min(2**16, max(64, 2**22 // d_k))
     run = {"exact": lambda: sdpa.measure_moments(sdpa.sample_normal_scores(many, 1, d_k, seed=0))}
-    row: dict[str, float] = {"d_k": d_k, "exact": compare(run, "exact", 3)["exact"]["seconds"] / many}
+    row: dict[str, float] = {
+        "d_k": d_k,
+        "exact": compare(run, "exact", 3)["exact"]["seconds"] / many,
+    }
     if d_k > 2**20:
         return row
     drawn: dict[str, Callable[[], object]] = {
@@ -281,22 +355,38 @@ def limits() -> dict[str, float]:
 
 def table(results: dict) -> str:
     """The results to read."""
-    lines = [f"# {results['device']}", "", ", ".join(f"{k} {v}" for k, v in results["versions"].items()), ""]
-    found = results["attention"]
-    lines += [
-        f"Attention at {tuple(found['shape'])}, {found['dtype']}: time over that of the fused kernel in the same round,",
+    lines = [
+        f"# {results['device']}",
+        "",
+        ", ".join(f"{k} {v}" for k, v in results["versions"].items()),
         "",
     ]
-    lines += ["median (quartiles).", "", "| | " + " | ".join(c for c in found if "forward" in c and "peers" not in c) + " |"]
+    found = results["attention"]
+    lines += [
+        f"Attention at {tuple(found['shape'])}, {found['dtype']}: time over that of the fused "
+        f"kernel in the same round,",
+        "",
+    ]
+    lines += [
+        "median (quartiles).",
+        "",
+        "| | " + " | ".join(c for c in found if "forward" in c and "peers" not in c) + " |",
+    ]
     columns = [c for c in found if "forward" in c and "peers" not in c]
     lines += ["|" + " --- |" * (len(columns) + 1)]
 
     def cell(result: dict | None) -> str:
-        return "" if result is None else f"{result['ratio']:.3f} ({result['ratio_low']:.3f} to {result['ratio_high']:.3f})"
+        return (
+            ""
+            if result is None
+            else f"{result['ratio']:.3f} ({result['ratio_low']:.3f} to {result['ratio_high']:.3f})"
+        )
 
     for name in found[columns[0]]:
         lines.append(f"| {name} | " + " | ".join(cell(found[c].get(name)) for c in columns) + " |")
-    for name in {n: None for c in found if c.startswith("peers") for n in found[c] if n != "torch fused"}:
+    for name in {
+        n: None for c in found if c.startswith("peers") for n in found[c] if n != "torch fused"
+    }:
         cells = [cell(found.get(f"peers, {c}", {}).get(name)) for c in columns]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     targets = {c: 1.10 if "backward" in c else 1.05 for c in columns}
@@ -306,18 +396,32 @@ def table(results: dict) -> str:
         for name in found[c]
         if found[c][name]["ratio"] > targets[c]
     ]
-    lines += ["", f"Above the targets, 1.05 forward and 1.10 with backward: {', '.join(above) or 'none'}."]
+    lines += [
+        "",
+        f"Above the targets, 1.05 forward and 1.10 with backward: {', '.join(above) or 'none'}.",
+    ]
     if above:
         lines += [
-            "They take the keys' lengths and copy the query, and new memory costs its first touch; a longer sequence hides it."
+            "They take the keys' lengths and copy the query, and new memory costs its first touch; "
+            "a longer sequence hides it."
         ]
     for order in ("full", "causal"):
-        lines += [f"Does not run here, {order}: {name} ({why})." for name, why in found[f"absent, {order}"].items()]
+        lines += [
+            f"Does not run here, {order}: {name} ({why})."
+            for name, why in found[f"absent, {order}"].items()
+        ]
     memory_found = results["memory"]
-    lines += ["", f"Memory beyond the inputs at {tuple(memory_found['shape'])}, in queries (the output is one):", ""]
+    lines += [
+        "",
+        f"Memory beyond the inputs at {tuple(memory_found['shape'])}, in queries (the output is "
+        f"one):",
+        "",
+    ]
     lines += ["| | full | causal |", "| --- | --- | --- |"]
     for name in memory_found["full"]:
-        lines.append(f"| {name} | {memory_found['full'][name]:.2f} | {memory_found['causal'][name]:.2f} |")
+        lines.append(
+            f"| {name} | {memory_found['full'][name]:.2f} | {memory_found['causal'][name]:.2f} |"
+        )
     lines += [
         "",
         "Moments of q·k, seconds a pair:",
@@ -326,11 +430,16 @@ def table(results: dict) -> str:
     ]
     lines += ["| --- | --- | --- | --- | --- |"]
     for row in results["simulation"]["rows"]:
-        shown = [f"{row[name]:.2g}" if row.get(name) else "" for name in ("blocks", "NumPy", "exact", "NumPy over blocks")]
+        shown = [
+            f"{row[name]:.2g}" if row.get(name) else ""
+            for name in ("blocks", "NumPy", "exact", "NumPy over blocks")
+        ]
         lines.append(f"| {row['d_k']} | " + " | ".join(shown) + " |")
     rates = results["limits"]
-    rate = f"{rates['bytes_per_second'] / 1e9:.3g} GB/s and multiplies at {rates['flop_per_second'] / 1e9:.3g} GFLOP/s"
-    return "\n".join([*lines, "", f"The machine copies {rate}.", ""])
+    copies = f"{rates['bytes_per_second'] / 1e9:.3g} GB/s"
+    multiplies = f"{rates['flop_per_second'] / 1e9:.3g} GFLOP/s"
+    rates_in_words = f"The machine copies {copies} and multiplies at {multiplies}."
+    return "\n".join([*lines, "", rates_in_words, ""])
 
 
 def main() -> None:
@@ -339,7 +448,11 @@ def main() -> None:
     results: dict[str, object] = {
         "device": device_name(),
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        "versions": {"torch": torch.__version__, "numpy": np.__version__, "sdpa_lib": importlib.metadata.version("sdpa-lib")},
+        "versions": {
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "sdpa_lib": importlib.metadata.version("sdpa-lib"),
+        },
     }
     for part in (limits, attention, memory, lengths, simulation):
         print(f"{part.__name__} ...", flush=True)

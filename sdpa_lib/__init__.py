@@ -1,4 +1,6 @@
-"""Scaled dot-product attention, with any rescaling, and the tools to measure what the scaling does."""
+"""Scaled dot-product attention, with any rescaling, and the tools to measure what the scaling
+does.
+"""
 
 from sdpa_lib.attention import attention_scores, attention_weights, scaled_dot_product_attention
 from sdpa_lib.device import get_device, get_dtype
@@ -23,7 +25,14 @@ from sdpa_lib.rescaling import (
     get_rescaling,
     key_lengths,
 )
-from sdpa_lib.sampling import DISTRIBUTIONS, Distribution, get_distribution, sample, sample_qkv, student_t
+from sdpa_lib.sampling import (
+    DISTRIBUTIONS,
+    Distribution,
+    get_distribution,
+    sample,
+    sample_qkv,
+    student_t,
+)
 from sdpa_lib.saturation import (
     Gradients,
     RowSaturation,

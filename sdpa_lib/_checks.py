@@ -1,6 +1,7 @@
 """Argument checks shared by the modules: each names the argument, what came and what was expected.
 
-Checks look at types, shapes and parameters. Only ``check_finite`` looks at values; only functions that measure or plot call it.
+Checks look at types, shapes and parameters. Only ``check_finite`` looks at values; only functions
+that measure or plot call it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def check_count(name: str, value: object, *, minimum: int = 1) -> int:
     return value
 
 
-def check_number(name: str, value: object, *, above: float = -math.inf, minimum: float = -math.inf) -> float:
+def check_number(
+    name: str, value: object, *, above: float = -math.inf, minimum: float = -math.inf
+) -> float:
     """Return ``value`` as a finite float greater than ``above`` and at least ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
@@ -59,13 +62,22 @@ def check_query_key(query: Tensor, key: Tensor) -> None:
     check_tensor("query", query, min_dim=2, shape="(..., L, d_k)")
     check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
     if query.dtype != key.dtype:
-        raise TypeError(f"query and key must have the same dtype, got {query.dtype} and {key.dtype}")
+        raise TypeError(
+            f"query and key must have the same dtype, got {query.dtype} and {key.dtype}"
+        )
     if query.device != key.device:
-        raise ValueError(f"query and key must be on the same device, got {query.device} and {key.device}")
+        raise ValueError(
+            f"query and key must be on the same device, got {query.device} and {key.device}"
+        )
     if query.shape[-1] != key.shape[-1]:
-        raise ValueError(f"query and key must share their last dimension d_k, got {tuple(query.shape)} and {tuple(key.shape)}")
+        raise ValueError(
+            f"query and key must share their last dimension d_k, got {tuple(query.shape)} and "
+            f"{tuple(key.shape)}"
+        )
     if 0 in key.shape[-2:]:
-        raise ValueError(f"key must hold at least one key of at least one component, got {tuple(key.shape)}")
+        raise ValueError(
+            f"key must hold at least one key of at least one component, got {tuple(key.shape)}"
+        )
 
 
 def check_value(key: Tensor, value: Tensor) -> None:
@@ -77,7 +89,9 @@ def check_value(key: Tensor, value: Tensor) -> None:
     if value.device != key.device:
         raise ValueError(f"value must be on the device of key, {key.device}, got {value.device}")
     if value.shape[-2] != key.shape[-2]:
-        raise ValueError(f"value must hold one row per key, S = {key.shape[-2]}, got {tuple(value.shape)}")
+        raise ValueError(
+            f"value must hold one row per key, S = {key.shape[-2]}, got {tuple(value.shape)}"
+        )
 
 
 def check_batch(**tensors: Tensor) -> None:

@@ -1,6 +1,7 @@
 """Which device and dtype the book computes on.
 
-CUDA if there is a device, then Apple's MPS, then the CPU; the environment variable ``SDPA_DEVICE`` overrides the choice.
+CUDA if there is a device, then Apple's MPS, then the CPU; the environment variable ``SDPA_DEVICE``
+overrides the choice.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ def get_device(device: str | torch.device | None = None) -> torch.device:
     """The device to compute on.
 
     Args:
-        device: a device or its name (``"cpu"``, ``"cuda:0"``, ``"mps"``). ``None`` takes what the environment variable
-            ``SDPA_DEVICE`` says, and without it CUDA, then MPS, then the CPU.
+        device: a device or its name (``"cpu"``, ``"cuda:0"``, ``"mps"``). ``None`` takes what the
+            environment variable ``SDPA_DEVICE`` says, and without it CUDA, then MPS, then the CPU.
 
     Raises:
         ValueError: the name is no device, or this machine has no such device.
@@ -34,15 +35,17 @@ def get_device(device: str | torch.device | None = None) -> torch.device:
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
-        raise ValueError(f"{source} must name a device of this machine (cpu, cuda, mps), got {device!r}: {error}") from error
+        raise ValueError(
+            f"{source} must name a device of this machine (cpu, cuda, mps), got {device!r}: {error}"
+        ) from error
     return chosen
 
 
 def get_dtype(device: str | torch.device | None = None) -> torch.dtype:
     """The dtype the book measures in: float64, or float32 on MPS, which has no float64.
 
-    Double precision keeps the rounding of a few million additions below the digits that a chapter prints, so the same text comes
-    out on every machine.
+    Double precision keeps the rounding of a few million additions below the digits that a chapter
+    prints, so the same text comes out on every machine.
 
     Example:
         >>> get_dtype("cpu")

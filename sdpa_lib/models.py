@@ -1,7 +1,8 @@
 r"""What published models do to their dot products before softmax, from their code.
 
-Each entry of ``MODELS`` turns queries and keys of unit variance, as a fresh layer gives them, into that model's scores. Most
-divide by a rescaling; some change the queries and keys first, or bend the scores after. Learned numbers stand where they start.
+Each entry of ``MODELS`` turns queries and keys of unit variance, as a fresh layer gives them, into
+that model's scores. Most divide by a rescaling; some change the queries and keys first, or bend the
+scores after. Learned numbers stand where they start.
 """
 
 from __future__ import annotations
@@ -65,7 +66,11 @@ class Model:
             >>> MODELS["Swin v2"].scores(torch.ones(1, 4), torch.ones(2, 4))  # ten times the cosine
             tensor([[10., 10.]])
         """
-        return self.after(attention_scores(self.query(query), self.key(key), is_causal=is_causal, rescaling=self.rescaling))
+        return self.after(
+            attention_scores(
+                self.query(query), self.key(key), is_causal=is_causal, rescaling=self.rescaling
+            )
+        )
 
 
 def _cosine(formula: str, times: Rescaling) -> Model:
@@ -77,7 +82,9 @@ MODELS: dict[str, Model] = {
     "GPT-2, option, layer 12": Model(r"q \cdot k / (12\sqrt{d})", PowerOfDk(0.5, factor=12.0)),
     "DeBERTa, content term": Model(r"q \cdot k / \sqrt{3d}", MODEL_RESCALINGS["deberta"]),
     "Gemma 2 27B": Model(
-        r"50 \tanh(q \cdot k / (50 \cdot 12))", MODEL_RESCALINGS["gemma_2_27b"], after=lambda z: 50.0 * torch.tanh(z / 50.0)
+        r"50 \tanh(q \cdot k / (50 \cdot 12))",
+        MODEL_RESCALINGS["gemma_2_27b"],
+        after=lambda z: 50.0 * torch.tanh(z / 50.0),
     ),
     "muP": Model(r"8\, q \cdot k / d", MODEL_RESCALINGS["mup"]),
     "Granite": Model(r"q \cdot k / d", PowerOfDk(1.0)),
@@ -86,14 +93,25 @@ MODELS: dict[str, Model] = {
         PowerOfDk(0.0),
         query=lambda q: q / math.sqrt(q.shape[-1]),
     ),
-    "Qwen 3, OLMo 2, ViT-22B": Model(r"\bar q \cdot \bar k / \sqrt{d}", SQRT_D_K, _rms_norm, _rms_norm),
+    "Qwen 3, OLMo 2, ViT-22B": Model(
+        r"\bar q \cdot \bar k / \sqrt{d}", SQRT_D_K, _rms_norm, _rms_norm
+    ),
     "Gemma 3n": Model(r"\bar q \cdot \bar k", PowerOfDk(0.0), _rms_norm, _rms_norm),
     "nGPT": _cosine(r"\sqrt{d}\, \cos(q, k)", PowerOfDk(-0.5)),
     "Swin v2": _cosine(r"10 \cos(q, k)", PowerOfDk(0.0, factor=0.1)),
-    "YaRN, 32 times the context": Model(r"(0.1 \ln 32 + 1)^2\, q \cdot k / \sqrt{d}", MODEL_RESCALINGS["yarn_32"]),
-    "Qwen 1": Model(r"\max(1, \ln n / \ln 2048)\, q \cdot k / \sqrt{d}", MODEL_RESCALINGS["qwen_1"]),
-    "Llama 4": Model(r"(1 + 0.1 \ln(1 + \lfloor n/8192 \rfloor))\, q \cdot k / \sqrt{d}", MODEL_RESCALINGS["llama_4"]),
+    "YaRN, 32 times the context": Model(
+        r"(0.1 \ln 32 + 1)^2\, q \cdot k / \sqrt{d}", MODEL_RESCALINGS["yarn_32"]
+    ),
+    "Qwen 1": Model(
+        r"\max(1, \ln n / \ln 2048)\, q \cdot k / \sqrt{d}", MODEL_RESCALINGS["qwen_1"]
+    ),
+    "Llama 4": Model(
+        r"(1 + 0.1 \ln(1 + \lfloor n/8192 \rfloor))\, q \cdot k / \sqrt{d}",
+        MODEL_RESCALINGS["llama_4"],
+    ),
     "Scalable-Softmax": Model(r"0.43 \ln n\; q \cdot k / \sqrt{d}", MODEL_RESCALINGS["ssmax"]),
     "Su": Model(r"\ln n\; q \cdot k / d", MODEL_RESCALINGS["su"]),
 }
-"""The models by name. A bar stands for RMS normalisation; n is the number of keys that a query sees."""
+"""The models by name. A bar stands for RMS normalisation; n is the number of keys that a query
+sees.
+"""

@@ -1,4 +1,6 @@
-r"""Moments of :math:`q \cdot k`: measured in one pass at bounded memory, beside the closed forms."""
+r"""Moments of :math:`q \cdot k`: measured in one pass at bounded memory, beside the closed
+forms.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,9 @@ def measure_moments(values: Tensor) -> MeasuredMoments:
         values: any shape, at least 2 entries, finite and not all equal.
 
     Returns:
-        The variance is unbiased (divided by N - 1). Standard errors come from the influence function of each moment, with no
-        assumption on the distribution beyond a finite eighth moment.
+        The variance is unbiased (divided by N - 1). Standard errors come from the influence
+        function of each moment, with no assumption on the distribution beyond a finite eighth
+        moment.
 
     Example:
         >>> round(measure_moments(torch.tensor([0.0, 0.0, 1.0, 1.0])).variance, 4)
@@ -55,7 +58,10 @@ def measure_moments(values: Tensor) -> MeasuredMoments:
     wide = values.detach().to(get_dtype(values.device))
     shift, scale = wide.mean().item(), wide.std(correction=0).item()
     if values.numel() < 2 or scale == 0.0:
-        raise ValueError("values must hold at least two different numbers: skewness and kurtosis are not defined otherwise")
+        raise ValueError(
+            "values must hold at least two different numbers: skewness and kurtosis are not "
+            "defined otherwise"
+        )
     return _from_power_sums(_power_sums(wide, shift, scale), shift, scale)
 
 
@@ -106,18 +112,26 @@ def sample_dot_products(
         >>> sample_dot_products(64, 5, seed=0).shape
         torch.Size([5])
     """
-    return torch.cat(list(dot_product_blocks(d_k, n_pairs, seed=seed, query=query, key=key, device=device)))
+    return torch.cat(
+        list(dot_product_blocks(d_k, n_pairs, seed=seed, query=query, key=key, device=device))
+    )
 
 
-def sample_normal_scores(n_queries: int, n_keys: int, d_k: int, *, seed: int, device: str | torch.device | None = None) -> Tensor:
-    r"""Undivided scores of normal queries and keys, exact, without drawing a query or a key: the cost does not depend on ``d_k``.
+def sample_normal_scores(
+    n_queries: int, n_keys: int, d_k: int, *, seed: int, device: str | torch.device | None = None
+) -> Tensor:
+    r"""Undivided scores of normal queries and keys, exact, without drawing a query or a key: the
+    cost does not depend on ``d_k``.
 
-    Given the query, its dot products with standard normal keys are independent normal numbers with standard deviation
-    :math:`\lVert q\rVert`, and :math:`\lVert q\rVert^2` has a chi-squared distribution with ``d_k`` degrees of freedom.
+    Given the query, its dot products with standard normal keys are independent normal numbers with
+    standard deviation :math:`\lVert q\rVert`, and :math:`\lVert q\rVert^2` has a chi-squared
+    distribution with ``d_k`` degrees of freedom.
 
     Args:
-        n_queries, n_keys: at least 1; each query has keys of its own. One key a query gives independent dot products.
-        d_k: components of the queries and keys that are not drawn, at least 1, as large as you like.
+        n_queries, n_keys: at least 1; each query has keys of its own. One key a query gives
+            independent dot products.
+        d_k: components of the queries and keys that are not drawn, at least 1, as large as you
+            like.
         seed, device: as in :func:`measure_dot_products`.
 
     Returns:
@@ -134,18 +148,28 @@ def sample_normal_scores(n_queries: int, n_keys: int, d_k: int, *, seed: int, de
 def normal_scores(
     n_queries: int, n_keys: int, d_k: int, *, seed: int, device: str | torch.device | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The scores of :func:`sample_normal_scores`, and what they are over the query's length: both (n_queries, n_keys)."""
+    """The scores of :func:`sample_normal_scores`, and what they are over the query's length: both
+    (n_queries, n_keys).
+    """
     for name, count in (("n_queries", n_queries), ("n_keys", n_keys), ("d_k", d_k)):
         check_count(name, count)
-    normal = torch.randn(n_queries, n_keys, generator=make_generator(seed, 3)).to(get_device(device), get_dtype(device))
-    return normal * chi_squared(n_queries, d_k, seed=seed, stream=2, like=normal).sqrt().unsqueeze(-1), normal
+    normal = torch.randn(n_queries, n_keys, generator=make_generator(seed, 3)).to(
+        get_device(device), get_dtype(device)
+    )
+    return normal * chi_squared(n_queries, d_k, seed=seed, stream=2, like=normal).sqrt().unsqueeze(
+        -1
+    ), normal
 
 
 def chi_squared(count: int, degrees: int, *, seed: int, stream: int, like: Tensor) -> Tensor:
-    """(count,) draws of a sum of ``degrees`` squared normal numbers, where ``like`` is and in its dtype; 0 for no degrees."""
+    """(count,) draws of a sum of ``degrees`` squared normal numbers, where ``like`` is and in its
+    dtype; 0 for no degrees.
+    """
     if degrees == 0:
         return like.new_zeros(count)
-    draws = np.random.default_rng([check_count("seed", seed, minimum=0), stream]).chisquare(degrees, size=count)
+    draws = np.random.default_rng([check_count("seed", seed, minimum=0), stream]).chisquare(
+        degrees, size=count
+    )
     return torch.from_numpy(draws).to(like)
 
 
@@ -158,7 +182,9 @@ def dot_product_blocks(
     key: str | Distribution | None = None,
     device: str | torch.device | None = None,
 ) -> Iterator[Tensor]:
-    """Yield the dot products block by block, never drawing more than ``BLOCK`` components at once, however large ``d_k`` is."""
+    """Yield the dot products block by block, never drawing more than ``BLOCK`` components at once,
+    however large ``d_k`` is.
+    """
     check_count("d_k", d_k)
     check_count("n_pairs", n_pairs)
     query = get_distribution(query)
@@ -177,12 +203,15 @@ def dot_product_blocks(
         yield products
 
 
-def exact_moments(d_k: int, *, query: str | Distribution = "normal", key: str | Distribution | None = None) -> Moments:
+def exact_moments(
+    d_k: int, *, query: str | Distribution = "normal", key: str | Distribution | None = None
+) -> Moments:
     r"""The closed forms for :math:`q \cdot k` with independent components.
 
-    For means :math:`\mu` and standard deviations :math:`\sigma`, the mean is :math:`d_k\mu_q\mu_k` and the variance
-    :math:`d_k(\sigma_q^2\sigma_k^2 + \mu_q^2\sigma_k^2 + \mu_k^2\sigma_q^2)`. With zero means the excess kurtosis is
-    :math:`[(\kappa_q+3)(\kappa_k+3)-3]/d_k`, which is :math:`6/d_k` for normal components.
+    For means :math:`\mu` and standard deviations :math:`\sigma`, the mean is :math:`d_k\mu_q\mu_k`
+    and the variance :math:`d_k(\sigma_q^2\sigma_k^2 + \mu_q^2\sigma_k^2 + \mu_k^2\sigma_q^2)`. With
+    zero means the excess kurtosis is :math:`[(\kappa_q+3)(\kappa_k+3)-3]/d_k`, which is
+    :math:`6/d_k` for normal components.
 
     Example:
         >>> exact_moments(64)
@@ -191,7 +220,8 @@ def exact_moments(d_k: int, *, query: str | Distribution = "normal", key: str | 
     check_count("d_k", d_k)
     query = get_distribution(query)
     key = query if key is None else get_distribution(key)
-    # Raw moments of one product are products of raw moments; its cumulants, times d_k, are those of the sum.
+    # Raw moments of one product are products of raw moments; its cumulants, times d_k, are those of
+    # the sum.
     m1, m2, m3, m4 = (a * b for a, b in zip(_raw_moments(query), _raw_moments(key), strict=True))
     variance = m2 - m1**2
     third = m3 - 3 * m2 * m1 + 2 * m1**3
@@ -207,8 +237,9 @@ def exact_moments(d_k: int, *, query: str | Distribution = "normal", key: str | 
 def normal_dot_product_density(x: Tensor, d_k: int, scale: float = 1.0) -> Tensor:
     r"""Density of :math:`q \cdot k / \text{scale}` for standard normal components.
 
-    Given the query, :math:`q \cdot k` is normal with standard deviation :math:`\lVert q\rVert`, and the length is
-    chi-distributed with ``d_k`` degrees of freedom: the density is that mixture, integrated on a grid of lengths.
+    Given the query, :math:`q \cdot k` is normal with standard deviation :math:`\lVert q\rVert`, and
+    the length is chi-distributed with ``d_k`` degrees of freedom: the density is that mixture,
+    integrated on a grid of lengths.
 
     Args:
         x: any shape, finite. At d_k = 1 the density is infinite at 0, so x = 0 is refused there.
@@ -219,7 +250,8 @@ def normal_dot_product_density(x: Tensor, d_k: int, scale: float = 1.0) -> Tenso
         The shape of ``x``.
 
     Example:
-        >>> normal_dot_product_density(torch.zeros(1, dtype=torch.float64), 2)  # Laplace(1): 1/2 at 0
+        >>> x = torch.zeros(1, dtype=torch.float64)
+        >>> normal_dot_product_density(x, 2)  # Laplace(1): 1/2 at 0
         tensor([0.5000], dtype=torch.float64)
     """
     check_finite("x", check_tensor("x", x, min_dim=0))
@@ -227,22 +259,28 @@ def normal_dot_product_density(x: Tensor, d_k: int, scale: float = 1.0) -> Tenso
     check_number("scale", scale, above=0.0)
     if d_k == 1 and bool((x == 0).any()):
         raise ValueError("x must not be 0 at d_k = 1: the density is infinite there")
-    log_r = torch.linspace(math.log(1e-7), math.log(math.sqrt(d_k) + 12.0), 4001, dtype=x.dtype, device=x.device)
+    log_r = torch.linspace(
+        math.log(1e-7), math.log(math.sqrt(d_k) + 12.0), 4001, dtype=x.dtype, device=x.device
+    )
     r = log_r.exp()
-    log_chi = d_k * log_r - r**2 / 2 - (d_k / 2 - 1) * math.log(2.0) - math.lgamma(d_k / 2)  # density of log r
+    log_chi = (
+        d_k * log_r - r**2 / 2 - (d_k / 2 - 1) * math.log(2.0) - math.lgamma(d_k / 2)
+    )  # density of log r
     at = (x * scale).unsqueeze(-1)  # (..., 1)
     log_normal = -((at / r) ** 2) / 2 - log_r - math.log(2.0 * math.pi) / 2
     return torch.trapezoid((log_chi + log_normal).exp(), log_r, dim=-1) * scale
 
 
 def shape_distance(first: Tensor, second: Tensor) -> float:
-    """How far two samples differ in shape: the Wasserstein-1 distance after each is given mean 0 and variance 1.
+    """How far two samples differ in shape: the Wasserstein-1 distance after each is given mean 0
+    and variance 1.
 
     Args:
         first, second: the same number of entries, finite, not all equal.
 
     Returns:
-        0 where one sample is an increasing linear function of the other; in units of standard deviations.
+        0 where one sample is an increasing linear function of the other; in units of standard
+        deviations.
 
     Example:
         >>> x = torch.arange(10.0)
@@ -258,7 +296,10 @@ def shape_distance(first: Tensor, second: Tensor) -> float:
             raise ValueError(f"{name} must hold at least two different numbers")
         ordered.append(((wide - wide.mean()) / std).sort().values)
     if ordered[0].shape != ordered[1].shape:
-        raise ValueError(f"first and second must hold the same number of entries, got {first.numel()} and {second.numel()}")
+        raise ValueError(
+            f"first and second must hold the same number of entries, got {first.numel()} and "
+            f"{second.numel()}"
+        )
     return (ordered[0] - ordered[1]).abs().mean().item()
 
 
@@ -275,7 +316,9 @@ def _raw_moments(distribution: Distribution) -> tuple[float, float, float, float
 
 
 def _power_sums(values: Tensor, shift: float, scale: float) -> list[float]:
-    """Sums of the powers 0 ... 8 of the standardised values; sums of two blocks add up to those of both."""
+    """Sums of the powers 0 ... 8 of the standardised values; sums of two blocks add up to those of
+    both.
+    """
     y = (values.flatten() - shift) / scale
     power = torch.ones_like(y)
     sums = [float(y.numel())]
@@ -288,10 +331,13 @@ def _power_sums(values: Tensor, shift: float, scale: float) -> list[float]:
 def _from_power_sums(sums: list[float], shift: float, scale: float) -> MeasuredMoments:
     count = int(sums[0])
     raw = [total / count for total in sums]
-    centred = [sum(math.comb(k, j) * raw[j] * (-raw[1]) ** (k - j) for j in range(k + 1)) for k in range(9)]
+    centred = [
+        sum(math.comb(k, j) * raw[j] * (-raw[1]) ** (k - j) for j in range(k + 1)) for k in range(9)
+    ]
     std = math.sqrt(centred[2])
     a = [centred[k] / std**k for k in range(9)]  # standardised moments: a[1] = 0, a[2] = 1
-    # Influence functions in z, lowest power first: what one more draw at z does to each moment, per 1/count.
+    # Influence functions in z, lowest power first: what one more draw at z does to each moment, per
+    # 1/count.
     influence = {
         "variance": [-1.0, 0.0, 1.0],
         "skewness": [0.5 * a[3], -3.0, -1.5 * a[3], 1.0],
@@ -299,7 +345,9 @@ def _from_power_sums(sums: list[float], shift: float, scale: float) -> MeasuredM
     }
 
     def standard_error(curve: list[float]) -> float:
-        mean_square = sum(c * moment for c, moment in zip((Polynomial(curve) ** 2).coef.tolist(), a, strict=False))
+        mean_square = sum(
+            c * moment for c, moment in zip((Polynomial(curve) ** 2).coef.tolist(), a, strict=False)
+        )
         return math.sqrt(max(0.0, float(mean_square)) / count)
 
     variance = centred[2] * scale**2

@@ -1,8 +1,8 @@
 r"""The divisors :math:`c_K`: what the dot products are divided by before softmax.
 
-A rescaling is one small object with a name, a formula, a look and one method from keys to divisor. To add one, write a class
-below and put an instance into ``RESCALINGS``; every chapter, figure, explorable, benchmark and test that lists rescalings picks
-it up.
+A rescaling is one small object with a name, a formula, a look and one method from keys to divisor.
+To add one, write a class below and put an instance into ``RESCALINGS``; every chapter, figure,
+explorable, benchmark and test that lists rescalings picks it up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from sdpa_lib.visibility import EveryKey, Masked, Visible, widest_dtype
 
 
 def wide_dtype(dtype: torch.dtype) -> torch.dtype:
-    """float32 for the half precisions, and the dtype itself otherwise: what lengths and scores are computed in."""
+    """float32 for the half precisions, and the dtype itself otherwise: what lengths and scores are
+    computed in.
+    """
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
@@ -66,10 +68,12 @@ class Rescaling(ABC):
 
         Args:
             key: (..., S, d_k).
-            visible: which keys count in each row. Its ``sum`` adds up one number a key, its ``count`` counts keys.
+            visible: which keys count in each row. Its ``sum`` adds up one number a key, its
+                ``count`` counts keys.
 
         Returns:
-            (..., 1, 1), or (..., L, 1) where it depends on the row; at least float32, never negative, differentiable in ``key``.
+            (..., 1, 1), or (..., L, 1) where it depends on the row; at least float32, never
+            negative, differentiable in ``key``.
         """
 
     def constant(self, d_k: int) -> float | None:
@@ -81,17 +85,22 @@ class Rescaling(ABC):
 
         Args:
             key: (..., S, d_k).
-            visible: a :class:`Visible`; or boolean (..., L, S), True where the row's query may see the key; ``None`` means
-                everywhere. Hidden keys do not count.
+            visible: a :class:`Visible`; or boolean (..., L, S), True where the row's query may see
+                the key; ``None`` means everywhere. Hidden keys do not count.
         """
         check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
         if visible is None:
             visible = EveryKey(key.shape[-2])
         elif isinstance(visible, Tensor):
             if visible.dtype != torch.bool:
-                raise TypeError(f"visible must be boolean, True where a key may be seen, got {visible.dtype}")
+                raise TypeError(
+                    f"visible must be boolean, True where a key may be seen, got {visible.dtype}"
+                )
             if visible.shape[-1] != key.shape[-2]:
-                raise ValueError(f"visible must have shape (..., L, S) with S = {key.shape[-2]} keys, got {tuple(visible.shape)}")
+                raise ValueError(
+                    f"visible must have shape (..., L, S) with S = {key.shape[-2]} keys, got "
+                    f"{tuple(visible.shape)}"
+                )
             visible = Masked(visible)
         return self.divisor(key, visible)
 
@@ -100,7 +109,8 @@ class Rescaling(ABC):
 class PowerOfDk(Rescaling):
     """A fixed power of the key dimension, :math:`d_k^p`, times a factor.
 
-    p = 0 does not scale; p = 1/2 is the choice of :cite:t:`vaswani2017`, p = 1 that of :cite:t:`yang2022`.
+    p = 0 does not scale; p = 1/2 is the choice of :cite:t:`vaswani2017`, p = 1 that of
+    :cite:t:`yang2022`.
 
     Example:
         >>> PowerOfDk(0.5)(torch.ones(3, 64)).item()
@@ -121,7 +131,9 @@ class PowerOfDk(Rescaling):
 
     @property
     def formula(self) -> str:
-        formula = {0.0: "1", 0.5: r"\sqrt{d_k}", 1.0: "d_k"}.get(self.power, f"d_k^{{{self._exponent}}}")
+        formula = {0.0: "1", 0.5: r"\sqrt{d_k}", 1.0: "d_k"}.get(
+            self.power, f"d_k^{{{self._exponent}}}"
+        )
         return formula if self.factor == 1.0 else rf"{self.factor:.4g}\,{formula}"
 
     @property
@@ -148,12 +160,15 @@ class PowerOfDk(Rescaling):
         return self.factor * math.pow(d_k, self.power)
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        return torch.full((1, 1), self.constant(key.shape[-1]), dtype=wide_dtype(key.dtype), device=key.device)
+        return torch.full(
+            (1, 1), self.constant(key.shape[-1]), dtype=wide_dtype(key.dtype), device=key.device
+        )
 
 
 @dataclass(frozen=True)
 class KeyLengthNorm(Rescaling):
-    r"""The p-norm of the key lengths, :math:`(\sum_j \|k_j\|^p)^{1/p}`: p = 1 is ``k_total``, p = 2 ``k_rss``.
+    r"""The p-norm of the key lengths, :math:`(\sum_j \|k_j\|^p)^{1/p}`: p = 1 is ``k_total``, p = 2
+    ``k_rss``.
 
     Source: :cite:t:`bernhard2023`, sections 3 and 5.
 
@@ -189,7 +204,9 @@ class KeyLengthNorm(Rescaling):
         lengths = key_lengths(key)  # (..., S)
         if self.p == 1.0:
             return visible.sum(lengths)
-        largest = _at_least_some(lengths.detach().amax((-2, -1) if visible.groups > 1 else -1, keepdim=True))
+        largest = _at_least_some(
+            lengths.detach().amax((-2, -1) if visible.groups > 1 else -1, keepdim=True)
+        )
         # Squares and roots are quicker than powers, and two of them are enough for p = 2 and p = 4.
         powers = (lengths / largest).to(widest_dtype(key.device)).square() ** (self.p / 2)
         return _root(visible.sum(powers), self.p).to(lengths.dtype) * largest.unsqueeze(-1)
@@ -252,10 +269,12 @@ class CountTimesRootDk(Rescaling):
 
 @dataclass(frozen=True)
 class LogCount(Rescaling):
-    r"""A power of the key dimension over the logarithm of the number of visible keys, :math:`d_k^p / (s \ln n)`.
+    r"""A power of the key dimension over the logarithm of the number of visible keys, :math:`d_k^p
+    / (s \ln n)`.
 
-    p = 1/2 is Scalable-Softmax, in which s is learned :cite:p:`nakanishi2025`; p = 1 joins it with 1/d :cite:p:`su9034`.
-    A single visible key gets all the weight, whatever its score: there n counts as 2.
+    p = 1/2 is Scalable-Softmax, in which s is learned :cite:p:`nakanishi2025`; p = 1 joins it with
+    1/d :cite:p:`su9034`. A single visible key gets all the weight, whatever its score: there n
+    counts as 2.
 
     Example:
         >>> LogCount(s=0.43)(torch.ones(1024, 64)).item()  # 8 / (0.43 ln 1024)
@@ -278,14 +297,17 @@ class LogCount(Rescaling):
         return rf"{PowerOfDk(self.power).formula} / ({self.s:.4g} \ln n)"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        return math.pow(key.shape[-1], self.power) / (self.s * _count(key, visible).clamp(min=2).log())
+        return math.pow(key.shape[-1], self.power) / (
+            self.s * _count(key, visible).clamp(min=2).log()
+        )
 
 
 @dataclass(frozen=True)
 class LogBeyond(Rescaling):
     r"""The usual root, divided by :math:`\ln n / \ln n_0` from :math:`n_0` visible keys on.
 
-    Source: the first Qwen, at inference, with :math:`n_0` the length it was trained at :cite:p:`bai2023`.
+    Source: the first Qwen, at inference, with :math:`n_0` the length it was trained at
+        :cite:p:`bai2023`.
 
     Example:
         >>> LogBeyond(32)(torch.ones(1024, 64)).item()  # ln 1024 is twice ln 32
@@ -312,9 +334,11 @@ class LogBeyond(Rescaling):
 
 @dataclass(frozen=True)
 class LogSteps(Rescaling):
-    r"""The usual root, divided by :math:`1 + \beta \ln(1 + \lfloor n/n_0 \rfloor)`, n the number of visible keys.
+    r"""The usual root, divided by :math:`1 + \beta \ln(1 + \lfloor n/n_0 \rfloor)`, n the number of
+    visible keys.
 
-    Source: the code of Llama 4 in Hugging Face Transformers 5.23, for its layers without positions. In causal order n is the
+    Source: the code of Llama 4 in Hugging Face Transformers 5.23, for its layers without positions.
+        In causal order n is the
     query's position, from 1.
 
     Example:
@@ -372,7 +396,9 @@ MODEL_RESCALINGS: dict[str, Rescaling] = {
     "qwen_1": LogBeyond(2048),
     "llama_4": LogSteps(8192, 0.1),
 }
-"""What published models divide by, where it is none of ``RESCALINGS``: chapter 13 has the sources and the others."""
+"""What published models divide by, where it is none of ``RESCALINGS``: chapter 13 has the sources
+and the others.
+"""
 
 
 def get_rescaling(rescaling: str | Rescaling) -> Rescaling:
@@ -389,7 +415,9 @@ def get_rescaling(rescaling: str | Rescaling) -> Rescaling:
     if isinstance(rescaling, Rescaling):
         return rescaling
     if not isinstance(rescaling, str):
-        raise TypeError(f"rescaling must be a name or a Rescaling instance, got {type(rescaling).__name__}")
+        raise TypeError(
+            f"rescaling must be a name or a Rescaling instance, got {type(rescaling).__name__}"
+        )
     known = RESCALINGS | MODEL_RESCALINGS
     if rescaling not in known:
         raise unknown_name("rescaling", rescaling, known)
@@ -410,8 +438,12 @@ def key_lengths(key: Tensor) -> Tensor:
         tensor([5., 2.])
     """
     check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
-    largest = torch.maximum(key.detach().amax(-1, keepdim=True), -key.detach().amin(-1, keepdim=True))
-    largest = _at_least_some(largest.to(wide_dtype(key.dtype)))  # scaled by it, no square overflows or underflows
+    largest = torch.maximum(
+        key.detach().amax(-1, keepdim=True), -key.detach().amin(-1, keepdim=True)
+    )
+    largest = _at_least_some(
+        largest.to(wide_dtype(key.dtype))
+    )  # scaled by it, no square overflows or underflows
     relative: Tensor = torch.linalg.vector_norm(key / largest, dim=-1)
     return relative * largest.squeeze(-1)
 

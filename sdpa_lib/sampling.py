@@ -1,7 +1,7 @@
 """Seeded queries, keys and values whose components come from named distributions.
 
-Every draw is made on the CPU in float32 from an explicit seed and only then moved and cast, so a seed gives the same numbers on
-every device and in every dtype.
+Every draw is made on the CPU in float32 from an explicit seed and only then moved and cast, so a
+seed gives the same numbers on every device and in every dtype.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Distribution:
         name: what the registry calls it.
         mean: its expectation.
         variance: its variance, greater than 0.
-        excess_kurtosis: fourth central moment over squared variance, less 3 (0 for a normal). Infinite where the fourth
-            moment does not exist.
+        excess_kurtosis: fourth central moment over squared variance, less 3 (0 for a normal).
+            Infinite where the fourth moment does not exist.
     """
 
     name: str
@@ -61,7 +61,8 @@ class Distribution:
 
 
 def student_t(df: float) -> Distribution:
-    """Student's t with ``df`` > 2 degrees of freedom, scaled to variance 1, drawn by the polar method of :cite:t:`bailey1994`.
+    """Student's t with ``df`` > 2 degrees of freedom, scaled to variance 1, drawn by the polar
+    method of :cite:t:`bailey1994`.
 
     Example:
         >>> student_t(10.0).excess_kurtosis
@@ -102,7 +103,9 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "laplace": Distribution("laplace", _laplace, 3.0),
     "student_t": replace(student_t(10.0), name="student_t"),
 }
-"""The named distributions, each with mean 0 and variance 1; ``student_t`` has 10 degrees of freedom."""
+"""The named distributions, each with mean 0 and variance 1; ``student_t`` has 10 degrees of
+freedom.
+"""
 
 
 def get_distribution(distribution: str | Distribution) -> Distribution:
@@ -130,7 +133,8 @@ def make_generator(seed: int, stream: int = 0) -> Generator:
         stream: 0 or more; the book uses one stream each for queries, keys and values.
 
     Example:
-        >>> torch.rand(1, generator=make_generator(0)).equal(torch.rand(1, generator=make_generator(0)))
+        >>> first, second = (torch.rand(3, generator=make_generator(0)) for _ in range(2))
+        >>> first.equal(second)
         True
     """
     entropy = [check_count("seed", seed, minimum=0), check_count("stream", stream, minimum=0)]
@@ -185,7 +189,8 @@ def sample_qkv(
 ) -> QKV:
     """Independent queries, keys and values; ``d_v`` defaults to ``d_k``.
 
-    The three come from separate streams: asking for more queries leaves keys and values as they were.
+    The three come from separate streams: asking for more queries leaves keys and values as they
+        were.
 
     Example:
         >>> q, k, v = sample_qkv(5, 32, 16, seed=0)
@@ -196,7 +201,14 @@ def sample_qkv(
     shapes = ((n_queries, d_k), (n_keys, d_k), (n_keys, d_v))
     return QKV(
         *(
-            sample(*shape, seed=seed, stream=stream, distribution=distribution, device=device, dtype=dtype)
+            sample(
+                *shape,
+                seed=seed,
+                stream=stream,
+                distribution=distribution,
+                device=device,
+                dtype=dtype,
+            )
             for stream, shape in enumerate(shapes)
         )
     )

@@ -1,7 +1,7 @@
 r"""How sharp a row of weights is, and what gradient still passes through it.
 
-A row of weights :math:`p` has the softmax Jacobian :math:`\partial p_i/\partial z_j = p_i(\delta_{ij} - p_j)`, that is
-:math:`\mathrm{diag}(p) - pp^\top` :cite:p:`martins2016`.
+A row of weights :math:`p` has the softmax Jacobian :math:`\partial p_i/\partial z_j =
+p_i(\delta_{ij} - p_j)`, that is :math:`\mathrm{diag}(p) - pp^\top` :cite:p:`martins2016`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_lib._checks import check_batch, check_count, check_finite, check_number, check_query_key, check_tensor, check_value
+from sdpa_lib._checks import (
+    check_batch,
+    check_count,
+    check_finite,
+    check_number,
+    check_query_key,
+    check_tensor,
+    check_value,
+)
 from sdpa_lib.attention import attention_scores, score_blocks
 from sdpa_lib.moments import chi_squared, normal_scores
 from sdpa_lib.rescaling import Rescaling
@@ -24,7 +32,8 @@ def largest_weight(weights: Tensor) -> Tensor:
     """The largest weight of each row: 1/n when even, 1 when one-hot.
 
     Args:
-        weights: (..., n), finite, in [0, 1], rows summing to 1 (or to 0, where a query sees no key).
+        weights: (..., n), finite, in [0, 1], rows summing to 1 (or to 0, where a query sees no
+            key).
 
     Returns:
         (...), in [0, 1].
@@ -37,7 +46,8 @@ def largest_weight(weights: Tensor) -> Tensor:
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """The entropy of each row in nats: ln n when even, 0 when one-hot. Arguments as in :func:`largest_weight`.
+    """The entropy of each row in nats: ln n when even, 0 when one-hot. Arguments as in
+    :func:`largest_weight`.
 
     Example:
         >>> entropy(torch.full((4,), 0.25))  # ln 4
@@ -50,8 +60,8 @@ def entropy(weights: Tensor) -> Tensor:
 def effective_keys(weights: Tensor, order: int = 1) -> Tensor:
     r"""How many keys a row attends to in effect: n when even, 1 when one-hot.
 
-    Order 1 is :math:`e^{H}`, the exponential of the entropy; order 2 is :math:`1/\sum_i p_i^2`, the number by which blending
-    independent values divides their variance. Source: :cite:t:`hill1973`.
+    Order 1 is :math:`e^{H}`, the exponential of the entropy; order 2 is :math:`1/\sum_i p_i^2`, the
+    number by which blending independent values divides their variance. Source: :cite:t:`hill1973`.
 
     Args:
         weights: as in :func:`largest_weight`, rows summing to 1.
@@ -81,7 +91,9 @@ def softmax_jacobian(weights: Tensor) -> Tensor:
     """
     _check_weights(weights)
     products = weights.unsqueeze(-1) * weights.unsqueeze(-2)  # (..., n, n)
-    diagonal = weights * _sum_of_others(weights)  # p_i (1 - p_i), without taking 1 - p_i where p_i is nearly 1
+    diagonal = weights * _sum_of_others(
+        weights
+    )  # p_i (1 - p_i), without taking 1 - p_i where p_i is nearly 1
     return (-products).diagonal_scatter(diagonal, dim1=-2, dim2=-1)
 
 
@@ -93,7 +105,8 @@ def jacobian_norm(weights: Tensor, norm: str = "fro") -> Tensor:
         norm: ``"fro"``, which does not make the matrix, or ``"spectral"``.
 
     Returns:
-        (...), in [0, 1/2] for the spectral norm. Even weights give :math:`\sqrt{n-1}/n` and :math:`1/n`.
+        (...), in [0, 1/2] for the spectral norm. Even weights give :math:`\sqrt{n-1}/n` and
+        :math:`1/n`.
 
     Example:
         >>> jacobian_norm(torch.full((4,), 0.25), "spectral")
@@ -110,7 +123,9 @@ def jacobian_norm(weights: Tensor, norm: str = "fro") -> Tensor:
 
 
 class RowSaturation(NamedTuple):
-    """How sharp each row of weights is: its largest weight, its entropy and its effective number of keys, each (..., L)."""
+    """How sharp each row of weights is: its largest weight, its entropy and its effective number of
+    keys, each (..., L).
+    """
 
     largest_weight: Tensor
     entropy: Tensor
@@ -129,8 +144,10 @@ def saturation_of_rows(
     """The saturation measures of attention over long sequences, exact, without storing the weights.
 
     Args:
-        query, key, attn_mask, is_causal, rescaling: as in :func:`~sdpa_lib.attention.scaled_dot_product_attention`.
-        entries: how many weights to have at a time, at least 1: whole rows, so never fewer than one row of the batch.
+        query, key, attn_mask, is_causal, rescaling: as in
+            :func:`~sdpa_lib.attention.scaled_dot_product_attention`.
+        entries: how many weights to have at a time, at least 1: whole rows, so never fewer than one
+            row of the batch.
 
     Raises:
         ValueError: inputs that are not finite, or a row that sees no key.
@@ -147,16 +164,22 @@ def saturation_of_rows(
     batch = math.prod(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))  # type: ignore[no-untyped-call]
     rows = max(1, check_count("entries", entries) // (batch * key.shape[-2]))
     blocks = []
-    for scores in score_blocks(query.detach(), key.detach(), attn_mask, is_causal, rescaling=rescaling, rows=rows):
+    for scores in score_blocks(
+        query.detach(), key.detach(), attn_mask, is_causal, rescaling=rescaling, rows=rows
+    ):
         if bool((scores == -math.inf).all(-1).any()):
-            raise ValueError("attn_mask must let every row see a key: a row without weights has no entropy")
+            raise ValueError(
+                "attn_mask must let every row see a key: a row without weights has no entropy"
+            )
         weights = torch.softmax(scores, dim=-1)
         blocks.append((largest_weight(weights), entropy(weights), effective_keys(weights)))
     return RowSaturation(*(torch.cat(measure, dim=-1) for measure in zip(*blocks, strict=True)))
 
 
 class Gradients(NamedTuple):
-    """What arrives at the divided scores (..., L, S), at the queries (..., L, d_k) and at the keys (..., S, d_k)."""
+    """What arrives at the divided scores (..., L, S), at the queries (..., L, d_k) and at the keys
+    (..., S, d_k).
+    """
 
     scores: Tensor
     query: Tensor
@@ -172,16 +195,21 @@ def attention_gradients(
     upstream: Tensor | None = None,
     seed: int = 0,
 ) -> Gradients:
-    """The gradients that reach scores, queries and keys when ``upstream`` arrives at the attention's output.
+    """The gradients that reach scores, queries and keys when ``upstream`` arrives at the
+    attention's output.
 
     Args:
-        query, key, value: (..., L, d_k), (..., S, d_k), (..., S, Ev), with the same batch dimensions.
-        rescaling: a name in ``RESCALINGS`` or an instance. The gradient flows through a divisor made of keys, too.
-        upstream: (..., L, Ev), the gradient of a loss by the output. ``None`` draws standard normal components.
+        query, key, value: (..., L, d_k), (..., S, d_k), (..., S, Ev), with the same batch
+            dimensions.
+        rescaling: a name in ``RESCALINGS`` or an instance. The gradient flows through a divisor
+            made of keys, too.
+        upstream: (..., L, Ev), the gradient of a loss by the output. ``None`` draws standard normal
+            components.
         seed: for that draw.
 
     Raises:
-        ValueError: inputs that are not finite, or an ``upstream`` whose shape is not that of the output.
+        ValueError: inputs that are not finite, or an ``upstream`` whose shape is not that of the
+            output.
 
     Example:
         >>> gradients = attention_gradients(torch.randn(5, 8), torch.randn(3, 8), torch.randn(3, 4))
@@ -197,7 +225,10 @@ def attention_gradients(
     if upstream is None:
         upstream = sample(*output.shape, seed=seed, device=output.device, dtype=output.dtype)
     elif upstream.shape != output.shape:
-        raise ValueError(f"upstream must have the shape of the output, {tuple(output.shape)}, got {tuple(upstream.shape)}")
+        raise ValueError(
+            f"upstream must have the shape of the output, {tuple(output.shape)}, got "
+            f"{tuple(upstream.shape)}"
+        )
     return Gradients(*torch.autograd.grad(output, (scores, query, key), upstream))
 
 
@@ -211,17 +242,20 @@ def sample_gradients(
     seed: int,
     device: str | torch.device | None = None,
 ) -> Tensor:
-    r"""Lengths of the gradients that reach normal queries at initialisation, exact, without drawing queries, keys or values.
+    r"""Lengths of the gradients that reach normal queries at initialisation, exact, without drawing
+    queries, keys or values.
 
-    The gradient at a query is :math:`\frac1c\sum_j g_j k_j` with :math:`g = (\mathrm{diag}(p) - pp^\top)\,u` and
-    :math:`u_j` the upstream gradient's product with value j. Given the query, each key is its part along the query, which is the
-    score, and an independent normal part orthogonal to it: the squared length is
-    :math:`\frac1{c^2}\big[(\sum_j g_j z_j)^2 + \chi^2_{d_k-1}\sum_j g_j^2\big]`, where :math:`z_j` is normal and the score is
-    :math:`\lVert q\rVert z_j`. So the cost does not depend on ``d_k``.
+    The gradient at a query is :math:`\frac1c\sum_j g_j k_j` with :math:`g = (\mathrm{diag}(p) -
+    pp^\top)\,u` and :math:`u_j` the upstream gradient's product with value j. Given the query, each
+    key is its part along the query, which is the score, and an independent normal part orthogonal
+    to it: the squared length is :math:`\frac1{c^2}\big[(\sum_j g_j z_j)^2 + \chi^2_{d_k-1}\sum_j
+    g_j^2\big]`, where :math:`z_j` is normal and the score is :math:`\lVert q\rVert z_j`. So the
+    cost does not depend on ``d_k``.
 
     Args:
         n_queries, n_keys: at least 1; each query has keys and values of its own.
-        d_k, d_v: components of keys and of values, at least 1. The upstream gradient is standard normal, as is every component.
+        d_k, d_v: components of keys and of values, at least 1. The upstream gradient is standard
+            normal, as is every component.
         divisor: what the scores are divided by, greater than 0: a number, or (n_queries, 1).
         seed, device: as in :func:`~sdpa_lib.moments.sample_normal_scores`.
 
@@ -242,9 +276,13 @@ def sample_gradients(
     )
     if bool((c <= 0).any()):
         raise ValueError("divisor must be greater than 0, got a number that is not")
-    upstream = normal_scores(n_queries, n_keys, d_v, seed=seed + 1_000_000, device=device)[0]  # the products u_j
+    upstream = normal_scores(n_queries, n_keys, d_v, seed=seed + 1_000_000, device=device)[
+        0
+    ]  # the products u_j
     p = torch.softmax(scores / c, dim=-1)
-    upstream = upstream - upstream.gather(-1, p.argmax(-1, keepdim=True))  # changes no g, and nothing cancels near a one-hot row
+    upstream = upstream - upstream.gather(
+        -1, p.argmax(-1, keepdim=True)
+    )  # changes no g, and nothing cancels near a one-hot row
     g = p * (upstream - (p * upstream).sum(-1, keepdim=True))  # the Jacobian times u
     orthogonal = chi_squared(n_queries, d_k - 1, seed=seed, stream=4, like=z)
     squares = (g * z).sum(-1).square() + orthogonal * g.square().sum(-1)
@@ -259,7 +297,9 @@ def _check_weights(weights: Tensor) -> Tensor:
 
 
 def _sum_of_others(x: Tensor) -> Tensor:
-    """For each entry of the last dimension the sum of all others, by additions alone: nothing cancels near a one-hot row."""
+    """For each entry of the last dimension the sum of all others, by additions alone: nothing
+    cancels near a one-hot row.
+    """
     before = F.pad(x.cumsum(-1)[..., :-1], (1, 0))
     after = F.pad(x.flip(-1).cumsum(-1)[..., :-1], (1, 0)).flip(-1)
     return before + after

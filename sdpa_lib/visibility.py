@@ -21,20 +21,28 @@ class Visible(ABC):
 
     @abstractmethod
     def matrix(self, rows: Tensor) -> Tensor:
-        """The rule as a boolean matrix of some ``rows``, given by their numbers (R,): broadcastable to (..., R, S)."""
+        """The rule as a boolean matrix of some ``rows``, given by their numbers (R,): broadcastable
+        to (..., R, S).
+        """
 
     @abstractmethod
     def _sum(self, per_key: Tensor) -> Tensor:
         """(..., S) to (..., L, 1), or to (..., 1, 1) where all rows see the same keys."""
 
     def sum(self, per_key: Tensor) -> Tensor:
-        """Each row's sum of ``per_key`` (..., S) over the keys it sees, in double precision where the device has it."""
+        """Each row's sum of ``per_key`` (..., S) over the keys it sees, in double precision where
+        the device has it.
+        """
         if self.groups > 1:
-            per_key = per_key.repeat_interleave(self.groups, dim=-2)  # from key heads to query heads
+            per_key = per_key.repeat_interleave(
+                self.groups, dim=-2
+            )  # from key heads to query heads
         return self._sum(per_key.to(widest_dtype(per_key.device))).to(per_key.dtype)
 
     def count(self, like: Tensor) -> Tensor:
-        """How many keys each row sees, (..., L, 1) or (1, 1), in the dtype and on the device of ``like``."""
+        """How many keys each row sees, (..., L, 1) or (1, 1), in the dtype and on the device of
+        ``like``.
+        """
         return self._sum(torch.ones(self.n_keys, dtype=like.dtype, device=like.device))
 
 
@@ -62,7 +70,9 @@ class CausalOrder(Visible):
         running = per_key.cumsum(-1)[..., : self.n_queries]
         beyond = self.n_queries - running.shape[-1]  # rows that see all keys
         if beyond > 0:
-            running = torch.cat([running, running[..., -1:].expand(*running.shape[:-1], beyond)], dim=-1)
+            running = torch.cat(
+                [running, running[..., -1:].expand(*running.shape[:-1], beyond)], dim=-1
+            )
         return running.unsqueeze(-1)
 
 

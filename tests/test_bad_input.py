@@ -1,4 +1,6 @@
-"""Bad input is refused at the door by an error that names the argument, what came and what was expected."""
+"""Bad input is refused at the door by an error that names the argument, what came and what was
+expected.
+"""
 
 import math
 
@@ -19,107 +21,305 @@ CASES = [
     # attention: types, dtypes, shapes, devices, parameters
     (lambda: ATTENTION([[1.0]], K, V), TypeError, "query must be a torch.Tensor, got list"),
     (lambda: ATTENTION(Q, None, V), TypeError, "key must be a torch.Tensor, got NoneType"),
-    (lambda: ATTENTION(Q.int(), K, V), TypeError, "query must have a floating-point dtype, got torch.int32"),
-    (lambda: ATTENTION(Q, K, V.long()), TypeError, "value must have a floating-point dtype, got torch.int64"),
+    (
+        lambda: ATTENTION(Q.int(), K, V),
+        TypeError,
+        "query must have a floating-point dtype, got torch.int32",
+    ),
+    (
+        lambda: ATTENTION(Q, K, V.long()),
+        TypeError,
+        "value must have a floating-point dtype, got torch.int64",
+    ),
     (
         lambda: ATTENTION(Q.double(), K, V),
         TypeError,
         "query and key must have the same dtype, got torch.float64 and torch.float32",
     ),
-    (lambda: ATTENTION(Q, K, V.half()), TypeError, "value must have the dtype of key, torch.float32, got torch.float16"),
-    (lambda: ATTENTION(Q[0], K, V), ValueError, r"query must have shape \(..., L, d_k\), got \(4,\)"),
+    (
+        lambda: ATTENTION(Q, K, V.half()),
+        TypeError,
+        "value must have the dtype of key, torch.float32, got torch.float16",
+    ),
+    (
+        lambda: ATTENTION(Q[0], K, V),
+        ValueError,
+        r"query must have shape \(..., L, d_k\), got \(4,\)",
+    ),
     (lambda: ATTENTION(Q, K[0], V), ValueError, r"key must have shape \(..., S, d_k\), got \(4,\)"),
-    (lambda: ATTENTION(Q, K, V[0]), ValueError, r"value must have shape \(..., S, Ev\), got \(5,\)"),
-    (lambda: ATTENTION(Q[:, :3], K, V), ValueError, r"share their last dimension d_k, got \(2, 3\) and \(3, 4\)"),
-    (lambda: ATTENTION(Q, K, V[:2]), ValueError, r"value must hold one row per key, S = 3, got \(2, 5\)"),
-    (lambda: ATTENTION(Q, K[:0], V[:0]), ValueError, r"key must hold at least one key .* got \(0, 4\)"),
-    (lambda: ATTENTION(Q[:, :0], K[:, :0], V), ValueError, r"at least one key of at least one component, got \(3, 0\)"),
-    (lambda: ATTENTION(Q.to("meta"), K, V), ValueError, "query and key must be on the same device, got meta and cpu"),
-    (lambda: ATTENTION(Q, K, V.to("meta")), ValueError, "value must be on the device of key, cpu, got meta"),
+    (
+        lambda: ATTENTION(Q, K, V[0]),
+        ValueError,
+        r"value must have shape \(..., S, Ev\), got \(5,\)",
+    ),
+    (
+        lambda: ATTENTION(Q[:, :3], K, V),
+        ValueError,
+        r"share their last dimension d_k, got \(2, 3\) and \(3, 4\)",
+    ),
+    (
+        lambda: ATTENTION(Q, K, V[:2]),
+        ValueError,
+        r"value must hold one row per key, S = 3, got \(2, 5\)",
+    ),
+    (
+        lambda: ATTENTION(Q, K[:0], V[:0]),
+        ValueError,
+        r"key must hold at least one key .* got \(0, 4\)",
+    ),
+    (
+        lambda: ATTENTION(Q[:, :0], K[:, :0], V),
+        ValueError,
+        r"at least one key of at least one component, got \(3, 0\)",
+    ),
+    (
+        lambda: ATTENTION(Q.to("meta"), K, V),
+        ValueError,
+        "query and key must be on the same device, got meta and cpu",
+    ),
+    (
+        lambda: ATTENTION(Q, K, V.to("meta")),
+        ValueError,
+        "value must be on the device of key, cpu, got meta",
+    ),
     (lambda: ATTENTION(Q, K, V, [[True]]), TypeError, "attn_mask must be a torch.Tensor, got list"),
-    (lambda: ATTENTION(Q, K, V, torch.ones(2, 3).int()), TypeError, "attn_mask must be boolean or have the dtype of query"),
-    (lambda: ATTENTION(Q, K, V, torch.ones(2, 3).double()), TypeError, "torch.float32, got torch.float64"),
-    (lambda: ATTENTION(Q, K, V, torch.ones(2, 4).bool()), ValueError, r"attn_mask must broadcast to .* \(2, 3\), got \(2, 4\)"),
-    (lambda: ATTENTION(Q, K, V, torch.ones(9, 2, 3).bool()), ValueError, r"attn_mask must broadcast to .*got \(9, 2, 3\)"),
-    (lambda: ATTENTION(Q, K, V, torch.ones(2, 3, device="meta").bool()), ValueError, "attn_mask must be on the device of query"),
-    (lambda: ATTENTION(Q, K, V, torch.ones(2, 3).bool(), is_causal=True), ValueError, "attn_mask and is_causal=True exclude"),
-    (lambda: ATTENTION(Q, K, V, dropout_p=1.5), ValueError, r"dropout_p must be a probability in \[0, 1\], got 1.5"),
-    (lambda: ATTENTION(Q, K, V, dropout_p=-0.1), ValueError, "dropout_p must be a finite number of at least 0, got -0.1"),
+    (
+        lambda: ATTENTION(Q, K, V, torch.ones(2, 3).int()),
+        TypeError,
+        "attn_mask must be boolean or have the dtype of query",
+    ),
+    (
+        lambda: ATTENTION(Q, K, V, torch.ones(2, 3).double()),
+        TypeError,
+        "torch.float32, got torch.float64",
+    ),
+    (
+        lambda: ATTENTION(Q, K, V, torch.ones(2, 4).bool()),
+        ValueError,
+        r"attn_mask must broadcast to .* \(2, 3\), got \(2, 4\)",
+    ),
+    (
+        lambda: ATTENTION(Q, K, V, torch.ones(9, 2, 3).bool()),
+        ValueError,
+        r"attn_mask must broadcast to .*got \(9, 2, 3\)",
+    ),
+    (
+        lambda: ATTENTION(Q, K, V, torch.ones(2, 3, device="meta").bool()),
+        ValueError,
+        "attn_mask must be on the device of query",
+    ),
+    (
+        lambda: ATTENTION(Q, K, V, torch.ones(2, 3).bool(), is_causal=True),
+        ValueError,
+        "attn_mask and is_causal=True exclude",
+    ),
+    (
+        lambda: ATTENTION(Q, K, V, dropout_p=1.5),
+        ValueError,
+        r"dropout_p must be a probability in \[0, 1\], got 1.5",
+    ),
+    (
+        lambda: ATTENTION(Q, K, V, dropout_p=-0.1),
+        ValueError,
+        "dropout_p must be a finite number of at least 0, got -0.1",
+    ),
     (lambda: ATTENTION(Q, K, V, dropout_p="0"), TypeError, "dropout_p must be a number, got str"),
-    (lambda: ATTENTION(Q, K, V, rescaling="sqrt_dk"), ValueError, "rescaling 'sqrt_dk' is not known. Did you mean 'sqrt_d_k'"),
-    (lambda: ATTENTION(Q, K, V, rescaling=0.125), TypeError, "rescaling must be a name or a Rescaling instance, got float"),
+    (
+        lambda: ATTENTION(Q, K, V, rescaling="sqrt_dk"),
+        ValueError,
+        "rescaling 'sqrt_dk' is not known. Did you mean 'sqrt_d_k'",
+    ),
+    (
+        lambda: ATTENTION(Q, K, V, rescaling=0.125),
+        TypeError,
+        "rescaling must be a name or a Rescaling instance, got float",
+    ),
     (lambda: ATTENTION(Q, K, V, enable_gqa=True), ValueError, "enable_gqa needs a head dimension"),
     (
         lambda: ATTENTION(Q.expand(3, 2, 4), K.expand(2, 3, 4), V.expand(2, 3, 5), enable_gqa=True),
         ValueError,
         "multiple of the key heads, got 3 and 2",
     ),
-    (lambda: ATTENTION(Q.expand(3, 2, 4), K.expand(2, 3, 4), V.expand(2, 3, 5)), ValueError, "batch dimensions"),
+    (
+        lambda: ATTENTION(Q.expand(3, 2, 4), K.expand(2, 3, 4), V.expand(2, 3, 5)),
+        ValueError,
+        "batch dimensions",
+    ),
     (lambda: sdpa.attention_weights(Q, K.int()), TypeError, "key must have a floating-point dtype"),
     (lambda: sdpa.attention_scores(Q, K.T), ValueError, "share their last dimension"),
     # rescalings
-    (lambda: sdpa.get_rescaling("total"), ValueError, "rescaling 'total' is not known. Did you mean 'k_total'"),
-    (lambda: sdpa.get_rescaling(2), TypeError, "rescaling must be a name or a Rescaling instance, got int"),
+    (
+        lambda: sdpa.get_rescaling("total"),
+        ValueError,
+        "rescaling 'total' is not known. Did you mean 'k_total'",
+    ),
+    (
+        lambda: sdpa.get_rescaling(2),
+        TypeError,
+        "rescaling must be a name or a Rescaling instance, got int",
+    ),
     (lambda: sdpa.PowerOfDk(math.nan), ValueError, "power must be a finite number, got nan"),
     (lambda: sdpa.PowerOfDk("half"), TypeError, "power must be a number, got str"),
-    (lambda: sdpa.KeyLengthNorm(0.5), ValueError, "p must be a finite number of at least 1, got 0.5"),
+    (
+        lambda: sdpa.KeyLengthNorm(0.5),
+        ValueError,
+        "p must be a finite number of at least 1, got 0.5",
+    ),
     (lambda: sdpa.key_lengths(torch.ones(3)), ValueError, r"key must have shape \(..., S, d_k\)"),
     (lambda: sdpa.RESCALINGS["k_total"](K, torch.ones(2, 3)), TypeError, "visible must be boolean"),
-    (lambda: sdpa.RESCALINGS["k_total"](K, torch.ones(2, 4).bool()), ValueError, "with S = 3 keys, got"),
+    (
+        lambda: sdpa.RESCALINGS["k_total"](K, torch.ones(2, 4).bool()),
+        ValueError,
+        "with S = 3 keys, got",
+    ),
     # sampling
     (lambda: sdpa.sample(3, seed=-1), ValueError, "seed must be at least 0, got -1"),
     (lambda: sdpa.sample(3, seed=0.5), TypeError, "seed must be an int, got float"),
     (lambda: sdpa.sample(-3, seed=0), ValueError, "shape must be at least 0, got -3"),
-    (lambda: sdpa.sample(3, seed=0, distribution="gaussian"), ValueError, "distribution 'gaussian' is not known"),
+    (
+        lambda: sdpa.sample(3, seed=0, distribution="gaussian"),
+        ValueError,
+        "distribution 'gaussian' is not known",
+    ),
     (lambda: sdpa.sample(3, seed=0, distribution="norml"), ValueError, "Did you mean 'normal'"),
     (lambda: sdpa.sample_qkv(1, 2.0, 3, seed=0), TypeError, "shape must be an int, got float"),
-    (lambda: sdpa.get_distribution("normal").scaled(0), ValueError, "std must be a finite number greater than 0, got 0"),
-    (lambda: sdpa.get_distribution("normal").shifted(math.inf), ValueError, "mean must be a finite number, got inf"),
+    (
+        lambda: sdpa.get_distribution("normal").scaled(0),
+        ValueError,
+        "std must be a finite number greater than 0, got 0",
+    ),
+    (
+        lambda: sdpa.get_distribution("normal").shifted(math.inf),
+        ValueError,
+        "mean must be a finite number, got inf",
+    ),
     (lambda: sdpa.student_t(2), ValueError, "df must be a finite number greater than 2, got 2"),
     (lambda: make_generator(0, stream=-1), ValueError, "stream must be at least 0, got -1"),
     # devices
     (lambda: sdpa.get_device("gpu"), ValueError, "device must name a device of this machine"),
     (lambda: sdpa.get_dtype("tpu9"), ValueError, "device must name a device of this machine"),
     # moments
-    (lambda: sdpa.measure_moments(torch.tensor([1.0, math.nan])), ValueError, "values must be finite, got NaN or infinity"),
-    (lambda: sdpa.measure_moments(torch.empty(0)), ValueError, r"values must hold at least one value, got shape \(0,\)"),
-    (lambda: sdpa.measure_moments(torch.ones(5)), ValueError, "values must hold at least two different numbers"),
-    (lambda: sdpa.measure_moments([1.0, 2.0]), TypeError, "values must be a torch.Tensor, got list"),
+    (
+        lambda: sdpa.measure_moments(torch.tensor([1.0, math.nan])),
+        ValueError,
+        "values must be finite, got NaN or infinity",
+    ),
+    (
+        lambda: sdpa.measure_moments(torch.empty(0)),
+        ValueError,
+        r"values must hold at least one value, got shape \(0,\)",
+    ),
+    (
+        lambda: sdpa.measure_moments(torch.ones(5)),
+        ValueError,
+        "values must hold at least two different numbers",
+    ),
+    (
+        lambda: sdpa.measure_moments([1.0, 2.0]),
+        TypeError,
+        "values must be a torch.Tensor, got list",
+    ),
     (lambda: sdpa.measure_dot_products(0, 10, seed=0), ValueError, "d_k must be at least 1, got 0"),
-    (lambda: sdpa.measure_dot_products(4, 1, seed=0), ValueError, "n_pairs must be at least 2, got 1"),
+    (
+        lambda: sdpa.measure_dot_products(4, 1, seed=0),
+        ValueError,
+        "n_pairs must be at least 2, got 1",
+    ),
     (lambda: sdpa.sample_dot_products(4.0, 10, seed=0), TypeError, "d_k must be an int, got float"),
     (lambda: sdpa.exact_moments(True), TypeError, "d_k must be an int, got bool"),
-    (lambda: sdpa.normal_dot_product_density(torch.tensor([0.0]), 1), ValueError, "x must not be 0 at d_k = 1"),
-    (lambda: sdpa.normal_dot_product_density(torch.tensor([1.0]), 4, 0.0), ValueError, "scale must be a finite number greater"),
-    (lambda: sdpa.shape_distance(torch.ones(3), Q), ValueError, "first must hold at least two different numbers"),
-    (lambda: sdpa.shape_distance(torch.arange(3.0), torch.arange(4.0)), ValueError, "same number of entries, got 3 and 4"),
-    (lambda: sdpa.shape_distance(torch.arange(3.0), torch.tensor([1.0, math.inf, 0])), ValueError, "second must be finite"),
+    (
+        lambda: sdpa.normal_dot_product_density(torch.tensor([0.0]), 1),
+        ValueError,
+        "x must not be 0 at d_k = 1",
+    ),
+    (
+        lambda: sdpa.normal_dot_product_density(torch.tensor([1.0]), 4, 0.0),
+        ValueError,
+        "scale must be a finite number greater",
+    ),
+    (
+        lambda: sdpa.shape_distance(torch.ones(3), Q),
+        ValueError,
+        "first must hold at least two different numbers",
+    ),
+    (
+        lambda: sdpa.shape_distance(torch.arange(3.0), torch.arange(4.0)),
+        ValueError,
+        "same number of entries, got 3 and 4",
+    ),
+    (
+        lambda: sdpa.shape_distance(torch.arange(3.0), torch.tensor([1.0, math.inf, 0])),
+        ValueError,
+        "second must be finite",
+    ),
     # saturation
     (lambda: sdpa.entropy(torch.tensor([0.5, math.nan])), ValueError, "weights must be finite"),
     (lambda: sdpa.entropy(torch.tensor([2.0, -1.0])), ValueError, r"weights must lie in \[0, 1\]"),
-    (lambda: sdpa.largest_weight(torch.empty(0, 3)), ValueError, "weights must hold at least one value"),
+    (
+        lambda: sdpa.largest_weight(torch.empty(0, 3)),
+        ValueError,
+        "weights must hold at least one value",
+    ),
     (lambda: sdpa.effective_keys(P, 3), ValueError, "order must be 1 or 2, got 3"),
-    (lambda: sdpa.softmax_jacobian([0.5, 0.5]), TypeError, "weights must be a torch.Tensor, got list"),
+    (
+        lambda: sdpa.softmax_jacobian([0.5, 0.5]),
+        TypeError,
+        "weights must be a torch.Tensor, got list",
+    ),
     (lambda: sdpa.jacobian_norm(P, "l1"), ValueError, "norm must be 'fro' or 'spectral', got 'l1'"),
     (lambda: sdpa.attention_gradients(Q * math.nan, K, V), ValueError, "query must be finite"),
-    (lambda: sdpa.attention_gradients(Q, K, V, upstream=torch.ones(2, 4)), ValueError, r"output, \(2, 5\), got \(2, 4\)"),
+    (
+        lambda: sdpa.attention_gradients(Q, K, V, upstream=torch.ones(2, 4)),
+        ValueError,
+        r"output, \(2, 5\), got \(2, 4\)",
+    ),
     (lambda: sdpa.attention_gradients(Q, K, V[:2]), ValueError, "value must hold one row per key"),
     # tables, exercises, plotting
     (lambda: Table({}), ValueError, "columns must be one or more, of one length"),
-    (lambda: Table({"a": [1], "b": [1, 2]}), ValueError, "columns must be one or more, of one length, got {'a': 1, 'b': 2}"),
-    (lambda: check("divisor", 1), ValueError, "exercise 'divisor' is not known. Did you mean .*'square_root.divisor'"),
+    (
+        lambda: Table({"a": [1], "b": [1, 2]}),
+        ValueError,
+        "columns must be one or more, of one length, got {'a': 1, 'b': 2}",
+    ),
+    (
+        lambda: check("divisor", 1),
+        ValueError,
+        "exercise 'divisor' is not known. Did you mean .*'square_root.divisor'",
+    ),
     (lambda: plotting.figure(0), ValueError, "rows must be at least 1, got 0"),
     (lambda: plotting.style("k_totl"), ValueError, "Did you mean 'k_total'"),
-    (lambda: plotting.density_curve(torch.tensor([1.0, math.nan])), ValueError, "values must be finite"),
-    (lambda: plotting.density_curve(torch.ones(5)), ValueError, "values must hold at least two different numbers"),
-    (lambda: plotting.density_curve(torch.arange(3.0), points=1), ValueError, "points must be at least 2, got 1"),
+    (
+        lambda: plotting.density_curve(torch.tensor([1.0, math.nan])),
+        ValueError,
+        "values must be finite",
+    ),
+    (
+        lambda: plotting.density_curve(torch.ones(5)),
+        ValueError,
+        "values must hold at least two different numbers",
+    ),
+    (
+        lambda: plotting.density_curve(torch.arange(3.0), points=1),
+        ValueError,
+        "points must be at least 2, got 1",
+    ),
     (lambda: plotting.measured(plt.gca(), [1, 2], [1, math.nan]), ValueError, "y must be finite"),
-    (lambda: plotting.heatmap(plt.gca(), torch.ones(3)), ValueError, r"matrix must have shape \(rows, columns\), got \(3,\)"),
-    (lambda: plotting.heatmap(plt.gca(), torch.tensor([[math.inf]])), ValueError, "matrix must be finite"),
+    (
+        lambda: plotting.heatmap(plt.gca(), torch.ones(3)),
+        ValueError,
+        r"matrix must have shape \(rows, columns\), got \(3,\)",
+    ),
+    (
+        lambda: plotting.heatmap(plt.gca(), torch.tensor([[math.inf]])),
+        ValueError,
+        "matrix must be finite",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), CASES, ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize(
+    ("call", "error", "message"), CASES, ids=lambda x: x if isinstance(x, str) else ""
+)
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
@@ -129,7 +329,9 @@ def test_environment_variable_chooses_the_device(monkeypatch):
     monkeypatch.setenv("SDPA_DEVICE", "cpu")
     assert sdpa.get_device() == torch.device("cpu")
     monkeypatch.setenv("SDPA_DEVICE", "warp")
-    with pytest.raises(ValueError, match="environment variable SDPA_DEVICE must name a device of this machine"):
+    with pytest.raises(
+        ValueError, match="environment variable SDPA_DEVICE must name a device of this machine"
+    ):
         sdpa.get_device()
 
 

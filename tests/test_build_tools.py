@@ -1,4 +1,6 @@
-"""The build redoes what changed and nothing else, and fails when it should: tried on a throw-away book of two chapters."""
+"""The build redoes what changed and nothing else, and fails when it should: tried on a throw-away
+book of two chapters.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ format: jb-book
 root: book/one
 chapters: [{file: book/two}]
 """
-# A chapter says that it ran, and shows what it read from the library. While a file named kill is there, it ends its own build, as
-# a power cut would.
+# A chapter says that it ran, and shows what it read from the library. While a file named kill is
+# there, it ends its own build, as a power cut would.
 CELL = """
 import os, sys
 from pathlib import Path
@@ -63,8 +65,13 @@ class Book:
         (self.root / "sdpa_lib" / "__init__.py").write_text(f"CONSTANT = {value}\n")
 
     def write_chapter(self, name: str, code: str) -> None:
-        cells = [nbformat.v4.new_markdown_cell(f"# Chapter {name}"), nbformat.v4.new_code_cell(code)]
-        notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+        cells = [
+            nbformat.v4.new_markdown_cell(f"# Chapter {name}"),
+            nbformat.v4.new_code_cell(code),
+        ]
+        notebook = nbformat.v4.new_notebook(
+            cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+        )
         nbformat.write(notebook, self.root / "book" / f"{name}.ipynb")
 
     def build(self) -> tuple[int, list[str]]:
@@ -74,7 +81,10 @@ class Book:
         jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
         environment = os.environ | {"JUPYTER_PREFER_ENV_PATH": "1"}
         built = subprocess.run(
-            [*jupyter_book, "build", ".", "-W", "--keep-going"], cwd=self.root, env=environment, capture_output=True
+            [*jupyter_book, "build", ".", "-W", "--keep-going"],
+            cwd=self.root,
+            env=environment,
+            capture_output=True,
         )
         return built.returncode, runs.read_text().split() if runs.exists() else []
 
@@ -82,7 +92,9 @@ class Book:
         return text in (self.site / "book" / f"{name}.html").read_text(encoding="utf8")
 
     def check_pages(self) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, self.root / "book/_ext/check_pages.py"], capture_output=True, text=True)
+        return subprocess.run(
+            [sys.executable, self.root / "book/_ext/check_pages.py"], capture_output=True, text=True
+        )
 
 
 @pytest.fixture
@@ -118,7 +130,9 @@ def test_a_cell_that_raises_fails_every_build_until_it_is_mended(book: Book) -> 
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
-def test_a_builder_that_does_nothing_is_found_out_behind_the_pages_of_an_earlier_build(book: Book) -> None:
+def test_a_builder_that_does_nothing_is_found_out_behind_the_pages_of_an_earlier_build(
+    book: Book,
+) -> None:
     for page in ("index.html", ".built", "book/one.html", "book/two.html"):
         (book.site / page).parent.mkdir(parents=True, exist_ok=True)
         (book.site / page).touch()
@@ -129,7 +143,12 @@ def test_a_builder_that_does_nothing_is_found_out_behind_the_pages_of_an_earlier
     (commands / "python").symlink_to(sys.executable)
     (commands / "jupyter-book").write_text("#!/bin/sh\nexit 0\n")
     (commands / "jupyter-book").chmod(0o755)
-    made = subprocess.run(["make", "book", f"BIN={commands}", "INSTALLED="], cwd=book.root, capture_output=True, text=True)
+    made = subprocess.run(
+        ["make", "book", f"BIN={commands}", "INSTALLED="],
+        cwd=book.root,
+        capture_output=True,
+        text=True,
+    )
     assert made.returncode != 0
     assert "No book was built" in made.stderr
 
@@ -149,7 +168,9 @@ def test_every_requirement_and_constraint_is_an_exact_pin() -> None:
     first, *direct, last = requirement_lines("requirements.txt")
     assert (first, last) == ("-c constraints.txt", "-e .[book]")
     constraints = requirement_lines("constraints.txt")
-    assert [line for line in direct + constraints if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
+    assert [
+        line for line in direct + constraints if not re.fullmatch(r"[\w.-]+==[\w.]+", line)
+    ] == []
     names = [re.sub(r"[-_.]+", "-", line.split("==")[0]).lower() for line in direct + constraints]
     assert sorted(names) == sorted(set(names))
 

@@ -35,7 +35,9 @@ def test_a_function_that_raises_is_explained():
     verdict = check("square_root.divisor", lambda d_k: 1 / 0)
     assert verdict.passed is False
     assert "ZeroDivisionError" in verdict.message
-    assert check("square_root.divisor", 8.0).message == "Pass the function itself, without calling it."
+    assert (
+        check("square_root.divisor", 8.0).message == "Pass the function itself, without calling it."
+    )
 
 
 def test_shapes_must_agree():

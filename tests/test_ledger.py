@@ -1,4 +1,6 @@
-"""The ledger: rows, checks, verdicts and links belong together, and no verdict outlives its figure."""
+"""The ledger: rows, checks, verdicts and links belong together, and no verdict outlives its
+figure.
+"""
 
 import csv
 import html.parser
@@ -11,7 +13,16 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from sdpa_lib.book.ledger import CHECKS, Claim, Verdict, check_claims, decide, found, load_claims, load_sources
+from sdpa_lib.book.ledger import (
+    CHECKS,
+    Claim,
+    Verdict,
+    check_claims,
+    decide,
+    found,
+    load_claims,
+    load_sources,
+)
 from sdpa_lib.book.ledger._claims import CLAIMS
 from sdpa_lib.book.ledger._verdict import ROUGH, STANDARD_ERRORS
 
@@ -58,7 +69,19 @@ def test_ids_count_without_a_gap():
 
 
 def test_claims_about_training_are_decided_by_the_study():
-    decided = {"S0-75", "S0-80", "S2-63", "S3-02", "S3-23", "S3-29", "S4-02", "S4-23", "S4-33", "S4-34", "S4-36"}
+    decided = {
+        "S0-75",
+        "S0-80",
+        "S2-63",
+        "S3-02",
+        "S3-23",
+        "S3-29",
+        "S4-02",
+        "S4-23",
+        "S4-33",
+        "S4-34",
+        "S4-36",
+    }
     assert {claim.id for claim in TESTED if claim.chapter == "12_the_real_test"} == decided
     assert not any("training chapter" in claim.not_testable for claim in ROWS)
 
@@ -117,22 +140,37 @@ def test_an_unknown_check_or_argument_is_refused_by_the_row():
 
 
 def test_the_second_run_decides_the_assumption_and_its_figure_can_be_told():
-    (claim,) = load_claims(ROW.replace('"{ours}"', '"{ours}, otherwise {other:g}, {without_terms} term"'))
+    (claim,) = load_claims(
+        ROW.replace('"{ours}"', '"{ours}, otherwise {other:g}, {without_terms} term"')
+    )
     entry = check_claims([replace(claim, holds_if="both are two", without={"q": [3]})]).entries[0]
     assert (entry.verdict, entry.why) == (Verdict.HOLDS_IF, "4, otherwise 6, 1 term")
 
 
 def test_the_rule():
-    claim = Claim(id="S9-01", section="", claim="", chapter="", check="a_check", says=(1.0,), tolerance=(0.1,))
+    claim = Claim(
+        id="S9-01", section="", claim="", chapter="", check="a_check", says=(1.0,), tolerance=(0.1,)
+    )
     assert decide(claim, found(1.05)) is Verdict.HOLDS
     assert decide(claim, found(1.4)) is Verdict.ROUGH
     assert decide(claim, found(1.6)) is Verdict.WRONG
-    assert decide(replace(claim, holds_if="so"), replace(found(1.0), without=found(2.0))) is Verdict.HOLDS_IF
+    assert (
+        decide(replace(claim, holds_if="so"), replace(found(1.0), without=found(2.0)))
+        is Verdict.HOLDS_IF
+    )
     assert decide(replace(claim, not_testable="history"), None) is Verdict.NOT_TESTABLE
     two = replace(claim, says=(1.0, 1.0), tolerance=(0.1, 0.01))
-    assert [decide(two, found([1.05, x])) for x in (1.005, 1.04, 1.06)] == [Verdict.HOLDS, Verdict.ROUGH, Verdict.WRONG]
+    assert [decide(two, found([1.05, x])) for x in (1.005, 1.04, 1.06)] == [
+        Verdict.HOLDS,
+        Verdict.ROUGH,
+        Verdict.WRONG,
+    ]
     above = replace(claim, relation=">", tolerance=(0.0,))
-    assert [decide(above, found(x)) for x in (0.9, 1.0, 1.1)] == [Verdict.WRONG, Verdict.WRONG, Verdict.HOLDS]
+    assert [decide(above, found(x)) for x in (0.9, 1.0, 1.1)] == [
+        Verdict.WRONG,
+        Verdict.WRONG,
+        Verdict.HOLDS,
+    ]
     for bad, message in [
         (found(1.09, error=0.01), "undecided"),
         (found(1.11, error=0.01), "undecided"),
@@ -152,14 +190,18 @@ def test_the_record_is_what_is_computed(ledger):
     stored = list(csv.DictReader((BOOK / "claims.csv").read_text(encoding="utf-8").splitlines()))
     computed = list(csv.DictReader(io.StringIO(ledger.csv())))
     assert [row["id"] for row in stored] == [row["id"] for row in computed]
-    assert [pair for pair in zip(stored, computed, strict=True) if pair[0] != pair[1]] == [], "run `make notebooks`"
+    assert [pair for pair in zip(stored, computed, strict=True) if pair[0] != pair[1]] == [], (
+        "run `make notebooks`"
+    )
 
 
 def moved(claim, finding):
     """The row with its figures moved just far enough that the verdict has to change."""
     reach = STANDARD_ERRORS * finding.error
     if claim.relation == "=":
-        margin = ROUGH * max(claim.tolerance) + 2 * reach + 1e-6 * max(map(abs, finding.ours)) + 1e-300
+        margin = (
+            ROUGH * max(claim.tolerance) + 2 * reach + 1e-6 * max(map(abs, finding.ours)) + 1e-300
+        )
         away = tuple(x + 2 * margin for x in finding.ours)
         return replace(claim, says=away), replace(claim, says=finding.ours)
     side = 1 if claim.relation == "<" else -1
@@ -180,12 +222,18 @@ def test_a_verdict_follows_from_the_figure(claim, entries):
 
 
 def test_flipping_a_figure_in_the_file_flips_the_verdict():
-    """Through the data file itself: a figure that holds is spoilt, one that is wrong is put right."""
+    """Through the data file itself: a figure that holds is spoilt, one that is wrong is put
+    right.
+    """
     spoilt = TEXT.replace("says = [0.982, 0.018]", "says = [0.928, 0.018]")
     mended = spoilt.replace("says = [0.50, 0.25, 0.25]", "says = [0.576, 0.212, 0.212]")
     assert len({TEXT, spoilt, mended}) == 3
     before, after = (
-        {c.id: check_claims([c]).entries[0].verdict for c in load_claims(text) if c.id in ("S0-37", "S1-04")}
+        {
+            c.id: check_claims([c]).entries[0].verdict
+            for c in load_claims(text)
+            if c.id in ("S0-37", "S1-04")
+        }
         for text in (TEXT, mended)
     )
     assert before == {"S0-37": Verdict.HOLDS, "S1-04": Verdict.WRONG}
@@ -195,14 +243,21 @@ def test_flipping_a_figure_in_the_file_flips_the_verdict():
 def test_chapters_and_ledger_point_at_each_other(entries):
     for claim in ROWS:
         assert (BOOK / f"{claim.chapter}.ipynb").exists(), claim.id
-    links = {path.stem: ROW_LINK.findall(chapter_text(path.stem)) for path in sorted(BOOK.glob("[0-9]*.ipynb"))}
+    links = {
+        path.stem: ROW_LINK.findall(chapter_text(path.stem))
+        for path in sorted(BOOK.glob("[0-9]*.ipynb"))
+    }
     for stem, found_in in links.items():
         for text, target in found_in:
             assert text == target, (stem, text)
             assert text in entries, (stem, text)
-    contradicted = {name: e for name, e in entries.items() if e.verdict in (Verdict.WRONG, Verdict.ROUGH)}
+    contradicted = {
+        name: e for name, e in entries.items() if e.verdict in (Verdict.WRONG, Verdict.ROUGH)
+    }
     for name, entry in contradicted.items():
-        assert name in dict(links[entry.claim.chapter]), f"chapter {entry.claim.chapter} doesn't refer to {name}"
+        assert name in dict(links[entry.claim.chapter]), (
+            f"chapter {entry.claim.chapter} doesn't refer to {name}"
+        )
     for entry in entries.values():
         for name in re.findall(r"S\d-\d+", entry.why):
             assert name in entries, entry.claim.id
@@ -228,16 +283,21 @@ class Page(html.parser.HTMLParser):
 
 def test_the_page_has_every_row_and_a_filter_for_each_source_and_verdict(ledger, entries):
     page = Page(ledger._repr_html_())
-    assert page.rows == {name: (e.claim.source, e.verdict.name.lower()) for name, e in entries.items()}
+    assert page.rows == {
+        name: (e.claim.source, e.verdict.name.lower()) for name, e in entries.items()
+    }
     assert page.choices == {
         "ledger-source": ["all", *load_sources()],
         "ledger-verdict": ["all", *(verdict.name.lower() for verdict in Verdict)],
     }
-    assert {link for link in page.links if link.startswith("#")} == {f"#{name}" for name in entries}  # itself, and other rows
+    assert {link for link in page.links if link.startswith("#")} == {
+        f"#{name}" for name in entries
+    }  # itself, and other rows
     style = (BOOK / "_theme" / "sdpa" / "static" / "site.css").read_text(encoding="utf-8")
     for group, attribute in (("ledger-source", "source"), ("ledger-verdict", "verdict")):
         for value in page.choices[group][1:]:
-            rule = f'form.ledger:has([value="{value}"]:checked) tr[data-{attribute}]:not([data-{attribute}="{value}"], :target)'
+            chosen = f'form.ledger:has([value="{value}"]:checked)'
+            rule = f'{chosen} tr[data-{attribute}]:not([data-{attribute}="{value}"], :target)'
             assert rule in style, value
 
 

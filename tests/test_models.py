@@ -17,7 +17,9 @@ def root_mean_square(x):
 
 
 def cosine(q, k):
-    return (q / np.linalg.norm(q, axis=-1, keepdims=True)) @ (k / np.linalg.norm(k, axis=-1, keepdims=True)).T
+    return (q / np.linalg.norm(q, axis=-1, keepdims=True)) @ (
+        k / np.linalg.norm(k, axis=-1, keepdims=True)
+    ).T
 
 
 FORMULAS = {
@@ -28,11 +30,15 @@ FORMULAS = {
     "muP": lambda q, k: q @ k.T * 8 / D,
     "Granite": lambda q, k: q @ k.T / D,
     "T5, GPT-Neo": lambda q, k: (q / math.sqrt(D)) @ k.T,
-    "Qwen 3, OLMo 2, ViT-22B": lambda q, k: root_mean_square(q) @ root_mean_square(k).T / math.sqrt(D),
+    "Qwen 3, OLMo 2, ViT-22B": lambda q, k: (
+        root_mean_square(q) @ root_mean_square(k).T / math.sqrt(D)
+    ),
     "Gemma 3n": lambda q, k: root_mean_square(q) @ root_mean_square(k).T,
     "nGPT": lambda q, k: math.sqrt(D) * cosine(q, k),
     "Swin v2": lambda q, k: 10 * cosine(q, k),
-    "YaRN, 32 times the context": lambda q, k: (0.1 * math.log(32) + 1) ** 2 * q @ k.T / math.sqrt(D),
+    "YaRN, 32 times the context": lambda q, k: (
+        (0.1 * math.log(32) + 1) ** 2 * q @ k.T / math.sqrt(D)
+    ),
     "Qwen 1": lambda q, k: math.log(N, 2048) * q @ k.T / math.sqrt(D),
     "Llama 4": lambda q, k: (np.log1p(np.floor(N / 8192)) * 0.1 + 1) * q @ k.T / math.sqrt(D),
     "Scalable-Softmax": lambda q, k: 0.43 * math.log(N) * q @ k.T / math.sqrt(D),
@@ -44,7 +50,10 @@ FORMULAS = {
 def test_scores_against_the_formula(name):
     q, k = (sample(n, D, seed=0, stream=i, device="cpu") for i, n in enumerate((4, N)))
     torch.testing.assert_close(
-        MODELS[name].scores(q, k), torch.from_numpy(FORMULAS[name](q.numpy(), k.numpy())), rtol=1e-9, atol=1e-9
+        MODELS[name].scores(q, k),
+        torch.from_numpy(FORMULAS[name](q.numpy(), k.numpy())),
+        rtol=1e-9,
+        atol=1e-9,
     )
 
 

@@ -1,4 +1,6 @@
-"""Moments: measured against numpy and scipy, closed forms against exact enumeration and against measurement."""
+"""Moments: measured against numpy and scipy, closed forms against exact enumeration and against
+measurement.
+"""
 
 import itertools
 import math
@@ -37,7 +39,10 @@ def test_measured_moments_against_scipy():
 
 
 def test_standard_errors_against_the_spread_of_repeated_measurements():
-    repeats = [measure_moments(sample(2000, seed=seed, distribution="uniform").exp()) for seed in range(400)]
+    repeats = [
+        measure_moments(sample(2000, seed=seed, distribution="uniform").exp())
+        for seed in range(400)
+    ]
     for name in ("mean", "variance", "skewness", "excess_kurtosis"):
         spread = np.std([getattr(m, name) for m in repeats], ddof=1)
         stated = np.mean([getattr(m.standard_error, name) for m in repeats])
@@ -52,14 +57,18 @@ def test_one_pass_over_blocks_gives_what_all_at_once_gives(monkeypatch):
     assert streamed.count == at_once.count == 1005
     for name in ("mean", "variance", "skewness", "excess_kurtosis"):
         assert getattr(streamed, name) == pytest.approx(getattr(at_once, name), rel=1e-9)
-        assert getattr(streamed.standard_error, name) == pytest.approx(getattr(at_once.standard_error, name), rel=1e-9)
+        assert getattr(streamed.standard_error, name) == pytest.approx(
+            getattr(at_once.standard_error, name), rel=1e-9
+        )
 
 
 def test_memory_stays_bounded_when_d_k_is_larger_than_a_block(monkeypatch):
     monkeypatch.setattr(moments, "BLOCK", 100)
     drawn = []
     normal = get_distribution("normal")
-    spy = moments.Distribution("spy", lambda shape, g: drawn.append(math.prod(shape)) or normal.draw(shape, g), 0.0)
+    spy = moments.Distribution(
+        "spy", lambda shape, g: drawn.append(math.prod(shape)) or normal.draw(shape, g), 0.0
+    )
     variance = measure_dot_products(1050, 400, seed=0, query=spy).variance
     assert max(drawn) <= 100
     assert sum(drawn) == 2 * 1050 * 400
@@ -69,24 +78,35 @@ def test_memory_stays_bounded_when_d_k_is_larger_than_a_block(monkeypatch):
 @pytest.mark.parametrize("key", DISTRIBUTIONS)
 @pytest.mark.parametrize("query", DISTRIBUTIONS)
 def test_closed_forms_against_measurement(query, key):
-    exact, measured = exact_moments(5, query=query, key=key), measure_dot_products(5, 100_000, seed=4, query=query, key=key)
+    exact, measured = (
+        exact_moments(5, query=query, key=key),
+        measure_dot_products(5, 100_000, seed=4, query=query, key=key),
+    )
     assert exact.variance == 5
     for name in ("mean", "variance", "skewness", "excess_kurtosis"):
         tolerance = 5 * getattr(measured.standard_error, name)
         assert getattr(measured, name) == pytest.approx(getattr(exact, name), abs=tolerance), name
 
 
-@pytest.mark.parametrize(("mu_q", "sd_q", "mu_k", "sd_k"), [(0, 1, 0, 1), (1, 1, 0, 1), (0.5, 2, -1, 0.5), (3, 1, 3, 1)])
+@pytest.mark.parametrize(
+    ("mu_q", "sd_q", "mu_k", "sd_k"), [(0, 1, 0, 1), (1, 1, 0, 1), (0.5, 2, -1, 0.5), (3, 1, 3, 1)]
+)
 def test_closed_forms_with_means_by_enumeration(mu_q, sd_q, mu_k, sd_k):
-    """Rademacher components take two values: every outcome of a sum of d = 4 products can be listed."""
+    """Rademacher components take two values: every outcome of a sum of d = 4 products can be
+    listed.
+    """
     q_values, k_values = (mu_q - sd_q, mu_q + sd_q), (mu_k - sd_k, mu_k + sd_k)
     products = [q * k for q in q_values for k in k_values]
     sums = np.array([sum(terms) for terms in itertools.product(products, repeat=4)])
     rademacher = get_distribution("rademacher")
-    exact = exact_moments(4, query=rademacher.shifted(mu_q).scaled(sd_q), key=rademacher.shifted(mu_k).scaled(sd_k))
+    exact = exact_moments(
+        4, query=rademacher.shifted(mu_q).scaled(sd_q), key=rademacher.shifted(mu_k).scaled(sd_k)
+    )
     assert exact.mean == pytest.approx(sums.mean())
     assert exact.variance == pytest.approx(sums.var())
-    assert exact.variance == pytest.approx(4 * (sd_q**2 * sd_k**2 + mu_q**2 * sd_k**2 + mu_k**2 * sd_q**2))
+    assert exact.variance == pytest.approx(
+        4 * (sd_q**2 * sd_k**2 + mu_q**2 * sd_k**2 + mu_k**2 * sd_q**2)
+    )
     assert exact.skewness == pytest.approx(scipy.stats.skew(sums), abs=1e-9)
     assert exact.excess_kurtosis == pytest.approx(scipy.stats.kurtosis(sums))
 
@@ -102,7 +122,9 @@ def test_density_against_the_bessel_function(d_k, scale):
     x = torch.tensor([0.05, 0.4, 1.0, 3.0, 9.0], dtype=torch.float64) * math.sqrt(d_k) / scale
     at = x.numpy() * scale
     log_constant = 0.5 * math.log(math.pi) + (d_k - 1) / 2 * math.log(2) + math.lgamma(d_k / 2)
-    bessel = at ** ((d_k - 1) / 2) * scipy.special.kv((d_k - 1) / 2, at) / math.exp(log_constant) * scale
+    bessel = (
+        at ** ((d_k - 1) / 2) * scipy.special.kv((d_k - 1) / 2, at) / math.exp(log_constant) * scale
+    )
     np.testing.assert_allclose(normal_dot_product_density(x, d_k, scale).numpy(), bessel, rtol=1e-6)
 
 
@@ -122,7 +144,10 @@ def test_shape_distance_ignores_shift_and_scale(scale, shift, seed):
 
 
 def test_shape_distance_against_scipy():
-    a, b = sample(300, seed=0, device="cpu"), sample(300, seed=0, stream=1, distribution="laplace", device="cpu") * 5
+    a, b = (
+        sample(300, seed=0, device="cpu"),
+        sample(300, seed=0, stream=1, distribution="laplace", device="cpu") * 5,
+    )
     standard = [(x - x.mean()) / x.std(correction=0) for x in (a, b)]
     assert shape_distance(a, b) == pytest.approx(scipy.stats.wasserstein_distance(*standard))
 
@@ -130,7 +155,9 @@ def test_shape_distance_against_scipy():
 def test_sampled_dot_products_are_what_is_measured():
     values = sample_dot_products(16, 5000, seed=9)
     assert values.shape == (5000,)
-    assert measure_moments(values).variance == pytest.approx(measure_dot_products(16, 5000, seed=9).variance)
+    assert measure_moments(values).variance == pytest.approx(
+        measure_dot_products(16, 5000, seed=9).variance
+    )
 
 
 @pytest.mark.parametrize("d_k", [1, 2, 7, 64, 1024])
@@ -146,21 +173,29 @@ def test_the_two_samplers_agree_in_distribution(d_k):
 
 @pytest.mark.parametrize("d_k", [1, 64, 10**9])
 def test_exact_scores_have_the_closed_moments(d_k):
-    measured, exact = measure_moments(sample_normal_scores(200_000, 1, d_k, seed=3, device="cpu")), exact_moments(d_k)
+    measured, exact = (
+        measure_moments(sample_normal_scores(200_000, 1, d_k, seed=3, device="cpu")),
+        exact_moments(d_k),
+    )
     for name in ("mean", "variance", "skewness", "excess_kurtosis"):
         error = getattr(measured.standard_error, name)
         assert abs(getattr(measured, name) - getattr(exact, name)) < 5 * error, name
 
 
 def test_scores_of_one_query_share_its_length():
-    """Squared scores of one row are correlated through the query's length, as they are when queries and keys are drawn."""
+    """Squared scores of one row are correlated through the query's length, as they are when queries
+    and keys are drawn.
+    """
 
     def correlation(scores):
         squares = scores.square()
         return torch.corrcoef(squares.T)[0, 1].item()
 
     q, k = (sample(40_000, n, 4, seed=4, stream=s, device="cpu") for s, n in ((0, 1), (1, 2)))
-    drawn, exact = correlation((q @ k.mT).flatten(1)), correlation(sample_normal_scores(40_000, 2, 4, seed=5, device="cpu"))
+    drawn, exact = (
+        correlation((q @ k.mT).flatten(1)),
+        correlation(sample_normal_scores(40_000, 2, 4, seed=5, device="cpu")),
+    )
     assert exact > 0.05
     assert exact == pytest.approx(drawn, abs=0.05)
 
@@ -170,7 +205,9 @@ def test_no_progress_is_shown_outside_a_terminal(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(("name", "value"), [("n_queries", 0), ("n_keys", -1), ("d_k", 0), ("seed", -1)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("n_queries", 0), ("n_keys", -1), ("d_k", 0), ("seed", -1)]
+)
 def test_bad_counts_of_scores_are_named(name, value):
     with pytest.raises(ValueError, match=f"{name} must be at least"):
         sample_normal_scores(**{"n_queries": 2, "n_keys": 2, "d_k": 2, "seed": 0} | {name: value})

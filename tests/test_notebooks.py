@@ -15,7 +15,9 @@ from sdpa_lib.book.exercises import EXERCISES
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"
 CHAPTERS = sorted(BOOK.glob("*.ipynb"))
-TEACHING = [path for path in CHAPTERS if path.stem not in ("00_start_here", "08_what_to_remember", "ledger")]
+TEACHING = [
+    path for path in CHAPTERS if path.stem not in ("00_start_here", "08_what_to_remember", "ledger")
+]
 
 
 def cells(path, kind):
@@ -28,7 +30,9 @@ def outputs(path):
 
 def test_the_chapters_are_those_of_the_table_of_contents():
     listed = re.findall(r"book/(\w+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    assert [name for name in listed if not (BOOK / f"{name}.md").exists()] == [path.stem for path in CHAPTERS]
+    assert [name for name in listed if not (BOOK / f"{name}.md").exists()] == [
+        path.stem for path in CHAPTERS
+    ]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
@@ -56,7 +60,10 @@ def test_every_figure_says_what_is_seen(path):
 
 def test_at_most_three_cells_are_not_compared():
     ignored = [
-        cell for path in CHAPTERS for cell in cells(path, "code") if "nbval-ignore-output" in cell.metadata.get("tags", [])
+        cell
+        for path in CHAPTERS
+        for cell in cells(path, "code")
+        if "nbval-ignore-output" in cell.metadata.get("tags", [])
     ]
     assert len(ignored) <= 3
     assert all("not compared:" in cell.source for cell in ignored), "each says why in a comment"
@@ -79,36 +86,66 @@ def test_every_exercise_is_asked_once_and_solved_once(path):
     for cell in cells(path, "code"):
         for name in re.findall(r'check\("([\w.]+)"', cell.source):
             hidden = "hide-cell" in cell.metadata.get("tags", [])
-            assert "".join(o.data["text/plain"] for o in cell.outputs if "data" in o).startswith("✓" if hidden else "…")
+            assert "".join(o.data["text/plain"] for o in cell.outputs if "data" in o).startswith(
+                "✓" if hidden else "…"
+            )
             (solved if hidden else asked).append(name)
     assert asked == solved
     assert len(asked) == len(set(asked)) >= 3
 
 
 def test_every_exercise_of_the_library_is_asked():
-    asked = {name for path in TEACHING for cell in cells(path, "code") for name in re.findall(r'check\("([\w.]+)"', cell.source)}
+    asked = {
+        name
+        for path in TEACHING
+        for cell in cells(path, "code")
+        for name in re.findall(r'check\("([\w.]+)"', cell.source)
+    }
     assert asked == set(EXERCISES)
 
 
 def run_chapter(path, library):
     """Run one chapter through nbval with the library found in ``library``."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--nbval", "--nbval-current-env"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "--nbval",
+        "--nbval-current-env",
+    ]
     environment = os.environ | {"PYTHONPATH": str(library)}
     return subprocess.run(
-        [*command, "-c", os.devnull, "--rootdir", str(path.parent), str(path)], env=environment, capture_output=True, text=True
+        [*command, "-c", os.devnull, "--rootdir", str(path.parent), str(path)],
+        env=environment,
+        capture_output=True,
+        text=True,
     )
 
 
 def test_a_changed_constant_in_the_library_fails_a_notebook(tmp_path):
-    """The exponent of sqrt_d_k, 0.5, becomes 0.45: the notebook that passes with the library as it is must fail."""
+    """The exponent of sqrt_d_k, 0.5, becomes 0.45: the notebook that passes with the library as it
+    is must fail.
+    """
     chapter = tmp_path / "chapter.ipynb"
     shutil.copy(BOOK / "05_why_exactly_the_square_root.ipynb", chapter)
     (tmp_path / "changed").mkdir()
-    shutil.copytree(ROOT / "sdpa_lib", tmp_path / "changed" / "sdpa_lib", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "sdpa_lib",
+        tmp_path / "changed" / "sdpa_lib",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     source = tmp_path / "changed" / "sdpa_lib" / "rescaling.py"
     text = source.read_text(encoding="utf-8")
     assert text.count("math.pow(d_k, self.power)") == 1
-    source.write_text(text.replace("math.pow(d_k, self.power)", "math.pow(d_k, 0.9 * self.power)"), encoding="utf-8")
+    source.write_text(
+        text.replace("math.pow(d_k, self.power)", "math.pow(d_k, 0.9 * self.power)"),
+        encoding="utf-8",
+    )
 
     unchanged, changed = run_chapter(chapter, ROOT), run_chapter(chapter, tmp_path / "changed")
     assert unchanged.returncode == 0, unchanged.stdout[-2000:]

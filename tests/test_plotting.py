@@ -12,13 +12,25 @@ import torch
 from sdpa_lib import RESCALINGS, PowerOfDk, sample
 from sdpa_lib.book import plotting
 
-# Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009), and the dark theme's filter in site.css,
-# invert(0.93) hue-rotate(180deg).
+# Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009), and the dark
+# theme's filter in site.css, invert(0.93) hue-rotate(180deg).
 DEFICIENCIES = {
     "normal": np.eye(3),
-    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    "protan": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deutan": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritan": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
 }
 HUE_ROTATE_180 = np.array([[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]])
 DARK_GROUND = "#121212"
@@ -40,12 +52,20 @@ def linear(values):
 
 
 def contrast(first, second):
-    light, dark = sorted((linear(x) @ [0.2126, 0.7152, 0.0722] + 0.05 for x in (first, second)), reverse=True)
+    light, dark = sorted(
+        (linear(x) @ [0.2126, 0.7152, 0.0722] + 0.05 for x in (first, second)), reverse=True
+    )
     return light / dark
 
 
 def lab(linear_rgb):
-    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+    to_xyz = np.array(
+        [
+            [0.4124564, 0.3575761, 0.1804375],
+            [0.2126729, 0.7151522, 0.0721750],
+            [0.0193339, 0.1191920, 0.9503041],
+        ]
+    )
     xyz = to_xyz @ np.clip(linear_rgb, 0, 1) / [0.95047, 1.0, 1.08883]
     f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
@@ -55,7 +75,10 @@ def in_the_dark(colour):
     return np.clip(HUE_ROTATE_180 @ (0.93 - 0.86 * rgb(colour)), 0, 1)
 
 
-LOOKS = {rescaling.name: rescaling.look for rescaling in (*RESCALINGS.values(), PowerOfDk(1 / 3), PowerOfDk(2 / 3))}
+LOOKS = {
+    rescaling.name: rescaling.look
+    for rescaling in (*RESCALINGS.values(), PowerOfDk(1 / 3), PowerOfDk(2 / 3))
+}
 GIVEN = {name: look for name, look in LOOKS.items() if look}
 
 ALL_COLOURS = [
@@ -68,7 +91,10 @@ ALL_COLOURS = [
 
 
 def legible(colour):
-    return contrast(rgb(colour), rgb("white")) >= 3 and contrast(in_the_dark(colour), rgb(DARK_GROUND)) >= 3
+    return (
+        contrast(rgb(colour), rgb("white")) >= 3
+        and contrast(in_the_dark(colour), rgb(DARK_GROUND)) >= 3
+    )
 
 
 @pytest.mark.parametrize("colour", ALL_COLOURS)
@@ -77,8 +103,12 @@ def test_colours_are_legible_on_white_and_on_dark(colour):
 
 
 def distance(first, second):
-    """Between two colours, as the readers see them who see them least apart; 2 is just noticeable."""
-    seen = ((lab(np.array(m) @ linear(rgb(c))) for c in (first, second)) for m in DEFICIENCIES.values())
+    """Between two colours, as the readers see them who see them least apart; 2 is just
+    noticeable.
+    """
+    seen = (
+        (lab(np.array(m) @ linear(rgb(c))) for c in (first, second)) for m in DEFICIENCIES.values()
+    )
     return min(np.linalg.norm(a - b) for a, b in seen)
 
 
@@ -86,7 +116,10 @@ def colour_apart_from(others):
     """The legible colour farthest from all others, for every kind of eye."""
     steps = range(0, 256, 51)
     candidates = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in itertools.product(steps, repeat=3)]
-    return max(filter(legible, candidates), key=lambda colour: min(distance(colour, other) for other in others))
+    return max(
+        filter(legible, candidates),
+        key=lambda colour: min(distance(colour, other) for other in others),
+    )
 
 
 @pytest.mark.parametrize("name", LOOKS)
@@ -94,9 +127,18 @@ def test_every_rescaling_has_a_look_that_every_reader_can_tell_apart(name):
     others = [look for other, look in GIVEN.items() if other != name]
     colours = [look.color for look in others]
     look = LOOKS[name]
-    good = look is not None and legible(look.color) and min(distance(look.color, colour) for colour in colours) > 20
-    assert good, f"{name} needs a look = Look({colour_apart_from(colours)!r}, line, marker): this colour differs for everyone"
-    assert look[1:] not in [other[1:] for other in others], f"{name}: line and marker together must differ from all others"
+    good = (
+        look is not None
+        and legible(look.color)
+        and min(distance(look.color, colour) for colour in colours) > 20
+    )
+    assert good, (
+        f"{name} needs a look = Look({colour_apart_from(colours)!r}, line, marker): this colour "
+        f"differs for everyone"
+    )
+    assert look[1:] not in [other[1:] for other in others], (
+        f"{name}: line and marker together must differ from all others"
+    )
 
 
 def test_styles_are_the_looks():
@@ -157,10 +199,19 @@ def test_measured_draws_markers_and_two_standard_errors(ax):
 
 
 def test_heatmap_writes_each_number_in_its_cell(ax):
-    plotting.heatmap(ax, torch.tensor([[0.1, 0.9], [0.5, 0.5]]), rows=["a", "b"], columns=["c", "d"])
-    assert {t.get_position(): t.get_text() for t in ax.texts} == {(0, 0): "0.10", (1, 0): "0.90", (0, 1): "0.50", (1, 1): "0.50"}
+    plotting.heatmap(
+        ax, torch.tensor([[0.1, 0.9], [0.5, 0.5]]), rows=["a", "b"], columns=["c", "d"]
+    )
+    assert {t.get_position(): t.get_text() for t in ax.texts} == {
+        (0, 0): "0.10",
+        (1, 0): "0.90",
+        (0, 1): "0.50",
+        (1, 1): "0.50",
+    }
     assert [t.get_text() for t in ax.get_xticklabels()] == ["c", "d"]
     for text, ground in zip(
-        ax.texts, ax.images[0].cmap(ax.images[0].norm(np.array([[0.1, 0.9], [0.5, 0.5]]))).reshape(-1, 4), strict=True
+        ax.texts,
+        ax.images[0].cmap(ax.images[0].norm(np.array([[0.1, 0.9], [0.5, 0.5]]))).reshape(-1, 4),
+        strict=True,
     ):
         assert contrast(rgb(text.get_color()), ground[:3]) >= 4.5

@@ -62,7 +62,9 @@ def test_what_models_divide_by():
     assert at("yarn_32", 3) == pytest.approx(math.sqrt(128) / 1.8133, rel=1e-4)
     assert at("ssmax", 1024) == pytest.approx(math.sqrt(128) / (0.43 * 6.9315), rel=1e-4)
     assert at("su", 1024) == pytest.approx(128 / 6.9315, rel=1e-4)
-    assert [at("qwen_1", n) for n in (1, 2048, 4096)] == pytest.approx([math.sqrt(128)] * 2 + [math.sqrt(128) * 11 / 12])
+    assert [at("qwen_1", n) for n in (1, 2048, 4096)] == pytest.approx(
+        [math.sqrt(128)] * 2 + [math.sqrt(128) * 11 / 12]
+    )
     steps = [math.sqrt(128) / (1 + 0.1 * math.log(m)) for m in (1, 2, 2, 3)]
     assert [at("llama_4", n) for n in (8191, 8192, 16383, 16384)] == pytest.approx(steps)
 
@@ -83,7 +85,9 @@ def test_p_norms_fall_towards_the_largest_length():
 @given(st.sampled_from(FROM_KEYS), st.sampled_from([1e-30, 1e-20, 1e-3, 7.0, 1e20, 1e30]))
 def test_divisors_made_of_keys_grow_with_the_keys(name, factor):
     key = sample(5, 3, seed=0, device="cpu", dtype=torch.float32)
-    torch.testing.assert_close(RESCALINGS[name](key * factor), RESCALINGS[name](key) * factor, rtol=1e-5, atol=0)
+    torch.testing.assert_close(
+        RESCALINGS[name](key * factor), RESCALINGS[name](key) * factor, rtol=1e-5, atol=0
+    )
 
 
 @pytest.mark.parametrize("name", FROM_KEYS)

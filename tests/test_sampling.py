@@ -5,7 +5,15 @@ import math
 import pytest
 import torch
 
-from sdpa_lib import DISTRIBUTIONS, get_device, get_distribution, measure_moments, sample, sample_qkv, student_t
+from sdpa_lib import (
+    DISTRIBUTIONS,
+    get_device,
+    get_distribution,
+    measure_moments,
+    sample,
+    sample_qkv,
+    student_t,
+)
 
 N = 400_000
 
@@ -18,12 +26,19 @@ def test_moments_are_as_stated(name):
     assert abs(measured.mean) < 4 * error.mean
     assert abs(measured.variance - 1) < 4 * error.variance + 1e-5
     assert abs(measured.skewness) < 4 * error.skewness
-    assert abs(measured.excess_kurtosis - distribution.excess_kurtosis) < 5 * error.excess_kurtosis + 1e-4
+    assert (
+        abs(measured.excess_kurtosis - distribution.excess_kurtosis)
+        < 5 * error.excess_kurtosis + 1e-4
+    )
 
 
 def test_shifted_and_scaled_state_what_they_draw():
     distribution = get_distribution("uniform").shifted(2.0).scaled(3.0)
-    assert (distribution.mean, distribution.variance, distribution.excess_kurtosis) == (2.0, 9.0, -1.2)
+    assert (distribution.mean, distribution.variance, distribution.excess_kurtosis) == (
+        2.0,
+        9.0,
+        -1.2,
+    )
     x = sample(N, seed=1, distribution=distribution)
     assert x.mean().item() == pytest.approx(2.0, abs=0.02)
     assert x.var().item() == pytest.approx(9.0, abs=0.05)
@@ -63,4 +78,7 @@ def test_more_queries_leave_keys_and_values_alone():
 
 @pytest.mark.skipif(get_device().type == "cpu", reason="needs a second device")
 def test_same_numbers_on_the_accelerator():
-    assert torch.equal(sample(100, seed=0, dtype=torch.float32).cpu(), sample(100, seed=0, device="cpu", dtype=torch.float32))
+    assert torch.equal(
+        sample(100, seed=0, dtype=torch.float32).cpu(),
+        sample(100, seed=0, device="cpu", dtype=torch.float32),
+    )

@@ -8,7 +8,19 @@ import torch
 
 from sdpa_lib.book.training.model import SCALINGS, Transformer
 from sdpa_lib.book.training.results import STORED, load_study, make_study, provenance
-from sdpa_lib.book.training.study import LIMITS, SEEDS, STUDY, TASKS, Cell, Record, Run, best_rate, make_model, plan, train
+from sdpa_lib.book.training.study import (
+    LIMITS,
+    SEEDS,
+    STUDY,
+    TASKS,
+    Cell,
+    Record,
+    Run,
+    best_rate,
+    make_model,
+    plan,
+    train,
+)
 from sdpa_lib.book.training.summary import at_best_rate
 from sdpa_lib.book.training.tasks import Digits, Recall
 
@@ -31,7 +43,10 @@ def attention_by_hand(module, x, divide):
     """One head after the other, from the module's matrices."""
     heads, outputs = module.n_heads, []
     for h in range(heads):
-        q, k, v = (x @ matrix.weight.view(heads, -1, x.shape[-1])[h].T for matrix in (module.query, module.key, module.value))
+        q, k, v = (
+            x @ matrix.weight.view(heads, -1, x.shape[-1])[h].T
+            for matrix in (module.query, module.key, module.value)
+        )
         outputs.append(torch.softmax(divide(q, k), -1) @ v)
     return torch.cat(outputs, -1) @ module.output.weight.T
 
@@ -43,7 +58,12 @@ def attention_by_hand(module, x, divide):
         ("k_total", lambda q, k: q @ k.mT / k.norm(dim=-1).sum(-1)[:, None, None]),
         ("learned", lambda q, k: 1.5 * q @ k.mT / 4),
         ("log_n", lambda q, k: 1.5 * q @ k.mT / 4),
-        ("qk_norm", lambda q, k: 1.5 * 4 * torch.nn.functional.cosine_similarity(q[:, :, None], k[:, None], dim=-1)),
+        (
+            "qk_norm",
+            lambda q, k: (
+                1.5 * 4 * torch.nn.functional.cosine_similarity(q[:, :, None], k[:, None], dim=-1)
+            ),
+        ),
         ("t5_start", lambda q, k: q @ k.mT),
     ],
 )
@@ -53,7 +73,9 @@ def test_attention_against_one_head_at_a_time(scaling, divide):
     if module.log_scale is not None:
         module.log_scale.data += math.log(1.5)
     x = torch.randn(2, TASKS["recall 8"].n_tokens, 32, generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(module(x), attention_by_hand(module, x, divide), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        module(x), attention_by_hand(module, x, divide), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_scalings_share_their_start():
@@ -67,7 +89,9 @@ def test_scalings_share_their_start():
             torch.testing.assert_close(factor * parameter, usual[name])
     x = TASKS["recall 8"].batch(0, 0)[0]
     for scaling in ("learned", "log_n", "t5_start"):
-        torch.testing.assert_close(models[scaling](*x), models["sqrt_d_k"](*x), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            models[scaling](*x), models["sqrt_d_k"](*x), rtol=1e-4, atol=1e-5
+        )
 
 
 def test_fresh_queries_and_keys_have_unit_variance():
@@ -128,18 +152,25 @@ def test_recall_can_be_answered_by_looking_up_and_only_so():
     task = Recall(32)
     (names, values), answers = task.held_out("test")
     found = [
-        [next(v for n, v in zip(row[:32], row_values[:32], strict=True) if n == asked) for asked in row[32:]]
+        [
+            next(v for n, v in zip(row[:32], row_values[:32], strict=True) if n == asked)
+            for asked in row[32:]
+        ]
         for row, row_values in zip(names.tolist(), values.tolist(), strict=True)
     ]
     assert found == answers.tolist()
     assert all(len(set(row[:32])) == 32 for row in names.tolist())
     assert (values[:, 32:] == task.n_classes).all()
-    counts = torch.nn.functional.one_hot(values[:, :32], 16).sum(1)  # what even attention gives: how often each value occurs
+    counts = torch.nn.functional.one_hot(values[:, :32], 16).sum(
+        1
+    )  # what even attention gives: how often each value occurs
     guess = counts.argmax(-1, keepdim=True) == answers
     assert guess.float().mean() < 0.25
 
 
-@pytest.mark.parametrize(("n_pairs", "message"), [(7, "at least 8, got 7"), (257, "at most n_names = 256, got 257")])
+@pytest.mark.parametrize(
+    ("n_pairs", "message"), [(7, "at least 8, got 7"), (257, "at most n_names = 256, got 257")]
+)
 def test_a_recall_that_cannot_be_is_refused(n_pairs, message):
     with pytest.raises(ValueError, match=message):
         Recall(n_pairs)
@@ -151,7 +182,9 @@ def test_a_recall_that_cannot_be_is_refused(n_pairs, message):
 def test_a_sweep_starts_in_the_middle_and_goes_on_at_its_edge():
     study = {SMALL: ("none",)}
     assert {run.rate for run in plan([], study)} == {-5, -4, -3}
-    swept = [record(rate=rate, seed=seed, loss=-rate) for rate in (-5, -4, -3) for seed in (0, 1)]  # lower loss at higher rates
+    swept = [
+        record(rate=rate, seed=seed, loss=-rate) for rate in (-5, -4, -3) for seed in (0, 1)
+    ]  # lower loss at higher rates
     assert plan(swept[1:], study) == [swept[0].run]
     assert [(run.rate, run.seed) for run in plan(swept, study)] == [(-2, 0), (-2, 1)]
     worse = [*swept, *(record(rate=-2, seed=seed, loss=9) for seed in (0, 1))]
@@ -166,7 +199,10 @@ def test_a_sweep_stops_at_its_limits():
 
 
 def test_the_best_rate_has_the_lowest_mean_loss_and_has_not_diverged():
-    rates = {rate: {seed: record(rate=rate, seed=seed, loss=abs(rate + 4)) for seed in (0, 1)} for rate in (-5, -4, -3)}
+    rates = {
+        rate: {seed: record(rate=rate, seed=seed, loss=abs(rate + 4)) for seed in (0, 1)}
+        for rate in (-5, -4, -3)
+    }
     assert best_rate(rates) == -4
     rates[-4][1] = record(diverged=True)
     assert best_rate(rates) == -5
@@ -206,7 +242,9 @@ def test_a_study_goes_on_where_it_was_interrupted(tmp_path):
     whole = load_study(path)[1]
     assert plan(whole, study) == []
     lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lines[:-2]) + lines[-2][:40])  # the last run is missing, the one before was being written
+    path.write_text(
+        "".join(lines[:-2]) + lines[-2][:40]
+    )  # the last run is missing, the one before was being written
     assert len(load_study(path)[1]) == len(whole) - 2
     make_study(path, study)
     again = load_study(path)[1]
@@ -215,14 +253,18 @@ def test_a_study_goes_on_where_it_was_interrupted(tmp_path):
 
 def test_studies_made_differently_do_not_mix(tmp_path):
     path = tmp_path / "study.jsonl"
-    path.write_text(json.dumps(provenance(torch.device("cpu")) | {"versions": {"torch": "1.0"}}) + "\n")
+    path.write_text(
+        json.dumps(provenance(torch.device("cpu")) | {"versions": {"torch": "1.0"}}) + "\n"
+    )
     before = path.read_text()
     with pytest.raises(ValueError, match="other versions; give another path"):
         make_study(path, {})
     assert path.read_text() == before
 
 
-@pytest.mark.parametrize(("text", "message"), [("", "no whole line"), ("{}\nnonsense\n{}\n", "line 2")])
+@pytest.mark.parametrize(
+    ("text", "message"), [("", "no whole line"), ("{}\nnonsense\n{}\n", "line 2")]
+)
 def test_a_file_that_holds_no_study_is_refused(tmp_path, text, message):
     path = tmp_path / "study.jsonl"
     path.write_text(text)
@@ -259,7 +301,9 @@ def test_stored_runs_begin_as_they_do_here(stored, cell):
 def test_a_stored_run_comes_out_again_to_its_end(stored):
     chosen = at_best_rate(stored[1], Cell("recall 8", 64, 300))["sqrt_d_k"][4]
     again = train(chosen.run, device="cpu")
-    assert again.test_accuracy["recall 8"] == pytest.approx(chosen.test_accuracy["recall 8"], abs=0.01)
+    assert again.test_accuracy["recall 8"] == pytest.approx(
+        chosen.test_accuracy["recall 8"], abs=0.01
+    )
     assert again.mean_loss == pytest.approx(chosen.mean_loss, rel=0.05)
     assert again.curves["entropy"] == pytest.approx(
         chosen.curves["entropy"], abs=0.08

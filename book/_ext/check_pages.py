@@ -1,7 +1,8 @@
 """Fail unless the build that just ran came to its end and left every page that _toc.yml lists.
 
-A builder's exit status is not enough: Jupyter Book 2, installed over this configuration, writes no page and exits 0. The Makefile
-removes the marker before it builds, so that the pages of an earlier build can't stand in for those of this one.
+A builder's exit status is not enough: Jupyter Book 2, installed over this configuration, writes no
+page and exits 0. The Makefile removes the marker before it builds, so that the pages of an earlier
+build can't stand in for those of this one.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ def pages(toc: object) -> Iterator[str]:
 def missing(root: Path) -> list[str]:
     """What should be in the site of the book at ``root`` and is not."""
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf8"))
-    expected = [MARKER, "index.html", *(page.removesuffix(".md").removesuffix(".ipynb") + ".html" for page in pages(toc))]
+    expected = [
+        MARKER,
+        "index.html",
+        *(page.removesuffix(".md").removesuffix(".ipynb") + ".html" for page in pages(toc)),
+    ]
     site = root / "_build" / "html"
     return [name for name in expected if not (site / name).is_file()]
 
@@ -37,7 +42,10 @@ def missing(root: Path) -> list[str]:
 def main(root: Path) -> int:
     absent = missing(root)
     if absent:
-        print(f"No book was built: {root / '_build' / 'html'} lacks {', '.join(absent)}", file=sys.stderr)
+        print(
+            f"No book was built: {root / '_build' / 'html'} lacks {', '.join(absent)}",
+            file=sys.stderr,
+        )
         return 1
     print(f"The book is ready. Open {root / '_build' / 'html' / 'index.html'}")
     return 0

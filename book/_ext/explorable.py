@@ -1,7 +1,8 @@
 """Sphinx extension: figures that a reader can move, and pictures of them for where no script runs.
 
-In a chapter ``:::{explorable} growth`` with a sentence inside stands for the explorable of that name, of which
-``book/_static/explore/explorables.js`` has five. The page shows a picture until the script takes its place.
+In a chapter ``:::{explorable} growth`` with a sentence inside stands for the explorable of that
+name, of which ``book/_static/explore/explorables.js`` has five. The page shows a picture until the
+script takes its place.
 """
 
 from __future__ import annotations
@@ -44,13 +45,24 @@ class Explorable(SphinxDirective):
         depth = "../" * self.env.docname.count("/")
         start = (
             f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}">'
-            f'<img class="explorable-static" src="{depth}{PICTURES}/{name}.png" alt="{escape(alt)}"><figcaption>'
+            f'<img class="explorable-static" src="{depth}{PICTURES}/{name}.png" '
+            f'alt="{escape(alt)}"><figcaption>'
         )
         caption = self.parse_content_to_nodes()
-        return [nodes.raw("", start, format="html"), *caption, nodes.raw("", "</figcaption></figure>", format="html")]
+        return [
+            nodes.raw("", start, format="html"),
+            *caption,
+            nodes.raw("", "</figcaption></figure>", format="html"),
+        ]
 
 
-def mark(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+def mark(
+    _app: Sphinx,
+    _page: str,
+    _template: str,
+    context: dict[str, Any],
+    doctree: nodes.document | None,
+) -> None:
     """Only a page with explorables loads what they need."""
     context["has_explorables"] = doctree is not None and any(
         "data-explorable" in node.astext() for node in doctree.findall(nodes.raw)
@@ -103,7 +115,11 @@ def scalings() -> None:
     _, ax = plotting.figure(height=3.4)
     q, k = sdpa.sample(2000, 1, 64, seed=0), sdpa.sample(2000, 32, 64, seed=0, stream=1)
     for name in sdpa.RESCALINGS:
-        weights = sdpa.attention_weights(q, k, rescaling=name).sort(-1, descending=True).values.mean((0, 1))
+        weights = (
+            sdpa.attention_weights(q, k, rescaling=name)
+            .sort(-1, descending=True)
+            .values.mean((0, 1))
+        )
         ax.plot(range(1, 33), weights.cpu(), **plotting.style(name))
     ax.set(yscale="log", xlabel="key, by rank of its weight", ylabel="weight")
     ax.legend(fontsize=9, ncols=2)
@@ -112,9 +128,16 @@ def scalings() -> None:
 def phases() -> None:
     _, ax = plotting.figure(height=3.4)
     keys = [2**e for e in range(1, 21)]
-    ax.plot(keys, [math.sqrt(2 * math.log(n)) for n in keys], color=plotting.INK, label="border, $\\sqrt{2 \\ln n}$")
+    ax.plot(
+        keys,
+        [math.sqrt(2 * math.log(n)) for n in keys],
+        color=plotting.INK,
+        label="border, $\\sqrt{2 \\ln n}$",
+    )
     for name in ("none", "sqrt_d_k", "d_k"):
-        ax.plot(keys, [8.0 / sdpa.RESCALINGS[name].constant(64)] * len(keys), **plotting.style(name))
+        ax.plot(
+            keys, [8.0 / sdpa.RESCALINGS[name].constant(64)] * len(keys), **plotting.style(name)
+        )
     ax.plot(keys, [1 / n for n in keys], **plotting.style("k_total"))
     ax.set(xscale="log", yscale="log", xlabel="keys", ylabel="std of the scores, $d_k = 64$")
     ax.legend()
@@ -122,14 +145,27 @@ def phases() -> None:
 
 STATIC: dict[str, tuple[str, Callable[[], None]]] = {
     "growth": (
-        "Two densities of dot products of 64 components: raw, with standard deviation 8, and divided by 8, with 1.",
+        "Two densities of dot products of 64 components: raw, with standard deviation 8, and "
+        "divided by 8, with 1.",
         growth,
     ),
-    "saturation": ("Four scores, 2, 1, 0 and -1, and their weights after softmax: 0.64, 0.24, 0.09 and 0.03.", saturation),
-    "blend": ("Three values in the plane, the triangle between them, and the output inside it, nearest to the first two.", blend),
-    "scalings": ("Weights by rank for eight divisors: no division falls steeply, the root gently, the others hardly.", scalings),
+    "saturation": (
+        "Four scores, 2, 1, 0 and -1, and their weights after softmax: 0.64, 0.24, 0.09 and 0.03.",
+        saturation,
+    ),
+    "blend": (
+        "Three values in the plane, the triangle between them, and the output inside it, nearest "
+        "to the first two.",
+        blend,
+    ),
+    "scalings": (
+        "Weights by rank for eight divisors: no division falls steeply, the root gently, the "
+        "others hardly.",
+        scalings,
+    ),
     "phases": (
-        "Spread of the scores against the number of keys: undivided above the border, the root below, the rest far below.",
+        "Spread of the scores against the number of keys: undivided above the border, the root "
+        "below, the rest far below.",
         phases,
     ),
 }

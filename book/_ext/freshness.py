@@ -1,13 +1,17 @@
 """Sphinx extension: no page outlives what it was made from.
 
-Two things are remembered from one build to the next, and each overlooks something that this book depends on:
+Two things are remembered from one build to the next, and each overlooks something that this book
+depends on:
 
-* the execution cache knows a notebook by its own cells, and would show old outputs after a change to ``sdpa_lib``;
-* Sphinx's environment knows a page by its own file, and would neither copy a changed style sheet nor repeat the warning that made
+* the execution cache knows a notebook by its own cells, and would show old outputs after a change
+to ``sdpa_lib``;
+* Sphinx's environment knows a page by its own file, and would neither copy a changed style sheet
+nor repeat the warning that made
   the last build fail.
 
-So the cache is dropped when what executed cells depend on has changed, and the environment is kept only after a build that ended
-without a warning, from the same files. It works for a plain ``jupyter-book build .`` as for ``make book``.
+So the cache is dropped when what executed cells depend on has changed, and the environment is kept
+only after a build that ended without a warning, from the same files. It works for a plain
+``jupyter-book build .`` as for ``make book``.
 """
 
 from __future__ import annotations
@@ -22,9 +26,16 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-CELLS_DEPEND_ON = ("requirements.txt", "constraints.txt", "sdpa_lib", "book/claims.csv", "benchmarks/results")
+CELLS_DEPEND_ON = (
+    "requirements.txt",
+    "constraints.txt",
+    "sdpa_lib",
+    "book/claims.csv",
+    "benchmarks/results",
+)
 PAGES_DEPEND_ON = (*CELLS_DEPEND_ON, "book/_ext", "book/_static", "book/_theme")
-MADE_FROM = "made_from.sha256"  # in the cache and beside the environment: the digest of what each was made from
+# in the cache and beside the environment: the digest of what each was made from
+MADE_FROM = "made_from.sha256"
 MARKER = ".built"  # in the site: Sphinx came to its end; check_pages.py looks for it
 
 
@@ -41,7 +52,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
             _write(cache / MADE_FROM, cells)
         if _read(environment.with_name(MADE_FROM)) != pages:
             environment.unlink(missing_ok=True)
-        # Absent while a build runs, so that an interrupted one is followed by one that reads every page again.
+        # Absent while a build runs, so that an interrupted one is followed by one that reads every
+        # page again.
         environment.with_name(MADE_FROM).unlink(missing_ok=True)
 
     def end(app: Sphinx, exception: Exception | None) -> None:
@@ -61,7 +73,9 @@ def digest(root: Path, names: tuple[str, ...]) -> str:
     for name in names:
         for path in sorted([root / name, *(root / name).rglob("*")]):
             inside = path.relative_to(root)
-            if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in inside.parts):
+            if path.is_file() and not any(
+                part.startswith((".", "__pycache__")) for part in inside.parts
+            ):
                 sha.update(inside.as_posix().encode())
                 sha.update(hashlib.sha256(path.read_bytes()).digest())
     return sha.hexdigest()

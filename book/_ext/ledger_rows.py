@@ -1,8 +1,9 @@
-"""Sphinx extension: the rows of the ledger can be linked to, and link to chapters, as anything else in the book.
+"""Sphinx extension: the rows of the ledger can be linked to, and link to chapters, as anything else
+in the book.
 
-The ledger is a notebook's HTML output, of which Sphinx knows nothing. Here each row's id becomes a target that a chapter may link
-to, [S1-04](ledger.ipynb#S1-04), and the notebooks that rows link to become pages. A dead link of either kind is a warning, and a
-warning fails the build.
+The ledger is a notebook's HTML output, of which Sphinx knows nothing. Here each row's id becomes a
+target that a chapter may link to, [S1-04](ledger.ipynb#S1-04), and the notebooks that rows link to
+become pages. A dead link of either kind is a warning, and a warning fails the build.
 """
 
 from __future__ import annotations
@@ -37,5 +38,7 @@ def register_rows(app: Sphinx, doctree: nodes.document) -> None:
         folder = PurePosixPath(page).parent
         for stem in sorted(set(NOTEBOOK.findall(text))):
             if str(folder / stem) not in app.env.found_docs:
-                logger.warning("the ledger links to %s, which is no page of the book", stem, location=page)
+                logger.warning(
+                    "the ledger links to %s, which is no page of the book", stem, location=page
+                )
         output.children = [nodes.Text(NOTEBOOK.sub(r'href="\1.html', text))]

@@ -1,8 +1,9 @@
 """Sphinx extension: what a page is besides its text, and nothing that it doesn't need.
 
-Packages that make the book add style sheets and scripts of their own to every page; the theme has what the book uses, so they are
-left out. Figures become small files of known size that load when they are scrolled to, folded admonitions become ``<details>``,
-wide tables scroll inside themselves, and each page gets its description, and a site with an address its map.
+Packages that make the book add style sheets and scripts of their own to every page; the theme has
+what the book uses, so they are left out. Figures become small files of known size that load when
+they are scrolled to, folded admonitions become ``<details>``, wide tables scroll inside themselves,
+and each page gets its description, and a site with an address its map.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ OF_THE_SITE = {
 FIGURE = re.compile(r'<img(?P<before>[^>]*?) src="(?P<source>[^"]+\.png)"(?P<after>[^>]*?)\s*/?>')
 
 
-NO_ROLE = re.compile(r' role="(?:doc-biblioentry|list)"')  # bibliographies have them where they are not allowed
+NO_ROLE = re.compile(
+    r' role="(?:doc-biblioentry|list)"'
+)  # bibliographies have them where they are not allowed
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -39,15 +42,21 @@ def setup(app: Sphinx) -> dict[str, Any]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def skip_fields(_app: Sphinx, _what: str, _name: str, member: object, skip: bool, _options: object) -> bool:
-    """The fields of a named tuple are in its docstring; "Alias for field number 0" tells nobody anything."""
+def skip_fields(
+    _app: Sphinx, _what: str, _name: str, member: object, skip: bool, _options: object
+) -> bool:
+    """The fields of a named tuple are in its docstring; "Alias for field number 0" tells nobody
+    anything.
+    """
     return skip or type(member).__name__ == "_tuplegetter"
 
 
 def fold_and_wrap(app: Sphinx, doctree: nodes.document, _page: str) -> None:
     if app.builder.format != "html":
         return
-    for admonition in [node for node in doctree.findall(nodes.admonition) if "dropdown" in node["classes"]]:
+    for admonition in [
+        node for node in doctree.findall(nodes.admonition) if "dropdown" in node["classes"]
+    ]:
         title, *rest = admonition.children
         before = raw(f'<details class="solution"><summary>{escape(title.astext())}</summary>')
         admonition.parent.replace(admonition, [before, *rest, raw("</details>")])
@@ -59,11 +68,19 @@ def raw(html: str) -> nodes.raw:
     return nodes.raw("", html, format="html")
 
 
-def describe(app: Sphinx, _page: str, _template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+def describe(
+    app: Sphinx, _page: str, _template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
     """The page's description; no scripts and styles of others."""
     context["css_files"], context["script_files"] = [], []
-    paragraphs = [] if doctree is None else [re.sub(r"\s+", " ", p.astext()).strip() for p in doctree.findall(nodes.paragraph)]
-    context["page_description"] = shorten(next((p for p in paragraphs if len(p) > 60), app.config.html_context["description"]))
+    paragraphs = (
+        []
+        if doctree is None
+        else [re.sub(r"\s+", " ", p.astext()).strip() for p in doctree.findall(nodes.paragraph)]
+    )
+    context["page_description"] = shorten(
+        next((p for p in paragraphs if len(p) > 60), app.config.html_context["description"])
+    )
 
 
 def shorten(text: str, length: int = 160) -> str:
@@ -78,7 +95,11 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     embed_font(site / "_static")
     for file in (site / "_static").glob("*.*"):
         theme = Path(app.srcdir) / "book/_theme/sdpa/static" / file.name
-        if file.name not in OF_THE_SITE and not theme.exists() and not (Path(app.srcdir) / "book/_static" / file.name).exists():
+        if (
+            file.name not in OF_THE_SITE
+            and not theme.exists()
+            and not (Path(app.srcdir) / "book/_static" / file.name).exists()
+        ):
             file.unlink()
     for folder in ("scripts", "styles", "vendor", "design-tabs", "images"):
         shutil.rmtree(site / "_static" / folder, ignore_errors=True)
@@ -86,26 +107,31 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         base = app.config.html_baseurl.rstrip("/")
         pages = sorted(app.env.found_docs)
         urls = "".join(f"<url><loc>{escape(f'{base}/{page}.html')}</loc></url>" for page in pages)
-        sitemap = (
-            f'<?xml version="1.0" encoding="utf-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'
-        )
+        sitemap = f'<?xml version="1.0" encoding="utf-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'
         (site / "sitemap.xml").write_text(sitemap, encoding="utf-8")
 
 
 def embed_font(static: Path) -> None:
-    """The font of the formulas goes into the style sheet: it is there with the first line of a page, and nothing moves later."""
+    """The font of the formulas goes into the style sheet: it is there with the first line of a
+    page, and nothing moves later.
+    """
     style, font = static / "site.css", static / "fonts" / "stix-two-math.woff"
     if not font.exists():  # Sphinx copied neither anew, so the last build's style sheet has it
         return
     data = base64.b64encode(font.read_bytes()).decode()
     style.write_text(
-        style.read_text(encoding="utf-8").replace("fonts/stix-two-math.woff", f"data:font/woff;base64,{data}"), encoding="utf-8"
+        style.read_text(encoding="utf-8").replace(
+            "fonts/stix-two-math.woff", f"data:font/woff;base64,{data}"
+        ),
+        encoding="utf-8",
     )
     font.unlink()
 
 
 def shrink_figures(site: Path) -> None:
-    """PNG figures become lossless WebP, a third of the size, and tell the browser how much room they need."""
+    """PNG figures become lossless WebP, a third of the size, and tell the browser how much room
+    they need.
+    """
     made: dict[Path, tuple[str, int, int]] = {}
 
     def small(match: re.Match[str], page: Path) -> str:

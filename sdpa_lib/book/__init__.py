@@ -1,6 +1,8 @@
-"""What only the book needs: figures, tables, exercises, the ledger of claims and the training study.
+"""What only the book needs: figures, tables, exercises, the ledger of claims and the training
+study.
 
-The package imports the library and is never imported by it. It needs more than torch and numpy: ``pip install sdpa-lib[book]``.
+The package imports the library and is never imported by it. It needs more than torch and numpy:
+``pip install sdpa-lib[book]``.
 """
 
 import os
@@ -13,7 +15,7 @@ from sdpa_lib.book.tables import Table
 
 __all__ = ["Table", "check", "plotting"]
 
-# The book's tensors are small. Threads that wait for each other cost more than they save, on a busy machine many times over.
-# Whoever sets OMP_NUM_THREADS gets what it says.
+# The book's tensors are small. Threads that wait for each other cost more than they save, on a busy
+# machine many times over. Whoever sets OMP_NUM_THREADS gets what it says.
 if "OMP_NUM_THREADS" not in os.environ:
     torch.set_num_threads(1)

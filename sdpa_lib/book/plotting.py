@@ -1,7 +1,9 @@
-"""One visual language for every figure: sizes, colours, and the few kinds of picture the book draws.
+"""One visual language for every figure: sizes, colours, and the few kinds of picture the book
+draws.
 
-Figures have an opaque white ground. The colours keep a contrast of at least 3 to it, and also to the site's dark ground after
-its colour inversion, and differ for readers with each kind of colour blindness; line style and marker tell the same once more.
+Figures have an opaque white ground. The colours keep a contrast of at least 3 to it, and also to
+the site's dark ground after its colour inversion, and differ for readers with each kind of colour
+blindness; line style and marker tell the same once more.
 """
 
 from __future__ import annotations
@@ -57,7 +59,12 @@ _STYLE: Any = {
 
 
 def figure(
-    rows: int = 1, columns: int = 1, *, height: float = 3.4, share_x: bool = False, share_y: bool = False
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    height: float = 3.4,
+    share_x: bool = False,
+    share_y: bool = False,
 ) -> tuple[Figure, Any]:
     """A figure in the book's style, 7 inches wide.
 
@@ -76,13 +83,17 @@ def figure(
     check_count("rows", rows)
     check_count("columns", columns)
     with mpl.rc_context(_STYLE):
-        return plt.subplots(rows, columns, figsize=(7.0, height * rows), sharex=share_x, sharey=share_y)
+        return plt.subplots(
+            rows, columns, figsize=(7.0, height * rows), sharex=share_x, sharey=share_y
+        )
 
 
 def style(rescaling: str | Rescaling, *, marker: bool = False) -> dict[str, Any]:
-    """The keyword arguments that draw a rescaling's line in its own colour and style, with its name as label.
+    """The keyword arguments that draw a rescaling's line in its own colour and style, with its name
+    as label.
 
-    One without a look of its own gets a colour of ``SEQUENCE`` by its name, and a line that no look has.
+    One without a look of its own gets a colour of ``SEQUENCE`` by its name, and a line that no look
+    has.
 
     Example:
         >>> style("sqrt_d_k")["color"]
@@ -91,15 +102,19 @@ def style(rescaling: str | Rescaling, *, marker: bool = False) -> dict[str, Any]
     chosen = get_rescaling(rescaling)
     spare = SEQUENCE[zlib.crc32(chosen.name.encode()) % len(SEQUENCE)]
     color, line, symbol = chosen.look or (spare, (0, (1, 2, 4, 2)), "p")
-    return {"color": color, "linestyle": line, "label": f"${chosen.formula}$"} | ({"marker": symbol} if marker else {})
+    return {"color": color, "linestyle": line, "label": f"${chosen.formula}$"} | (
+        {"marker": symbol} if marker else {}
+    )
 
 
 def density_curve(values: Tensor, points: int = 400) -> tuple[np.ndarray, np.ndarray]:
-    """A Gaussian kernel density estimate with the rule of thumb that R's ``density`` uses :cite:p:`silverman1986`.
+    """A Gaussian kernel density estimate with the rule of thumb that R's ``density`` uses
+    :cite:p:`silverman1986`.
 
     Args:
         values: any shape, finite, at least 2 different numbers.
-        points: where to evaluate, evenly from 3 bandwidths below the least value to 3 above the largest.
+        points: where to evaluate, evenly from 3 bandwidths below the least value to 3 above the
+            largest.
 
     Returns:
         Positions and densities, (points,) each.
@@ -116,21 +131,35 @@ def density_curve(values: Tensor, points: int = 400) -> tuple[np.ndarray, np.nda
     if spread == 0.0:
         raise ValueError("values must hold at least two different numbers to estimate a density")
     bandwidth = 0.9 * spread * data.size ** (-0.2)
-    x = np.linspace(data.min() - 3 * bandwidth, data.max() + 3 * bandwidth, check_count("points", points, minimum=2))
+    x = np.linspace(
+        data.min() - 3 * bandwidth,
+        data.max() + 3 * bandwidth,
+        check_count("points", points, minimum=2),
+    )
     z = (x[:, None] - data[None, :]) / bandwidth
     return x, np.exp(-(z**2) / 2).sum(1) / (data.size * bandwidth * np.sqrt(2 * np.pi))
 
 
 def density(ax: Axes, values: Tensor, **line: Any) -> None:
-    """Draw the density estimate of ``values``; ``line`` goes to ``Axes.plot`` (``style(rescaling)`` fits)."""
+    """Draw the density estimate of ``values``; ``line`` goes to ``Axes.plot`` (``style(rescaling)``
+    fits).
+    """
     x, y = density_curve(values)
     (drawn,) = ax.plot(x, y, **line)
     ax.fill_between(x, y, color=drawn.get_color(), alpha=0.12, linewidth=0)
     ax.set_ylim(bottom=0)
 
 
-def measured(ax: Axes, x: Sequence[float], y: Sequence[float], error: Sequence[float] | None = None, **line: Any) -> None:
-    """Draw measurements as markers with bars of two standard errors; ``line`` goes to ``Axes.errorbar``."""
+def measured(
+    ax: Axes,
+    x: Sequence[float],
+    y: Sequence[float],
+    error: Sequence[float] | None = None,
+    **line: Any,
+) -> None:
+    """Draw measurements as markers with bars of two standard errors; ``line`` goes to
+    ``Axes.errorbar``.
+    """
     for name, numbers in (("x", x), ("y", y), ("error", error)):
         if numbers is not None:
             check_finite(name, torch.as_tensor(numbers, dtype=torch.float64))
@@ -166,7 +195,9 @@ def heatmap(
     for (i, j), number in np.ndenumerate(cells):
         dark = abs(number) > 0.6 * limit
         shown = round(number, digits) + 0.0  # -0.0 becomes 0.0
-        ax.text(j, i, f"{shown:.{digits}f}", ha="center", va="center", color="white" if dark else INK)
+        ax.text(
+            j, i, f"{shown:.{digits}f}", ha="center", va="center", color="white" if dark else INK
+        )
     ax.set_xticks(range(cells.shape[1]), list(columns) or [str(j) for j in range(cells.shape[1])])
     ax.set_yticks(range(cells.shape[0]), list(rows) or [str(i) for i in range(cells.shape[0])])
     ax.grid(False)

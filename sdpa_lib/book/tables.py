@@ -14,8 +14,9 @@ class Table:
     """Columns by heading, shown as HTML in a notebook and as aligned text elsewhere.
 
     Args:
-        columns: heading to cells, equally many in each column. A cell is a string, an int, a float, shown with ``digits``
-            significant digits, or a pair (value, standard error), shown as value ± error.
+        columns: heading to cells, equally many in each column. A cell is a string, an int, a float,
+            shown with ``digits`` significant digits, or a pair (value, standard error), shown as
+            value ± error.
         digits: significant digits, at least 1.
 
     Raises:
@@ -41,7 +42,12 @@ class Table:
         aligned = []
         for cells, column in zip(zip(*lines, strict=True), self.columns.values(), strict=True):
             width = max(map(len, cells))
-            aligned.append([cell.ljust(width) if self._is_text(column) else cell.rjust(width) for cell in cells])
+            aligned.append(
+                [
+                    cell.ljust(width) if self._is_text(column) else cell.rjust(width)
+                    for cell in cells
+                ]
+            )
         return "\n".join("  ".join(line).rstrip() for line in zip(*aligned, strict=True))
 
     def _repr_html_(self) -> str:
@@ -49,7 +55,8 @@ class Table:
 
         def line(tag: str, cells: Iterable[str]) -> str:
             return "".join(
-                f'<{tag} class="{kind}">{html.escape(cell)}</{tag[:2]}>' for cell, kind in zip(cells, kinds, strict=True)
+                f'<{tag} class="{kind}">{html.escape(cell)}</{tag[:2]}>'
+                for cell, kind in zip(cells, kinds, strict=True)
             )
 
         head = line('th scope="col"', self.columns)

@@ -19,7 +19,10 @@ COMPRESSED = {".html", ".css", ".js", ".svg", ".json", ".ipynb"}
 class Handler(http.server.SimpleHTTPRequestHandler):
     """Files as a web server sends them: text compressed."""
 
-    extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {".woff2": "font/woff2", ".webp": "image/webp"}
+    extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
+        ".woff2": "font/woff2",
+        ".webp": "image/webp",
+    }
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_args):
@@ -51,9 +54,17 @@ def base():
 
 @pytest.fixture(scope="session")
 def browser():
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    path = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if path is None:
-        pytest.exit("the site's tests need Chromium: sudo apt-get install chromium, or any Chrome on the path", returncode=2)
+        pytest.exit(
+            "the site's tests need Chromium: sudo apt-get install chromium, or any Chrome on the "
+            "path",
+            returncode=2,
+        )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
@@ -66,17 +77,40 @@ def tab(browser):
     contexts = []
 
     def open_page(url, *, width=1280, theme="light", **settings):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **settings)
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=theme, **settings
+        )
         contexts.append(context)
         page, wrong = context.new_page(), []
         page.set_default_timeout(5000)
-        home = url.split("/book/")[0].rsplit("/", 1)[0] if url.startswith("file:") else "/".join(url.split("/")[:3])
-        page.on("console", lambda message: wrong.append(f"console: {message.text}") if message.type == "error" else None)
+        home = (
+            url.split("/book/")[0].rsplit("/", 1)[0]
+            if url.startswith("file:")
+            else "/".join(url.split("/")[:3])
+        )
+        page.on(
+            "console",
+            lambda message: (
+                wrong.append(f"console: {message.text}") if message.type == "error" else None
+            ),
+        )
         page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
         # Leaving a page cuts off what it was still loading; that is no failure.
-        page.on("requestfailed", lambda r: None if r.failure == "net::ERR_ABORTED" else wrong.append(f"failed: {r.url}"))
-        page.on("request", lambda r: None if r.url.startswith((home, "data:", "blob:")) else wrong.append(f"foreign: {r.url}"))
-        page.on("response", lambda r: wrong.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
+        page.on(
+            "requestfailed",
+            lambda r: None if r.failure == "net::ERR_ABORTED" else wrong.append(f"failed: {r.url}"),
+        )
+        page.on(
+            "request",
+            lambda r: (
+                None
+                if r.url.startswith((home, "data:", "blob:"))
+                else wrong.append(f"foreign: {r.url}")
+            ),
+        )
+        page.on(
+            "response", lambda r: wrong.append(f"{r.status}: {r.url}") if r.status >= 400 else None
+        )
         page.goto(url)
         page.wait_for_load_state("load")
         return page, wrong

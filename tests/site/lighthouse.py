@@ -1,4 +1,5 @@
-"""Measure the built site with Lighthouse: mobile preset, served with compression, median of five runs. ``make lighthouse``.
+"""Measure the built site with Lighthouse: mobile preset, served with compression, median of five
+runs. ``make lighthouse``.
 
 Lighthouse comes from npm into a temporary folder; Chromium is the one on the path.
 """
@@ -28,14 +29,22 @@ def pages() -> list[str]:
     """The start, the longest chapter, and the one with most explorables."""
     chapters = sorted((SITE / "book").glob("[0-9][0-9]_*.html"))
     longest = max(chapters, key=lambda page: page.stat().st_size)
-    livelier = max(chapters, key=lambda page: page.read_text(encoding="utf-8").count("data-explorable"))
+    livelier = max(
+        chapters, key=lambda page: page.read_text(encoding="utf-8").count("data-explorable")
+    )
     return [f"book/{page.name}" for page in dict.fromkeys((chapters[0], longest, livelier))]
 
 
 def main() -> int:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    chromium = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if chromium is None or shutil.which("npm") is None:
-        print("Lighthouse needs npm and Chromium: sudo apt-get install npm chromium", file=sys.stderr)
+        print(
+            "Lighthouse needs npm and Chromium: sudo apt-get install npm chromium", file=sys.stderr
+        )
         return 1
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=SITE))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -59,14 +68,25 @@ def main() -> int:
             for _ in range(RUNS):
                 url = f"http://127.0.0.1:{server.server_port}/{page}"
                 command = [lighthouse, url, "--quiet", "--output=json", f"--chrome-flags={FLAGS}"]
-                done = subprocess.run(command, check=True, capture_output=True, env=os.environ | {"CHROME_PATH": chromium})
+                done = subprocess.run(
+                    command,
+                    check=True,
+                    capture_output=True,
+                    env=os.environ | {"CHROME_PATH": chromium},
+                )
                 report = json.loads(done.stdout)
                 for name, category in report["categories"].items():
                     scores.setdefault(name, []).append(100 * category["score"])
                 weights.append(report["audits"]["total-byte-weight"]["numericValue"])
-            medians = ", ".join(f"{name} {statistics.median(values):.0f}" for name, values in scores.items())
+            medians = ", ".join(
+                f"{name} {statistics.median(values):.0f}" for name, values in scores.items()
+            )
             print(f"{page}: {medians}; {statistics.median(weights) / 1000:.0f} KB")
-            failed = {a["id"] for a in report["audits"].values() if a.get("score") == 0 and a["scoreDisplayMode"] == "binary"}
+            failed = {
+                a["id"]
+                for a in report["audits"].values()
+                if a.get("score") == 0 and a["scoreDisplayMode"] == "binary"
+            }
             if failed:
                 print(f"  failing: {', '.join(sorted(failed))}")
     server.shutdown()

@@ -1,4 +1,6 @@
-"""The built site in a real browser: every page loads alone, is accessible, fits a phone, and works from a folder."""
+"""The built site in a real browser: every page loads alone, is accessible, fits a phone, and works
+from a folder.
+"""
 
 import html
 import html.parser
@@ -14,7 +16,10 @@ from fontTools.ttLib import TTFont
 
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-CHAPTERS = [TOC["root"], *(chapter["file"] for part in TOC["parts"] for chapter in part["chapters"])]
+CHAPTERS = [
+    TOC["root"],
+    *(chapter["file"] for part in TOC["parts"] for chapter in part["chapters"]),
+]
 PAGES = [*(f"{chapter}.html" for chapter in CHAPTERS), "search.html", "404.html"]
 FIRST_VISIT, NEXT_PAGE = 600_000, 150_000  # bytes
 
@@ -53,12 +58,15 @@ class Links(html.parser.HTMLParser):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_page_loads_alone_and_is_accessible(tab, base, page, theme):
     opened, wrong = tab(base + page, theme=theme)
-    opened.evaluate("document.querySelectorAll('img[loading]').forEach(image => { image.loading = 'eager'; })")
+    opened.evaluate(
+        "document.querySelectorAll('img[loading]').forEach(image => { image.loading = 'eager'; })"
+    )
     opened.wait_for_load_state("load")
     assert wrong == []
     opened.evaluate(AXE)
     violations = opened.evaluate(
-        "axe.run().then(result => result.violations.map(v => v.id + ': ' + v.nodes[0].html.slice(0, 200)))"
+        "axe.run().then(result => result.violations.map(v => v.id + ': ' + "
+        "v.nodes[0].html.slice(0, 200)))"
     )
     assert violations == []
 
@@ -80,7 +88,11 @@ def test_every_link_within_the_site_leads_somewhere():
             target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
             if page.name == "404.html":
                 target = SITE / unquote(parts.path).lstrip("/")
-            if not target.exists() or (parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].ids):
+            if not target.exists() or (
+                parts.fragment
+                and target in pages
+                and unquote(parts.fragment) not in pages[target].ids
+            ):
                 dead.append(f"{page.relative_to(SITE)}: {link}")
     assert dead == []
 
@@ -105,7 +117,11 @@ def answer_to(question):
         for path in (ROOT / "book").glob("*.ipynb")
         for heading in re.findall(r"### People ask: ([^\"]+?)\\n", path.read_text(encoding="utf-8"))
     }
-    (chapter,) = {stem for heading, stem in sections.items() if set(re.findall(r"\w+", heading.lower())) == words}
+    (chapter,) = {
+        stem
+        for heading, stem in sections.items()
+        if set(re.findall(r"\w+", heading.lower())) == words
+    }
     return chapter
 
 
@@ -117,8 +133,12 @@ def test_search_finds_what_people_ask(tab, base, question, place):
     box = opened.locator(".bar input[type=search]")
     box.fill(question)
     box.press("Enter")
-    opened.wait_for_function("/finished|did not match/.test(document.querySelector('#search-results')?.innerText ?? '')")
-    results = opened.locator("#search-results a").evaluate_all("links => links.map(link => link.href)")
+    opened.wait_for_function(
+        "/finished|did not match/.test(document.querySelector('#search-results')?.innerText ?? '')"
+    )
+    results = opened.locator("#search-results a").evaluate_all(
+        "links => links.map(link => link.href)"
+    )
     assert any(answer_to(question) in link for link in results), results
     assert wrong == []
 
@@ -144,7 +164,9 @@ def transferred(page, base):
     sizes = []
     page.on(
         "requestfinished",
-        lambda request: sizes.append(sum(request.sizes()[k] for k in ("responseBodySize", "responseHeadersSize"))),
+        lambda request: sizes.append(
+            sum(request.sizes()[k] for k in ("responseBodySize", "responseHeadersSize"))
+        ),
     )
     return sizes
 

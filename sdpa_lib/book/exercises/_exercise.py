@@ -11,7 +11,9 @@ import torch
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer passed, and what to say about it; ``passed`` is ``None`` where there is no answer yet."""
+    """Whether an answer passed, and what to say about it; ``passed`` is ``None`` where there is no
+    answer yet.
+    """
 
     passed: bool | None
     message: str
@@ -20,12 +22,15 @@ class Verdict:
         return {None: "… ", True: "✓ ", False: "✗ "}[self.passed] + self.message
 
 
-UNANSWERED = Verdict(None, "Not answered yet: put your answer in place of the dots and run the cell again.")
+UNANSWERED = Verdict(
+    None, "Not answered yet: put your answer in place of the dots and run the cell again."
+)
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise: the right answer, the inputs on which an answer is tried, and the mistakes people make.
+    """One exercise: the right answer, the inputs on which an answer is tried, and the mistakes
+    people make.
 
     Attributes:
         answer: the right answer: a function, or a number, string, list or tensor.
@@ -53,9 +58,14 @@ class Exercise:
             for hint, mistake in self.mistakes.items():
                 if self.agree(given, mistake):
                     return Verdict(False, hint)
-        except Exception as error:  # whatever a learner's code raises is an answer to explain, not a crash of the checker
-            return Verdict(False, f"Your answer could not be checked: {type(error).__name__}: {error}")
-        return Verdict(False, "Not yet: this is not the right answer, and no known slip leads to it.")
+        # whatever a learner's code raises is an answer to explain, not a crash of the checker
+        except Exception as error:
+            return Verdict(
+                False, f"Your answer could not be checked: {type(error).__name__}: {error}"
+            )
+        return Verdict(
+            False, "Not yet: this is not the right answer, and no known slip leads to it."
+        )
 
     def agree(self, first: Any, second: Any) -> bool:
         """Whether two answers give the same on every case."""

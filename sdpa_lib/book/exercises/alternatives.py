@@ -12,10 +12,10 @@ EXERCISES: dict[str, Exercise] = {
         answer=lambda keys: keys.norm(dim=-1).sum(),
         cases=tuple((keys,) for keys in _KEYS),
         mistakes={
-            "This is the norm of the whole table: the root of the sum of squared lengths.": lambda keys: keys.norm(),
-            "The lengths ran down the columns: one for each component, not one for each key.": lambda keys: keys.norm(
-                dim=0
-            ).sum(),
+            "This is the norm of the whole table: the root of the sum of squared "
+            "lengths.": lambda keys: keys.norm(),
+            "The lengths ran down the columns: one for each component, not one for each "
+            "key.": lambda keys: keys.norm(dim=0).sum(),
             "This is the mean length; sum instead.": lambda keys: keys.norm(dim=-1).mean(),
             "These are squared lengths: a root is missing.": lambda keys: keys.square().sum(),
         },
@@ -25,7 +25,9 @@ EXERCISES: dict[str, Exercise] = {
         cases=((32, 16), (32, 256), (100, 64)),
         mistakes={
             "A key of d components has length √d: its squares add up to d.": lambda n, d: n * d,
-            "Lengths add; they are not orthogonal legs whose squares add.": lambda n, d: math.sqrt(n * d),
+            "Lengths add; they are not orthogonal legs whose squares add.": lambda n, d: math.sqrt(
+                n * d
+            ),
             "This is the length of one key.": lambda n, d: math.sqrt(d),
         },
     ),
@@ -34,9 +36,15 @@ EXERCISES: dict[str, Exercise] = {
         cases=tuple((keys, p) for keys in _KEYS for p in (1.0, 2.0, 4.0)),
         mistakes={
             "The last root, 1/p, is missing.": lambda keys, p: keys.norm(dim=-1).pow(p).sum(),
-            "The length of a key is its Euclidean norm, whatever p is.": lambda keys, p: keys.norm(p=p),
-            "This takes a mean over the keys where a sum belongs.": lambda keys, p: keys.norm(dim=-1).pow(p).mean() ** (1 / p),
-            "The lengths ran down the columns.": lambda keys, p: keys.norm(dim=0).pow(p).sum() ** (1 / p),
+            "The length of a key is its Euclidean norm, whatever p is.": lambda keys, p: keys.norm(
+                p=p
+            ),
+            "This takes a mean over the keys where a sum belongs.": lambda keys, p: (
+                keys.norm(dim=-1).pow(p).mean() ** (1 / p)
+            ),
+            "The lengths ran down the columns.": lambda keys, p: (
+                keys.norm(dim=0).pow(p).sum() ** (1 / p)
+            ),
         },
     ),
     "best_c": Exercise(

@@ -9,12 +9,16 @@ EXERCISES: dict[str, Exercise] = {
         answer=lambda n, d_k, d_v, c: math.sqrt(d_k * d_v / n) / c,
         cases=((256, 64, 64, 800.0), (32, 16, 4, 100.0)),
         mistakes={
-            "The keys' length is missing: each key has length √d_k.": lambda n, d_k, d_v, c: math.sqrt(d_v / n) / c,
-            "n terms of size 1/n that differ in sign add up to 1/√n, not to 1/n.": lambda n, d_k, d_v, c: (
-                math.sqrt(d_k * d_v) / n / c
+            "The keys' length is missing: each key has length √d_k.": lambda n, d_k, d_v, c: (
+                math.sqrt(d_v / n) / c
             ),
-            "The chain rule divides by c once more: z = q·k/c.": lambda n, d_k, d_v, c: math.sqrt(d_k * d_v / n),
-            "Upstream gradient and value meet in a dot product of d_v terms.": lambda n, d_k, d_v, c: math.sqrt(d_k / n) / c,
+            "n terms of size 1/n that differ in sign add up to 1/√n, not to "
+            "1/n.": lambda n, d_k, d_v, c: math.sqrt(d_k * d_v) / n / c,
+            "The chain rule divides by c once more: z = q·k/c.": lambda n, d_k, d_v, c: math.sqrt(
+                d_k * d_v / n
+            ),
+            "Upstream gradient and value meet in a dot product of d_v "
+            "terms.": lambda n, d_k, d_v, c: math.sqrt(d_k / n) / c,
         },
     ),
     "exponent": Exercise(
@@ -22,7 +26,8 @@ EXERCISES: dict[str, Exercise] = {
         cases=((0,), (1,), (2,)),
         mistakes={
             "This is the size of an undecided query's gradient; how many are there?": lambda m: -m,
-            "Undecided queries are rarer for a smaller divisor: their share is proportional to r.": lambda m: -m - 1,
+            "Undecided queries are rarer for a smaller divisor: their share is proportional to "
+            "r.": lambda m: -m - 1,
             "The gradient is of order 1/r, not r.": lambda m: 1 + m,
         },
     ),

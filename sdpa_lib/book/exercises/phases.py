@@ -10,9 +10,8 @@ EXERCISES: dict[str, Exercise] = {
         cases=((32,), (4096,)),
         mistakes={
             "This is the variance at the border.": lambda n: 2 * math.log(n),
-            "The largest of n normal numbers is near √(2 ln n) standard deviations: the 2 is missing.": lambda n: math.sqrt(
-                math.log(n)
-            ),
+            "The largest of n normal numbers is near √(2 ln n) standard deviations: the 2 is "
+            "missing.": lambda n: math.sqrt(math.log(n)),
             "The logarithm of the number of keys, not its root.": lambda n: math.sqrt(2 * n),
         },
     ),
@@ -20,9 +19,15 @@ EXERCISES: dict[str, Exercise] = {
         answer=lambda n, sigma: n * math.exp(-(sigma**2) / 2),
         cases=((1000, 1.0), (4096, 0.5)),
         mistakes={
-            "This is the order-2 number, 1/Σp²; e to the entropy is larger.": lambda n, sigma: n * math.exp(-(sigma**2)),
-            "This grows with σ: a sharper row attends to fewer keys.": lambda n, sigma: n * math.exp(sigma**2 / 2),
-            "The logarithm of n enters; e to it is n itself.": lambda n, sigma: math.log(n) - sigma**2 / 2,
+            "This is the order-2 number, 1/Σp²; e to the entropy is larger.": lambda n, sigma: (
+                n * math.exp(-(sigma**2))
+            ),
+            "This grows with σ: a sharper row attends to fewer keys.": lambda n, sigma: (
+                n * math.exp(sigma**2 / 2)
+            ),
+            "The logarithm of n enters; e to it is n itself.": lambda n, sigma: (
+                math.log(n) - sigma**2 / 2
+            ),
         },
     ),
     "length": Exercise(

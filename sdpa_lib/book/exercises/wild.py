@@ -19,7 +19,9 @@ EXERCISES: dict[str, Exercise] = {
         cases=((4,), (32,)),
         mistakes={
             "Queries and keys both carry the factor.": lambda s: 0.1 * math.log(s) + 1,
-            "Their product is the square, not twice the factor.": lambda s: 2 * (0.1 * math.log(s) + 1),
+            "Their product is the square, not twice the factor.": lambda s: (
+                2 * (0.1 * math.log(s) + 1)
+            ),
             "The logarithm is the natural one.": lambda s: (0.1 * math.log10(s) + 1) ** 2,
         },
     ),
@@ -36,7 +38,9 @@ EXERCISES: dict[str, Exercise] = {
         answer=(math.log(8192) + 0.5) / math.sqrt(128),
         tolerance=0.02,
         mistakes={
-            "The other keys together weigh n e^{1/2}: the half is missing.": math.log(8192) / math.sqrt(128) - 0.02,
+            "The other keys together weigh n e^{1/2}: the half is missing.": math.log(8192)
+            / math.sqrt(128)
+            - 0.02,
             "The score of the match is ρ√d, not ρd.": (math.log(8192) + 0.5) / 128,
         },
     ),

@@ -1,7 +1,9 @@
-"""The ledger: every checkable statement of the book's five source documents, recomputed, with a verdict.
+"""The ledger: every checkable statement of the book's five source documents, recomputed, with a
+verdict.
 
-The statements are data, in ``claims.toml``; each names one of the functions in :mod:`sdpa_lib.book.ledger.checks`, and one rule,
-:func:`decide`, makes a verdict of the two. ``python -m sdpa_lib.book.ledger`` writes the result as CSV.
+The statements are data, in ``claims.toml``; each names one of the functions in
+:mod:`sdpa_lib.book.ledger.checks`, and one rule, :func:`decide`, makes a verdict of the two.
+``python -m sdpa_lib.book.ledger`` writes the result as CSV.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ def check_claim(claim: Claim) -> Entry:
     """Run a claim's check and decide.
 
     Raises:
-        ValueError: no check of that name, or arguments that it doesn't take; and what :func:`decide` raises.
+        ValueError: no check of that name, or arguments that it doesn't take; and what
+            :func:`decide` raises.
 
     Example:
         >>> entry = check_claim(load_claims()[0])
@@ -60,11 +63,14 @@ def _run(claim: Claim, given: Mapping[str, Any]) -> Finding:
     try:
         return CHECKS[claim.check](**given)
     except (TypeError, KeyError) as error:
-        raise ValueError(f"{claim.id}: {claim.check} does not take given = {dict(given)}: {error}") from error
+        raise ValueError(
+            f"{claim.id}: {claim.check} does not take given = {dict(given)}: {error}"
+        ) from error
 
 
 def check_claims(claims: Sequence[Claim] | None = None) -> Ledger:
-    """The whole ledger; ``None`` checks every claim of the data file, in under a minute on two cores.
+    """The whole ledger; ``None`` checks every claim of the data file, in under a minute on two
+    cores.
 
     Example:
         >>> check_claims(load_claims()[:2])

@@ -1,4 +1,6 @@
-"""``python -m sdpa_lib.book.ledger`` checks every claim and writes the ledger as CSV to standard output."""
+"""``python -m sdpa_lib.book.ledger`` checks every claim and writes the ledger as CSV to standard
+output.
+"""
 
 import sys
 

@@ -22,20 +22,27 @@ class Claim:
     """One row of the data file: what a source says, and how it is decided.
 
     Attributes:
-        id: the source's key and a number, such as ``"S1-07"``. It never changes, and is never used again.
+        id: the source's key and a number, such as ``"S1-07"``. It never changes, and is never used
+            again.
         section: where in the source.
         claim: the claim, in our own words.
         chapter: the stem of the chapter that teaches it.
-        check: the name of a function in :mod:`sdpa_lib.book.ledger.checks`; empty where the claim can't be tested here.
+        check: the name of a function in :mod:`sdpa_lib.book.ledger.checks`; empty where the claim
+            can't be tested here.
         given: that function's arguments.
-        without: those that are others without the assumption; the check runs a second time with them. Its first figure is
-            ``{other}`` in ``why``, all of them ``{others}``, and its facts have the prefix ``without_``.
-        measure: what the two figures are. For a claim without a figure it says how its words are read, and ``in_words`` is true.
-        in_words: the source gives no figure; ``says`` is the threshold at which we take its words to hold.
+        without: those that are others without the assumption; the check runs a second time with
+            them. Its first figure is ``{other}`` in ``why``, all of them ``{others}``, and its
+            facts have the prefix ``without_``.
+        measure: what the two figures are. For a claim without a figure it says how its words are
+            read, and ``in_words`` is true.
+        in_words: the source gives no figure; ``says`` is the threshold at which we take its words
+            to hold.
         says: the source's figures, one or several.
-        relation: ``"="``, ``"<"`` or ``">"``: the computed figure is to be equal to, below or above ``says``.
-        tolerance: for ``"="``, how far apart the two may be: half a unit of the last digit that the source prints, or, for
-            "about" and for words, what the row says. One number, or one for each figure.
+        relation: ``"="``, ``"<"`` or ``">"``: the computed figure is to be equal to, below or above
+            ``says``.
+        tolerance: for ``"="``, how far apart the two may be: half a unit of the last digit that the
+            source prints, or, for "about" and for words, what the row says. One number, or one for
+            each figure.
         holds_if: the assumption that the source doesn't state and the claim needs.
         why: one sentence, in which ``{ours}`` and the names of the finding's facts are filled in.
         not_testable: why the claim can't be tested here. Such a row has neither check nor figures.
@@ -91,7 +98,8 @@ def load_claims(text: str | None = None) -> list[Claim]:
         text: a data file's text; ``None`` reads the one that comes with the library.
 
     Raises:
-        ValueError, TypeError: an id that is used twice or malformed, or a row that is not as above; the message names the id.
+        ValueError, TypeError: an id that is used twice or malformed, or a row that is not as above;
+            the message names the id.
 
     Example:
         >>> claims = load_claims()
@@ -113,7 +121,9 @@ def _tables(text: str | None) -> dict[str, dict[str, Any]]:
 def _claim(key: str, row: dict[str, Any], sources: Sequence[str]) -> Claim:
     source, _, number = key.partition("-")
     if source not in sources or not number.isdigit():
-        raise ValueError(f"id {key} must be a source's key, {', '.join(sources)}, a hyphen and a number")
+        raise ValueError(
+            f"id {key} must be a source's key, {', '.join(sources)}, a hyphen and a number"
+        )
     known = [name for name in Claim.__dataclass_fields__ if name != "id"]
     for name in row:
         if name not in known:
@@ -128,12 +138,16 @@ def _claim(key: str, row: dict[str, Any], sources: Sequence[str]) -> Claim:
         return Claim(id=key, **row)
     if len(decided) < 4:
         raise ValueError(
-            f"{key} must have check, measure, says and why, or not_testable; got {', '.join(decided) or 'none of them'}"
+            f"{key} must have check, measure, says and why, or not_testable; got "
+            f"{', '.join(decided) or 'none of them'}"
         )
     says = _numbers(f"{key}: says", row["says"])
     tolerance = _numbers(f"{key}: tolerance", row.get("tolerance", 0.0), minimum=0.0)
     if len(tolerance) not in (1, len(says)):
-        raise ValueError(f"{key}: tolerance must be one number or {len(says)}, one for each figure, got {len(tolerance)}")
+        raise ValueError(
+            f"{key}: tolerance must be one number or {len(says)}, one for each figure, got "
+            f"{len(tolerance)}"
+        )
     relation = row.get("relation", "=")
     if relation not in RELATIONS:
         raise ValueError(f"{key}: {unknown_name('relation', relation, RELATIONS)}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from sdpa_lib.book.ledger._claims import RELATIONS, Claim, Source
 from sdpa_lib.book.ledger._verdict import Finding, Verdict
@@ -33,7 +33,9 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of the ledger: a claim, what its check found (``None`` where it can't be tested), and the verdict."""
+    """One row of the ledger: a claim, what its check found (``None`` where it can't be tested), and
+    the verdict.
+    """
 
     claim: Claim
     finding: Finding | None
@@ -41,7 +43,9 @@ class Entry:
 
     @property
     def says(self) -> str:
-        """The source's figures as shown, with the tolerance; for a claim in words, the threshold."""
+        """The source's figures as shown, with the tolerance; for a claim in words, the
+        threshold.
+        """
         figures = ", ".join(_plain(x) for x in self.claim.says)
         tolerances = ", ".join(_plain(x) for x in self.claim.tolerance)
         within = f" (±\N{NO-BREAK SPACE}{tolerances})" if any(self.claim.tolerance) else ""
@@ -65,7 +69,10 @@ class Entry:
         if self.finding.without is not None:
             other = self.finding.without
             facts |= {f"without_{name}": fact for name, fact in other.facts.items()}
-            facts |= {"other": other.ours[0], "others": ", ".join(_shown(x, self.claim.digits) for x in other.ours)}
+            facts |= {
+                "other": other.ours[0],
+                "others": ", ".join(_shown(x, self.claim.digits) for x in other.ours),
+            }
         return self.claim.why.format(ours=self.ours, **facts)
 
 
@@ -86,12 +93,17 @@ class Ledger:
         counts = Counter((entry.claim.source, entry.verdict) for entry in self.entries)
         keys = [*self.sources]
         columns = {
-            v.value.removesuffix(" here"): [*(counts[key, v] for key in keys), sum(counts[key, v] for key in keys)]
+            v.value.removesuffix(" here"): [
+                *(counts[key, v] for key in keys),
+                sum(counts[key, v] for key in keys),
+            ]
             for v in Verdict
         }
         totals = [sum(column[i] for column in columns.values()) for i in range(len(keys) + 1)]
         return Table(
-            {"source": [*(f"{key} {source.title}" for key, source in self.sources.items()), "all"]} | columns | {"claims": totals}
+            {"source": [*(f"{key} {source.title}" for key, source in self.sources.items()), "all"]}
+            | columns
+            | {"claims": totals}
         )
 
     def csv(self) -> str:
@@ -108,8 +120,12 @@ class Ledger:
                     ("no" if claim.in_words else "yes") if tested else "",
                     claim.relation if tested else "",
                     "; ".join(f"{x:.10g}" for x in claim.says),
-                    "; ".join(f"{x:g}" for x in claim.tolerance) if tested and claim.relation == "=" else "",
-                    "; ".join(f"{x:.4g}" if finding.error else f"{x:.8g}" for x in finding.ours) if finding else "",
+                    "; ".join(f"{x:g}" for x in claim.tolerance)
+                    if tested and claim.relation == "="
+                    else "",
+                    "; ".join(f"{x:.4g}" if finding.error else f"{x:.8g}" for x in finding.ours)
+                    if finding
+                    else "",
                     f"{finding.error:.2g}" if finding and finding.error else "",
                     *(entry.verdict.value, claim.holds_if, entry.why, claim.chapter),
                 )
@@ -121,7 +137,10 @@ class Ledger:
 
     def _repr_html_(self) -> str:
         rows = "\n".join(self._row(entry) for entry in self.entries)
-        head = "".join(f'<th scope="col">{name}</th>' for name in ("Claim", "The source", "Computed", "Verdict"))
+        head = "".join(
+            f'<th scope="col">{name}</th>'
+            for name in ("Claim", "The source", "Computed", "Verdict")
+        )
         sources = _choices("source", "Source", {key: key for key in self.sources})
         verdicts = _choices("verdict", "Verdict", {v.name.lower(): v.value for v in Verdict})
         return (
@@ -131,28 +150,36 @@ class Ledger:
 
     def _row(self, entry: Entry) -> str:
         claim = entry.claim
-        name = html.escape
-        says = f'<td data-label="The source">{name(entry.says)}<small>{name(claim.measure)}</small></td>'
-        if claim.in_words:
-            says = f'<td data-label="The source"><small>no figure; read as {name(claim.measure)}: {name(entry.says)}</small></td>'
+        says, measure = escape(entry.says), escape(claim.measure)
         if entry.finding is None:
-            says = '<td data-label="The source"></td>'
-        why = re.sub(r"\bS\d-\d+\b", r'<a href="#\g<0>">\g<0></a>', name(entry.why))  # other rows
-        section = name(f"section {claim.section}" if claim.section[0].isdigit() else claim.section)
-        assumption = f" {name(claim.holds_if)}" if entry.verdict is Verdict.HOLDS_IF else ""
+            source = ""
+        elif claim.in_words:
+            source = f"<small>no figure; read as {measure}: {says}</small>"
+        else:
+            source = f"{says}<small>{measure}</small>"
+        why = re.sub(r"\bS\d-\d+\b", r'<a href="#\g<0>">\g<0></a>', escape(entry.why))  # other rows
+        section = escape(
+            f"section {claim.section}" if claim.section[0].isdigit() else claim.section
+        )
+        assumption = f" {escape(claim.holds_if)}" if entry.verdict is Verdict.HOLDS_IF else ""
         return (
-            f'<tr id="{claim.id}" data-source="{claim.source}" data-verdict="{entry.verdict.name.lower()}">'
-            f'<th scope="row"><a href="#{claim.id}">{claim.id}</a> {name(claim.claim)}<small>{section}</small></th>'
-            f'{says}<td data-label="Computed">{name(entry.ours)}</td>'
+            f'<tr id="{claim.id}" data-source="{claim.source}" '
+            f'data-verdict="{entry.verdict.name.lower()}">'
+            f'<th scope="row"><a href="#{claim.id}">{claim.id}</a> '
+            f"{escape(claim.claim)}<small>{section}</small></th>"
+            f'<td data-label="The source">{source}</td>'
+            f'<td data-label="Computed">{escape(entry.ours)}</td>'
             f'<td data-label="Verdict"><b>{entry.verdict.value}</b>{assumption}'
-            f'<small>{why} <a href="{claim.chapter}.ipynb">{_chapter(claim.chapter)}</a></small></td></tr>'
+            f"<small>{why} <a "
+            f'href="{claim.chapter}.ipynb">{_chapter(claim.chapter)}</a></small></td></tr>'
         )
 
 
 def _choices(name: str, legend: str, values: Mapping[str, str]) -> str:
     """A group of radio buttons; the style sheet hides the rows that the checked ones exclude."""
     choices = "".join(
-        f'<label><input type="radio" name="ledger-{name}" value="{value}"{" checked" if value == "all" else ""}> {label}</label>'
+        f'<label><input type="radio" name="ledger-{name}" '
+        f'value="{value}"{" checked" if value == "all" else ""}> {label}</label>'
         for value, label in ({"all": "all"} | dict(values)).items()
     )
     return f"<fieldset><legend>{legend}</legend>{choices}</fieldset>"
@@ -169,7 +196,9 @@ def _plain(x: float) -> str:
 
 def _measured(x: float, error: float) -> str:
     """A figure and its standard error; in powers of ten where decimals would be a row of zeros."""
-    return with_error(x, error) if error >= 1e-5 else f"{significant(x, 2)} ± {significant(error, 2)}"
+    return (
+        with_error(x, error) if error >= 1e-5 else f"{significant(x, 2)} ± {significant(error, 2)}"
+    )
 
 
 def _shown(x: float, digits: int) -> str:

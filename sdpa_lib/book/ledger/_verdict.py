@@ -17,7 +17,9 @@ ROUGH = 5.0
 """A figure that misses its tolerance, but not this many times over, is rough and not wrong."""
 
 EXACT = 1e-9
-"""Figures that differ by less, relative to the source's, are equal: float64 and a handful of operations."""
+"""Figures that differ by less, relative to the source's, are equal: float64 and a handful of
+operations.
+"""
 
 
 class Verdict(StrEnum):
@@ -37,7 +39,8 @@ class Finding:
     Attributes:
         ours: the figures that stand beside the source's, in the same order.
         error: their standard error, the largest of them; 0 for an exact value.
-        without: what the check computed with the row's other arguments, without its unstated assumption.
+        without: what the check computed with the row's other arguments, without its unstated
+            assumption.
         facts: further results, by the names under which the row's sentence uses them.
     """
 
@@ -61,15 +64,18 @@ def found(ours: float | Sequence[float], error: float = 0.0, **facts: Any) -> Fi
 def decide(claim: Claim, finding: Finding | None) -> Verdict:
     """The verdict on a claim.
 
-    A figure **fits** where the whole interval of three standard errors around ours lies within the claim's tolerance, or on the
-    side of the threshold that its relation names. A claim that fits holds; if its row names an assumption, it has to fail
-    without it. One that doesn't fit is rough where it fits five times the tolerance, and wrong otherwise.
+    A figure **fits** where the whole interval of three standard errors around ours lies within the
+    claim's tolerance, or on the side of the threshold that its relation names. A claim that fits
+    holds; if its row names an assumption, it has to fail without it. One that doesn't fit is rough
+    where it fits five times the tolerance, and wrong otherwise.
 
     Raises:
-        ValueError: the interval lies across the border, so that more draws are needed; or the finding doesn't go with the row.
+        ValueError: the interval lies across the border, so that more draws are needed; or the
+            finding doesn't go with the row.
 
     Example:
-        >>> claim = Claim(id="S9-01", section="", claim="", chapter="", says=(0.98,), tolerance=(0.005,))
+        >>> given = {"section": "", "claim": "", "chapter": ""}
+        >>> claim = Claim(id="S9-01", says=(0.98,), tolerance=(0.005,), **given)
         >>> decide(claim, found(0.976)).value, decide(claim, found(0.7)).value
         ('holds', 'wrong')
     """
@@ -81,7 +87,9 @@ def decide(claim: Claim, finding: Finding | None) -> Verdict:
         if not claim.holds_if:
             return Verdict.HOLDS
         if finding.without is None:
-            raise ValueError(f"{claim.id}: holds_if needs without, the arguments that drop the assumption")
+            raise ValueError(
+                f"{claim.id}: holds_if needs without, the arguments that drop the assumption"
+            )
         if fits(claim, finding.without):
             raise ValueError(f"{claim.id} holds without its assumption, {claim.holds_if!r}, too")
         return Verdict.HOLDS_IF
@@ -89,18 +97,35 @@ def decide(claim: Claim, finding: Finding | None) -> Verdict:
 
 
 def fits(claim: Claim, finding: Finding, *, times: float = 1.0) -> bool:
-    """Whether the finding agrees with the source's figures within so many tolerances. Errors as in :func:`decide`."""
+    """Whether the finding agrees with the source's figures within so many tolerances. Errors as in
+    :func:`decide`.
+    """
     if len(finding.ours) != len(claim.says):
-        raise ValueError(f"{claim.id}: says has {len(claim.says)} figures, {claim.check} gave {len(finding.ours)}")
+        raise ValueError(
+            f"{claim.id}: says has {len(claim.says)} figures, {claim.check} gave "
+            f"{len(finding.ours)}"
+        )
     if claim.relation == "=":
-        tolerances = claim.tolerance if len(claim.tolerance) > 1 else claim.tolerance * len(claim.says)
-        margins = [times * tolerance + EXACT * abs(says) for says, tolerance in zip(claim.says, tolerances, strict=True)]
-        bounds = [(says - margin, says + margin) for says, margin in zip(claim.says, margins, strict=True)]
+        tolerances = (
+            claim.tolerance if len(claim.tolerance) > 1 else claim.tolerance * len(claim.says)
+        )
+        margins = [
+            times * tolerance + EXACT * abs(says)
+            for says, tolerance in zip(claim.says, tolerances, strict=True)
+        ]
+        bounds = [
+            (says - margin, says + margin) for says, margin in zip(claim.says, margins, strict=True)
+        ]
     elif claim.relation == "<":
-        bounds = [(-math.inf, math.nextafter(says, -math.inf)) for says in claim.says]  # the threshold itself is not below it
+        bounds = [
+            (-math.inf, math.nextafter(says, -math.inf)) for says in claim.says
+        ]  # the threshold itself is not below it
     else:
         bounds = [(math.nextafter(says, math.inf), math.inf) for says in claim.says]
-    answers = [_inside(claim.id, x, finding.error, *bound) for x, bound in zip(finding.ours, bounds, strict=True)]
+    answers = [
+        _inside(claim.id, x, finding.error, *bound)
+        for x, bound in zip(finding.ours, bounds, strict=True)
+    ]
     return all(answers)
 
 
@@ -112,4 +137,7 @@ def _inside(name: str, ours: float, error: float, low: float, high: float) -> bo
         return True
     if ours + reach < low or ours - reach > high:
         return False
-    raise ValueError(f"{name} is undecided: {ours:.6g} ± {error:.2g} lies across the border {low:.6g} or {high:.6g}")
+    raise ValueError(
+        f"{name} is undecided: {ours:.6g} ± {error:.2g} lies across the border {low:.6g} or "
+        f"{high:.6g}"
+    )

@@ -1,1 +1,3 @@
-"""Training under every scaling: a small Transformer, two tasks, and a study whose results are stored."""
+"""Training under every scaling: a small Transformer, two tasks, and a study whose results are
+stored.
+"""

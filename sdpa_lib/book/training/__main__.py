@@ -1,6 +1,7 @@
 """Make the study, or go on with it: ``python -m sdpa_lib.book.training``.
 
-Each run is stored as soon as it is done. An interrupted study goes on where it stopped when the command is given again.
+Each run is stored as soon as it is done. An interrupted study goes on where it stopped when the
+command is given again.
 """
 
 from __future__ import annotations
@@ -15,8 +16,18 @@ from sdpa_lib.book.training.results import STORED, make_study
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m sdpa_lib.book.training", description=__doc__)
-    parser.add_argument("--out", type=Path, default=STORED, help="the file, begun or gone on with (default: the library's own)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="runs at a time (default: one a core)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=STORED,
+        help="the file, begun or gone on with (default: the library's own)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="runs at a time (default: one a core)",
+    )
     options = parser.parse_args()
     make_study(options.out, workers=options.workers)
 

@@ -1,7 +1,9 @@
-r"""A small pre-norm Transformer, multi-head, in which nothing but the scaling of the scores changes.
+r"""A small pre-norm Transformer, multi-head, in which nothing but the scaling of the scores
+changes.
 
-The key dimension d_k is set by itself: a wider d_k widens the queries and keys and nothing else. Every matrix starts with
-entries of variance 1/(inputs), so that normalised inputs give queries and keys of unit variance, the assumption of chapter 3.
+The key dimension d_k is set by itself: a wider d_k widens the queries and keys and nothing else.
+Every matrix starts with entries of variance 1/(inputs), so that normalised inputs give queries and
+keys of unit variance, the assumption of chapter 3.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ SCALINGS: dict[str, str] = {name: rescaling.formula for name, rescaling in RESCA
     "qk_norm": r"\|q\|\,\|k\|/e^{s}",
     "t5_start": r"1,\ W_Q \text{ starts } \sqrt{d_k} \text{ times smaller}",
 }
-"""What a model's scores may be divided by: every rescaling, and four ways that hold parameters or start elsewhere, with formulas.
+"""What a model's scores may be divided by: every rescaling, and four ways that hold parameters or
+start elsewhere, with formulas.
 
-``learned``, ``log_n`` and ``qk_norm`` have one learned s a head, which starts where the scores have unit variance.
+``learned``, ``log_n`` and ``qk_norm`` have one learned s a head, which starts where the scores have
+unit variance.
 """
 
 
@@ -39,7 +43,11 @@ class Attention(nn.Module):
         self.key = nn.Linear(d_model, n_heads * d_k, bias=False)
         self.value = nn.Linear(d_model, d_model, bias=False)
         self.output = nn.Linear(d_model, d_model, bias=False)
-        start = {"learned": 0.0, "log_n": -math.log(math.log(n_tokens)), "qk_norm": math.log(d_k) / 2}.get(scaling)
+        start = {
+            "learned": 0.0,
+            "log_n": -math.log(math.log(n_tokens)),
+            "qk_norm": math.log(d_k) / 2,
+        }.get(scaling)
         self.log_scale = None if start is None else nn.Parameter(torch.full((n_heads, 1, 1), start))
 
     def forward(self, x: Tensor) -> Tensor:  # (B, n, d_model)
@@ -51,12 +59,18 @@ class Attention(nn.Module):
         return output
 
     def query_and_key(self, x: Tensor) -> tuple[Tensor, Tensor, str]:
-        """The queries and keys, (B, heads, n, d_k), and the rescaling that completes their scores."""
+        """The queries and keys, (B, heads, n, d_k), and the rescaling that completes their
+        scores.
+        """
         query, key = self._heads(self.query(x)), self._heads(self.key(x))
         if self.log_scale is None:
             return query, key, "none" if self.scaling == "t5_start" else self.scaling
         if self.scaling == "qk_norm":
-            return self.log_scale.exp() * F.normalize(query, dim=-1), F.normalize(key, dim=-1), "none"
+            return (
+                self.log_scale.exp() * F.normalize(query, dim=-1),
+                F.normalize(key, dim=-1),
+                "none",
+            )
         factor = math.log(x.shape[1]) if self.scaling == "log_n" else 1.0
         return factor * self.log_scale.exp() * query, key, "sqrt_d_k"
 
@@ -66,17 +80,23 @@ class Attention(nn.Module):
         return attention_scores(query, key, rescaling=rescaling)
 
     def _heads(self, x: Tensor) -> Tensor:
-        return x.view(*x.shape[:-1], self.n_heads, -1).transpose(1, 2)  # (B, n, heads * d) to (B, heads, n, d)
+        return x.view(*x.shape[:-1], self.n_heads, -1).transpose(
+            1, 2
+        )  # (B, n, heads * d) to (B, heads, n, d)
 
 
 class Block(nn.Module):
-    """Attention, then a two-layer perceptron, each on normalised inputs and added to what came in."""
+    """Attention, then a two-layer perceptron, each on normalised inputs and added to what came
+    in.
+    """
 
     def __init__(self, d_model: int, n_heads: int, d_k: int, scaling: str, n_tokens: int) -> None:
         super().__init__()
         self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
         self.attention = Attention(d_model, n_heads, d_k, scaling, n_tokens)
-        self.perceptron = nn.Sequential(nn.Linear(d_model, 4 * d_model), nn.GELU(), nn.Linear(4 * d_model, d_model))
+        self.perceptron = nn.Sequential(
+            nn.Linear(d_model, 4 * d_model), nn.GELU(), nn.Linear(4 * d_model, d_model)
+        )
 
     def forward(self, x: Tensor) -> Tensor:  # (B, n, d_model)
         x = x + self.attention(self.norm_1(x))
@@ -110,14 +130,21 @@ class Transformer(nn.Module):
         scaling: str = "sqrt_d_k",
     ) -> None:
         super().__init__()
-        for name, count in {"d_model": d_model, "n_heads": n_heads, "d_k": d_k, "n_layers": n_layers}.items():
+        for name, count in {
+            "d_model": d_model,
+            "n_heads": n_heads,
+            "d_k": d_k,
+            "n_layers": n_layers,
+        }.items():
             check_count(name, count)
         if d_model % n_heads:
             raise ValueError(f"n_heads must divide d_model = {d_model}, got {n_heads}")
         if scaling not in SCALINGS:
             raise unknown_name("scaling", scaling, SCALINGS)
         self.embedding = embedding
-        self.blocks = nn.ModuleList(Block(d_model, n_heads, d_k, scaling, n_tokens) for _ in range(n_layers))  # type: ignore[assignment]
+        self.blocks = nn.ModuleList(
+            Block(d_model, n_heads, d_k, scaling, n_tokens) for _ in range(n_layers)
+        )  # type: ignore[assignment]
         self.norm = nn.LayerNorm(d_model)
         self.read_out = nn.Linear(d_model, n_classes)
         for module in self.modules():

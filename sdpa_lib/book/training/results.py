@@ -38,7 +38,9 @@ def provenance(device: torch.device) -> dict[str, Any]:
         },
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in ("torch", "numpy", "scikit-learn", "sdpa-lib")},
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else f"{platform.machine()} {device.type}",
+        "device": torch.cuda.get_device_name(device)
+        if device.type == "cuda"
+        else f"{platform.machine()} {device.type}",
     }
 
 
@@ -60,17 +62,24 @@ def load_study(path: Path = STORED) -> tuple[dict[str, Any], list[Record]]:
     if lines and not lines[-1].endswith("\n"):
         lines.pop()
     if not lines:
-        raise ValueError(f"path must hold a study, its provenance in the first line, got {path}, which has no whole line")
+        raise ValueError(
+            f"path must hold a study, its provenance in the first line, got {path}, which has no "
+            f"whole line"
+        )
     parsed = []
     for number, line in enumerate(lines, start=1):
         try:
             parsed.append(json.loads(line))
         except json.JSONDecodeError as error:
-            raise ValueError(f"path must hold one JSON object a line, got {path}, line {number}: {error}") from None
+            raise ValueError(
+                f"path must hold one JSON object a line, got {path}, line {number}: {error}"
+            ) from None
     return parsed[0], [_record(line) for line in parsed[1:]]
 
 
-def make_study(path: Path, study: Mapping[Cell, tuple[str, ...]] = STUDY, *, workers: int = 1) -> None:
+def make_study(
+    path: Path, study: Mapping[Cell, tuple[str, ...]] = STUDY, *, workers: int = 1
+) -> None:
     """Make all runs of a study that ``path`` does not hold yet, and append them.
 
     Args:
@@ -79,7 +88,8 @@ def make_study(path: Path, study: Mapping[Cell, tuple[str, ...]] = STUDY, *, wor
         workers: how many runs are made at a time, each with one thread.
 
     Raises:
-        ValueError: the file holds a study with other settings, versions or another device: two studies don't mix.
+        ValueError: the file holds a study with other settings, versions or another device: two
+            studies don't mix.
     """
     records = _open(path)
     with (
@@ -97,7 +107,9 @@ def make_study(path: Path, study: Mapping[Cell, tuple[str, ...]] = STUDY, *, wor
 
 
 def _open(path: Path) -> list[Record]:
-    """The records that a file holds; a file that is not there yet is begun, and a line cut off at the end is removed."""
+    """The records that a file holds; a file that is not there yet is begun, and a line cut off at
+    the end is removed.
+    """
     here = json.loads(json.dumps(provenance(get_device())))
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +118,10 @@ def _open(path: Path) -> list[Record]:
     there, records = load_study(path)
     if there != here:
         changed = ", ".join(name for name in here if there.get(name) != here[name])
-        raise ValueError(f"path must hold a study made like this one, got {path}, with other {changed}; give another path")
+        raise ValueError(
+            f"path must hold a study made like this one, got {path}, with other {changed}; give "
+            f"another path"
+        )
     if not text.endswith("\n"):
         path.write_text(text[: text.rindex("\n") + 1], encoding="utf-8")
     return records
@@ -114,7 +129,9 @@ def _open(path: Path) -> list[Record]:
 
 def _start_worker() -> None:
     torch.set_num_threads(1)
-    torch.set_flush_denormal(True)  # weights of saturated rows underflow, and would make the CPU ten times slower
+    torch.set_flush_denormal(
+        True
+    )  # weights of saturated rows underflow, and would make the CPU ten times slower
 
 
 def _to_line(record: Record) -> str:

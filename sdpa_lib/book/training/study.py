@@ -1,7 +1,9 @@
-"""The study: every scaling, every task, a learning rate swept for each, five seeds; one run at a time, resumable.
+"""The study: every scaling, every task, a learning rate swept for each, five seeds; one run at a
+time, resumable.
 
-A *cell* is what one table compares: a task, a key dimension, a depth, an optimiser. In each cell each scaling is tried with two
-seeds at three learning rates, and at further ones as long as the best stands at an edge; the best rate then gets all five seeds.
+A *cell* is what one table compares: a task, a key dimension, a depth, an optimiser. In each cell
+each scaling is tried with two seeds at three learning rates, and at further ones as long as the
+best stands at an edge; the best rate then gets all five seeds.
 """
 
 from __future__ import annotations
@@ -84,10 +86,12 @@ class Record:
     """What a run gave.
 
     Attributes:
-        curves: one number every ``LOG_EVERY`` steps, the first before training: ``step``; ``training_loss``, the mean since the
-            last; ``loss`` and ``accuracy`` on the validation part; ``entropy`` of a row of weights as a fraction of ln n and
-            ``score_std``, the standard deviation of a row of scores, each averaged over rows, heads and layers; ``gradient`` and
-            ``gradient_qk``, the norm of the gradient of all parameters and of W_Q and W_K alone.
+        curves: one number every ``LOG_EVERY`` steps, the first before training: ``step``;
+            ``training_loss``, the mean since the last; ``loss`` and ``accuracy`` on the validation
+            part; ``entropy`` of a row of weights as a fraction of ln n and ``score_std``, the
+            standard deviation of a row of scores, each averaged over rows, heads and layers;
+            ``gradient`` and ``gradient_qk``, the norm of the gradient of all parameters and of W_Q
+            and W_K alone.
         test_accuracy: by task: the one trained on, and for recall the other lengths too.
         diverged: the loss was no number, or ended 10% above that of guessing.
         seconds: how long it took.
@@ -101,11 +105,15 @@ class Record:
 
     @property
     def mean_loss(self) -> float:
-        """The validation loss averaged over the run: low for a run that learns soon and stays there."""
+        """The validation loss averaged over the run: low for a run that learns soon and stays
+        there.
+        """
         return math.inf if self.diverged else statistics.fmean(self.curves["loss"])
 
     def steps_to(self, accuracy: float) -> int | None:
-        """The first logged step from which on the validation accuracy stays at or above ``accuracy``, and None without one."""
+        """The first logged step from which on the validation accuracy stays at or above
+        ``accuracy``, and None without one.
+        """
         reached = None
         for step, value in zip(self.curves["step"], self.curves["accuracy"], strict=True):
             if value < accuracy:
@@ -122,11 +130,18 @@ def make_model(run: Run) -> Transformer:
         torch.manual_seed(run.seed)
         embedding = task.embedding(32)
         return Transformer(
-            embedding, task.n_tokens, task.n_classes, d_k=run.cell.d_k, n_layers=run.cell.n_layers, scaling=run.scaling
+            embedding,
+            task.n_tokens,
+            task.n_classes,
+            d_k=run.cell.d_k,
+            n_layers=run.cell.n_layers,
+            scaling=run.scaling,
         )
 
 
-def train(run: Run, *, steps: int | None = None, device: str | torch.device | None = None) -> Record:
+def train(
+    run: Run, *, steps: int | None = None, device: str | torch.device | None = None
+) -> Record:
     """Train one model and record how it went.
 
     Args:
@@ -135,7 +150,8 @@ def train(run: Run, *, steps: int | None = None, device: str | torch.device | No
         device: as in :func:`~sdpa_lib.device.get_device`.
 
     Example:
-        >>> record = train(Run(Cell("recall 8", d_k=16, steps=300), "sqrt_d_k", rate=-4, seed=0), steps=20, device="cpu")
+        >>> cell = Cell("recall 8", d_k=16, steps=300)
+        >>> record = train(Run(cell, "sqrt_d_k", rate=-4, seed=0), steps=20, device="cpu")
         >>> record.curves["step"]
         [0, 20]
     """
@@ -156,7 +172,9 @@ def train(run: Run, *, steps: int | None = None, device: str | torch.device | No
             break
         if step % LOG_EVERY == 0:
             point = (
-                {"step": step, "training_loss": statistics.fmean(losses)} | _gradients(model) | _look(task, model, *validation)
+                {"step": step, "training_loss": statistics.fmean(losses)}
+                | _gradients(model)
+                | _look(task, model, *validation)
             )
             for name, value in point.items():
                 curves.setdefault(name, []).append(value if name == "step" else _short(value))
@@ -165,9 +183,15 @@ def train(run: Run, *, steps: int | None = None, device: str | torch.device | No
             group["lr"] = run.learning_rate * min(1.0, (step + 1) / WARM_UP)
         if step < total:
             optimiser.step()
-    diverged = not (math.isfinite(losses[-1]) and curves["training_loss"][-1] < 1.1 * math.log(task.n_classes))
+    diverged = not (
+        math.isfinite(losses[-1]) and curves["training_loss"][-1] < 1.1 * math.log(task.n_classes)
+    )
     lengths = TEST_LENGTHS if isinstance(task, Recall) else ()
-    test = {name: _short(_accuracy(TASKS[name], model, chosen)) for name in TASKS if name == run.cell.task or name in lengths}
+    test = {
+        name: _short(_accuracy(TASKS[name], model, chosen))
+        for name in TASKS
+        if name == run.cell.task or name in lengths
+    }
     return Record(run, curves, test, diverged, round(time.perf_counter() - start, 2))
 
 
@@ -187,7 +211,13 @@ def plan(records: Iterable[Record], study: Mapping[Cell, tuple[str, ...]] = STUD
 
 def best_rate(rates: dict[int, dict[int, Record]]) -> int:
     """The rate whose sweep runs have the lowest mean loss, given the records by rate and seed."""
-    return min(rates, key=lambda rate: (statistics.fmean(rates[rate][seed].mean_loss for seed in range(SWEEP_SEEDS)), rate))
+    return min(
+        rates,
+        key=lambda rate: (
+            statistics.fmean(rates[rate][seed].mean_loss for seed in range(SWEEP_SEEDS)),
+            rate,
+        ),
+    )
 
 
 def _next(cell: Cell, rates: dict[int, dict[int, Record]]) -> list[tuple[int, int]]:
@@ -196,7 +226,11 @@ def _next(cell: Cell, rates: dict[int, dict[int, Record]]) -> list[tuple[int, in
     def missing(rate: int, seeds: int) -> list[tuple[int, int]]:
         return [(rate, seed) for seed in range(seeds) if seed not in rates.get(rate, {})]
 
-    sweep = [pair for rate in sorted({*RATES[cell.optimiser], *rates}) for pair in missing(rate, SWEEP_SEEDS)]
+    sweep = [
+        pair
+        for rate in sorted({*RATES[cell.optimiser], *rates})
+        for pair in missing(rate, SWEEP_SEEDS)
+    ]
     if sweep:
         return sweep
     best, (low, high) = best_rate(rates), LIMITS[cell.optimiser]
@@ -220,7 +254,9 @@ def _optimiser(run: Run, model: Transformer) -> torch.optim.Optimizer:
     raise ValueError(f"optimiser must be 'adam' or 'sgd', got {run.cell.optimiser!r}")
 
 
-def _to(device: torch.device, inputs: tuple[Tensor, ...], answers: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+def _to(
+    device: torch.device, inputs: tuple[Tensor, ...], answers: Tensor
+) -> tuple[tuple[Tensor, ...], Tensor]:
     return tuple(x.to(device) for x in inputs), answers.to(device)
 
 
@@ -235,18 +271,26 @@ def _gradients(model: Transformer) -> dict[str, float]:
         gradients = [p.grad for p in parameters if p.grad is not None]
         return torch.nn.utils.get_total_norm(gradients).item()
 
-    both = (w for block in model.blocks for w in (block.attention.query.weight, block.attention.key.weight))
+    both = (
+        w
+        for block in model.blocks
+        for w in (block.attention.query.weight, block.attention.key.weight)
+    )
     return {"gradient": norm(model.parameters()), "gradient_qk": norm(both)}
 
 
 @torch.no_grad()
-def _look(task: Task, model: Transformer, inputs: tuple[Tensor, ...], answers: Tensor) -> dict[str, float]:
+def _look(
+    task: Task, model: Transformer, inputs: tuple[Tensor, ...], answers: Tensor
+) -> dict[str, float]:
     """Loss and accuracy on held-out data, and how the attention looks there."""
     entropies, spreads = [], []
     x = model.embedding(*inputs)
     for block in model.blocks:
         scores = block.attention.scores(block.norm_1(x))  # (B, heads, n, n)
-        entropies.append(entropy(torch.softmax(scores, -1)).mean().item() / math.log(scores.shape[-1]))
+        entropies.append(
+            entropy(torch.softmax(scores, -1)).mean().item() / math.log(scores.shape[-1])
+        )
         spreads.append(scores.std(-1).mean().item())
         x = block(x)
     features = model.read_out(model.norm(x))

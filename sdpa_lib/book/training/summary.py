@@ -18,20 +18,32 @@ def by_scaling(records: Iterable[Record], cell: Cell) -> dict[str, dict[int, dic
     table: dict[str, dict[int, dict[int, Record]]] = {}
     for record in records:
         if record.run.cell == cell:
-            table.setdefault(record.run.scaling, {}).setdefault(record.run.rate, {})[record.run.seed] = record
+            table.setdefault(record.run.scaling, {}).setdefault(record.run.rate, {})[
+                record.run.seed
+            ] = record
     return {scaling: dict(sorted(rates.items())) for scaling, rates in table.items()}
 
 
 def at_best_rate(records: Iterable[Record], cell: Cell) -> dict[str, list[Record]]:
-    """For each scaling of a cell the records of its best learning rate, one a seed in the order of seeds."""
+    """For each scaling of a cell the records of its best learning rate, one a seed in the order of
+    seeds.
+    """
     table = by_scaling(records, cell)
-    return {scaling: [rates[best_rate(rates)][seed] for seed in range(SEEDS)] for scaling, rates in table.items()}
+    return {
+        scaling: [rates[best_rate(rates)][seed] for seed in range(SEEDS)]
+        for scaling, rates in table.items()
+    }
 
 
 def sweep(records: Iterable[Record], cell: Cell, scaling: str) -> tuple[list[float], list[float]]:
-    """The learning rates tried, and at each the test accuracy on the cell's own task, averaged over the sweep's seeds."""
+    """The learning rates tried, and at each the test accuracy on the cell's own task, averaged over
+    the sweep's seeds.
+    """
     rates = by_scaling(records, cell)[scaling]
-    accuracies = [statistics.fmean(runs[seed].test_accuracy[cell.task] for seed in range(SWEEP_SEEDS)) for runs in rates.values()]
+    accuracies = [
+        statistics.fmean(runs[seed].test_accuracy[cell.task] for seed in range(SWEEP_SEEDS))
+        for runs in rates.values()
+    ]
     return [10 ** (rate / 2) for rate in rates], accuracies
 
 

@@ -1,4 +1,6 @@
-"""Two tasks: handwritten digits as sequences of patches, and recall, which cannot be solved without sharp attention."""
+"""Two tasks: handwritten digits as sequences of patches, and recall, which cannot be solved without
+sharp attention.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class Task(ABC):
 
     @abstractmethod
     def held_out(self, part: str) -> Batch:
-        """``"validation"``, which chooses the learning rate, or ``"test"``, which is looked at once."""
+        """``"validation"``, which chooses the learning rate, or ``"test"``, which is looked at
+        once.
+        """
 
 
 def _generator(*numbers: int) -> torch.Generator:
@@ -67,7 +71,9 @@ class PatchEmbedding(nn.Module):
 
 @cache
 def _digits() -> dict[str, tuple[Tensor, Tensor]]:
-    """1,797 images of 8 x 8 pixels as 16 patches of 2 x 2, standardised, in three parts that a fixed seed draws."""
+    """1,797 images of 8 x 8 pixels as 16 patches of 2 x 2, standardised, in three parts that a
+    fixed seed draws.
+    """
     images, answers = (torch.from_numpy(array) for array in load_digits(return_X_y=True))
     order = torch.randperm(len(images), generator=_generator(0))
     patches = images.float().view(-1, 4, 2, 4, 2).transpose(2, 3).reshape(-1, 16, 4)[order]
@@ -78,7 +84,8 @@ def _digits() -> dict[str, tuple[Tensor, Tensor]]:
 
 @dataclass(frozen=True)
 class Digits(Task):
-    """Which digit? scikit-learn's handwritten digits, 8 x 8 pixels, as 16 patches; 1,197 to train on, 300 and 300 held out.
+    """Which digit? scikit-learn's handwritten digits, 8 x 8 pixels, as 16 patches; 1,197 to train
+    on, 300 and 300 held out.
 
     Source: :cite:t:`alpaydin1998`.
     """
@@ -95,7 +102,9 @@ class Digits(Task):
 
     def batch(self, seed: int, step: int) -> Batch:
         patches, answers = _digits()["training"]
-        chosen = torch.randint(len(patches), (self.batch_size,), generator=_generator(1, seed, step))
+        chosen = torch.randint(
+            len(patches), (self.batch_size,), generator=_generator(1, seed, step)
+        )
         return (patches[chosen],), answers[chosen]
 
     def held_out(self, part: str) -> Batch:
@@ -118,10 +127,13 @@ class PairEmbedding(nn.Module):
 
 @dataclass(frozen=True)
 class Recall(Task):
-    """Associative recall: n pairs (name, value), then eight names of them; what was the value of each?
+    """Associative recall: n pairs (name, value), then eight names of them; what was the value of
+    each?
 
-    Names and values are drawn anew for each sequence, so nothing can be learned by heart: a question must find the one token
-    that has its name. A model that attends to all pairs evenly knows which values there are, and no more.
+    Names and values are drawn anew for each sequence, so nothing can be learned by heart: a
+        question must find the one token
+    that has its name. A model that attends to all pairs evenly knows which values there are, and no
+    more.
 
     Source: :cite:t:`arora2024`, whose task has names and values as tokens of their own.
     """
@@ -135,7 +147,9 @@ class Recall(Task):
     def __post_init__(self) -> None:
         check_count("n_pairs", self.n_pairs, minimum=self.n_questions)
         if self.n_pairs > self.n_names:
-            raise ValueError(f"n_pairs must be at most n_names = {self.n_names}, got {self.n_pairs}")
+            raise ValueError(
+                f"n_pairs must be at most n_names = {self.n_names}, got {self.n_pairs}"
+            )
 
     @property
     def n_tokens(self) -> int:
@@ -154,7 +168,9 @@ class Recall(Task):
         return self._draw(64, _generator(3, {"validation": 0, "test": 1}[part]))
 
     def _draw(self, n_sequences: int, generator: torch.Generator) -> Batch:
-        names = torch.rand(n_sequences, self.n_names, generator=generator).argsort(-1)[:, : self.n_pairs]
+        names = torch.rand(n_sequences, self.n_names, generator=generator).argsort(-1)[
+            :, : self.n_pairs
+        ]
         values = torch.randint(self.n_classes, names.shape, generator=generator)
         asked = torch.rand(names.shape, generator=generator).argsort(-1)[:, : self.n_questions]
         blank = torch.full_like(asked, self.n_classes)

@@ -7,7 +7,9 @@ import math
 from torch import Tensor
 
 ROUNDING = 1e-7
-"""Two ways to one number in float64 differ by less; what is below counts as 0, so that the ledger reads the same everywhere."""
+"""Two ways to one number in float64 differ by less; what is below counts as 0, so that the ledger
+reads the same everywhere.
+"""
 
 
 def difference(first: Tensor | float, second: Tensor | float) -> float:
@@ -23,7 +25,9 @@ def mean_and_error(values: Tensor) -> tuple[float, float]:
 
 
 def median_and_error(values: Tensor) -> tuple[float, float]:
-    """The median, and its standard error from the values one standard deviation of the rank to either side."""
+    """The median, and its standard error from the values one standard deviation of the rank to
+    either side.
+    """
     ordered = values.flatten().sort().values
     n = len(ordered)
     step = math.sqrt(n) / 2

@@ -18,7 +18,9 @@ VALUES = ((0.9, 0.1, -0.3, 0.5), (0.2, 0.8, 0.1, -0.4), (0.4, -0.2, 0.7, 0.3))
 
 
 def blend(weights: Sequence[float]) -> Finding:
-    """The blend of the three value vectors of "dog bites man" with given weights; as a fact, with those of the scores."""
+    """The blend of the three value vectors of "dog bites man" with given weights; as a fact, with
+    those of the scores.
+    """
     from_scores = _blend(_softmax(DOG_BITES_MAN[0]).tolist())
     return found(_blend(weights), from_scores=", ".join(f"{x:.3f}" for x in from_scores))
 
@@ -28,26 +30,38 @@ def _blend(weights: Sequence[float]) -> list[float]:
 
 
 def shares_of_dog(printed: bool) -> Finding:
-    """What per cent of "dog" comes from each token, by the printed weights or by the softmax of the printed scores."""
-    return found([100 * w for w in (PUBLISHED[0] if printed else _softmax(DOG_BITES_MAN[0]).tolist())])
+    """What per cent of "dog" comes from each token, by the printed weights or by the softmax of the
+    printed scores.
+    """
+    return found(
+        [100 * w for w in (PUBLISHED[0] if printed else _softmax(DOG_BITES_MAN[0]).tolist())]
+    )
 
 
 def output_is_weighted_sum() -> Finding:
-    """Each output row against the sum of weights times value rows, one at a time: the largest difference."""
+    """Each output row against the sum of weights times value rows, one at a time: the largest
+    difference.
+    """
     q, k, v = sample_qkv(3, 5, 16, seed=0, device="cpu")
     out, p = scaled_dot_product_attention(q, k, v, return_weights=True)
-    by_hand = torch.stack([sum((p[i, j] * v[j] for j in range(5)), torch.zeros_like(v[0])) for i in range(3)])
+    by_hand = torch.stack(
+        [sum((p[i, j] * v[j] for j in range(5)), torch.zeros_like(v[0])) for i in range(3)]
+    )
     return found(difference(out, by_hand))
 
 
 def one_hot_copies() -> Finding:
     """The output of a one-hot row against the value it points at: the largest difference."""
     _, _, v = sample_qkv(1, 5, 16, seed=0, device="cpu")
-    return found(max(difference(row @ v, v[j]) for j, row in enumerate(torch.eye(5, dtype=v.dtype))))
+    return found(
+        max(difference(row @ v, v[j]) for j, row in enumerate(torch.eye(5, dtype=v.dtype)))
+    )
 
 
 def in_hull() -> Finding:
-    """How far any of 1,000 outputs leaves the range of the values along 200 random directions: negative, if none does."""
+    """How far any of 1,000 outputs leaves the range of the values along 200 random directions:
+    negative, if none does.
+    """
     q, k, v = sample_qkv(1000, 8, 16, seed=1, device="cpu")
     out = scaled_dot_product_attention(q, k, v)
     assert isinstance(out, Tensor)
@@ -56,10 +70,16 @@ def in_hull() -> Finding:
 
 
 def depends_on_others(after: bool, causal: bool = False) -> Finding:
-    """The derivative of a token's vector by another's embedding: the largest before attention, the smallest after it."""
+    """The derivative of a token's vector by another's embedding: the largest before attention, the
+    smallest after it.
+    """
     X = sample(3, 16, seed=3, device="cpu").requires_grad_()
     W_Q, W_K, W_V = (sample(16, 16, seed=3, stream=s, device="cpu") / 4 for s in (1, 2, 3))
-    out = scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V, is_causal=causal) if after else X * 1.0
+    out = (
+        scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V, is_causal=causal)
+        if after
+        else X * 1.0
+    )
     assert isinstance(out, Tensor)
     (gradient,) = torch.autograd.grad(out[0].sum(), X)
     by_the_others = gradient[1:].norm(dim=-1)
@@ -72,7 +92,10 @@ def where_values_enter() -> Finding:
     v = v.requires_grad_()
     out, p = scaled_dot_product_attention(q, k, v, return_weights=True)
     weights, output = (
-        torch.autograd.grad(x.sum(), v, allow_unused=True, materialize_grads=True)[0].abs().max().item()
+        torch.autograd.grad(x.sum(), v, allow_unused=True, materialize_grads=True)[0]
+        .abs()
+        .max()
+        .item()
         for x in (p + 0.0 * v.sum(), out)
     )
     return found(weights, output=output)
@@ -80,12 +103,18 @@ def where_values_enter() -> Finding:
 
 def blend_is_linear() -> Finding:
     """T(ax + by) against aT(x) + bT(y): the largest difference."""
-    v, x, y = sample(5, 16, seed=8, device="cpu"), sample(5, seed=9, device="cpu"), sample(5, seed=10, device="cpu")
+    v, x, y = (
+        sample(5, 16, seed=8, device="cpu"),
+        sample(5, seed=9, device="cpu"),
+        sample(5, seed=10, device="cpu"),
+    )
     return found(difference((2.0 * x - 3.0 * y) @ v, 2.0 * (x @ v) - 3.0 * (y @ v)))
 
 
 def unseen_share(d_model: int, d_v: int) -> Finding:
-    """The share of a random embedding's squared length that a random W_V of that width doesn't see."""
+    """The share of a random embedding's squared length that a random W_V of that width doesn't
+    see.
+    """
     u = sample(1, d_model, seed=4, device="cpu")
     W_V = sample(d_model, d_v, seed=4, stream=1, device="cpu") / math.sqrt(d_model)
     h = u - (u @ W_V) @ torch.linalg.pinv(W_V)

@@ -35,13 +35,21 @@ def variance(d_k: int, power: float = 0.0) -> Finding:
     measured = _moments(d_k)
     squared = d_k ** (2 * power)
     return found(
-        measured.variance / squared, measured.standard_error.variance / squared, exact=exact_moments(d_k).variance / squared
+        measured.variance / squared,
+        measured.standard_error.variance / squared,
+        exact=exact_moments(d_k).variance / squared,
     )
 
 
 def scaled_variance(d_k: Sequence[int], power: float) -> Finding:
     """The exact variance of q.k / d_k^power."""
-    return found([exact_moments(d).variance / PowerOfDk(power)(torch.ones(1, d, dtype=torch.float64)).item() ** 2 for d in d_k])
+    return found(
+        [
+            exact_moments(d).variance
+            / PowerOfDk(power)(torch.ones(1, d, dtype=torch.float64)).item() ** 2
+            for d in d_k
+        ]
+    )
 
 
 def standard_deviation(d_k: int) -> Finding:
@@ -58,21 +66,29 @@ def mean(d_k: int) -> Finding:
 
 
 def product_moment(moment: str) -> Finding:
-    """The exact mean or variance of one product of two components, for five families of mean 0 and variance 1."""
+    """The exact mean or variance of one product of two components, for five families of mean 0 and
+    variance 1.
+    """
     return found([getattr(exact_moments(1, query=family), moment) for family in FAMILIES])
 
 
 def sum_of_variances(d_k: int, copied: bool = False) -> Finding:
-    """The variance of a sum of products over the sum of their variances: of independent ones, or of one product d_k times."""
+    """The variance of a sum of products over the sum of their variances: of independent ones, or of
+    one product d_k times.
+    """
     if copied:
-        measured = measure_moments(d_k * sample(100_000, seed=1, device="cpu") * sample(100_000, seed=2, device="cpu"))
+        measured = measure_moments(
+            d_k * sample(100_000, seed=1, device="cpu") * sample(100_000, seed=2, device="cpu")
+        )
     else:
         measured = _moments(d_k)
     return found(measured.variance / d_k, measured.standard_error.variance / d_k)
 
 
 def growth(of: str = "variance", power: float = 0.0) -> Finding:
-    """The exponent with which the variance, the standard deviation or the mean size of q.k / d_k^power grows with d_k."""
+    """The exponent with which the variance, the standard deviation or the mean size of q.k /
+    d_k^power grows with d_k.
+    """
     if of == "mean size":
         sizes = [_sizes(d) for d in DIMENSIONS]
         logs = [math.log(size) for size, _ in sizes]
@@ -108,13 +124,19 @@ def cancelling_power() -> Finding:
 
 
 def least_growth_of_other_powers(powers: Sequence[float]) -> Finding:
-    """The smallest size of the variance's growth exponent over divisors d_k^p, p other than one half."""
+    """The smallest size of the variance's growth exponent over divisors d_k^p, p other than one
+    half.
+    """
     exponents = {p: growth(power=p) for p in powers}
-    return found(min(abs(f.ours[0]) for f in exponents.values()), max(f.error for f in exponents.values()))
+    return found(
+        min(abs(f.ours[0]) for f in exponents.values()), max(f.error for f in exponents.values())
+    )
 
 
 def growth_within_matrix(n: int = 3) -> Finding:
-    """The growth exponent of the variance within one n x n score matrix, the mean over 4,000 matrices."""
+    """The growth exponent of the variance within one n x n score matrix, the mean over 4,000
+    matrices.
+    """
     logs, errors = [], []
     for d in DIMENSIONS[:4]:
         mean, error = mean_and_error(_within(d, n))
@@ -137,15 +159,28 @@ def variance_ratio(low: int, high: int) -> Finding:
 def variance_of_multiple(a: float) -> Finding:
     """Var(aX) over Var(X), for a sample of each of five families: the one farthest from a^2."""
     draws = [sample(10_000, seed=5, distribution=family, device="cpu") for family in FAMILIES]
-    return found(max((((a * x).var() / x.var()).item() for x in draws), key=lambda one: abs(one - a * a)))
+    return found(
+        max((((a * x).var() / x.var()).item() for x in draws), key=lambda one: abs(one - a * a))
+    )
 
 
 def product_variance_formula(means: Sequence[float], variances: Sequence[float]) -> Finding:
-    """Var(X)Var(Y) + Var(X)E(Y)^2 + Var(Y)E(X)^2, less the measured variance of XY, relative to it, for independent X and Y."""
-    x, y = (get_distribution("normal").shifted(m).scaled(math.sqrt(v)) for m, v in zip(means, variances, strict=True))
-    by_formula = variances[0] * variances[1] + variances[0] * means[1] ** 2 + variances[1] * means[0] ** 2
+    """Var(X)Var(Y) + Var(X)E(Y)^2 + Var(Y)E(X)^2, less the measured variance of XY, relative to it,
+    for independent X and Y.
+    """
+    x, y = (
+        get_distribution("normal").shifted(m).scaled(math.sqrt(v))
+        for m, v in zip(means, variances, strict=True)
+    )
+    by_formula = (
+        variances[0] * variances[1] + variances[0] * means[1] ** 2 + variances[1] * means[0] ** 2
+    )
     measured = measure_dot_products(1, 400_000, seed=6, query=x, key=y, device="cpu")
-    return found(measured.variance / by_formula, measured.standard_error.variance / by_formula, by_formula=by_formula)
+    return found(
+        measured.variance / by_formula,
+        measured.standard_error.variance / by_formula,
+        by_formula=by_formula,
+    )
 
 
 def product_of_means(means: Sequence[float]) -> Finding:
@@ -153,12 +188,17 @@ def product_of_means(means: Sequence[float]) -> Finding:
     x, y = (get_distribution("normal").shifted(m) for m in means)
     measured = measure_dot_products(1, 400_000, seed=7, query=x, key=y, device="cpu")
     expected = means[0] * means[1]
-    same = measure_moments(sample(400_000, seed=7, distribution=x, device="cpu").square()).mean / means[0] ** 2
+    same = (
+        measure_moments(sample(400_000, seed=7, distribution=x, device="cpu").square()).mean
+        / means[0] ** 2
+    )
     return found(measured.mean / expected, measured.standard_error.mean / expected, same=same)
 
 
 def sum_of_means(means: Sequence[float]) -> Finding:
-    """The mean of X + Y over the sum of the means, for Y = 1 - X^2 + its own mean: no independence is needed."""
+    """The mean of X + Y over the sum of the means, for Y = 1 - X^2 + its own mean: no independence
+    is needed.
+    """
     x = sample(400_000, seed=8, device="cpu") + means[0]
     y = means[1] + 1.0 - (x - means[0]) ** 2
     total = measure_moments(x + y)
@@ -166,16 +206,25 @@ def sum_of_means(means: Sequence[float]) -> Finding:
 
 
 def chance_of_extremes(d_k: int, low: float, high: float) -> Finding:
-    """The exact chance that a dot product of standard normal components lies below ``low`` or above ``high``."""
+    """The exact chance that a dot product of standard normal components lies below ``low`` or above
+    ``high``.
+    """
     beyond = 0.0
     for edge in (abs(low), high):
         x = torch.linspace(edge, edge + 40 * math.sqrt(d_k), 4001, dtype=torch.float64)
         beyond += torch.trapezoid(normal_dot_product_density(x, d_k), x).item()
-    return found(beyond, std=math.sqrt(d_k), stds=high / math.sqrt(d_k), one_in=f"{float(f'{1 / beyond:.2g}'):,.0f}")
+    return found(
+        beyond,
+        std=math.sqrt(d_k),
+        stds=high / math.sqrt(d_k),
+        one_in=f"{float(f'{1 / beyond:.2g}'):,.0f}",
+    )
 
 
 def expected_largest(n: int, d_k: int, score: float) -> Finding:
-    """The mean of the largest of n dot products of one query, measured over 20,000 queries; where ``score`` lies, as a fact."""
+    """The mean of the largest of n dot products of one query, measured over 20,000 queries; where
+    ``score`` lies, as a fact.
+    """
     q = sample(20_000, 1, d_k, seed=9, stream=0, dtype=torch.float32, device="cpu")
     k = sample(20_000, n, d_k, seed=9, stream=1, dtype=torch.float32, device="cpu")
     largest = (q @ k.mT).flatten(1).amax(-1).double()
@@ -199,11 +248,15 @@ def mean_of(scores: Sequence[float]) -> Finding:
 
 
 def component_spread(d_k: int, std: float) -> Finding:
-    """By how much dot products grow when the components of queries and keys are ``std`` times as large."""
+    """By how much dot products grow when the components of queries and keys are ``std`` times as
+    large.
+    """
     components = get_distribution("normal").scaled(std)
     measured = measure_dot_products(d_k, 100_000, seed=10, query=components, device="cpu")
     growth_of_std = math.sqrt(measured.variance / d_k)
-    return found(growth_of_std, growth_of_std * measured.standard_error.variance / measured.variance / 2)
+    return found(
+        growth_of_std, growth_of_std * measured.standard_error.variance / measured.variance / 2
+    )
 
 
 def first_component_moments(d_k: int, n_queries: int = 500, sets: int = 200) -> Finding:
@@ -217,10 +270,15 @@ def first_component_moments(d_k: int, n_queries: int = 500, sets: int = 200) -> 
 
 
 def order_by_similarity(spread: float = 1.0, d_k: int = 64) -> Finding:
-    """How often dot product and cosine prefer the same of two keys whose lengths differ by up to a factor ``spread``."""
+    """How often dot product and cosine prefer the same of two keys whose lengths differ by up to a
+    factor ``spread``.
+    """
     q, a, b = (sample(20_000, d_k, seed=11, stream=s, device="cpu") for s in range(3))
     a, b = a / a.norm(dim=-1, keepdim=True), b / b.norm(dim=-1, keepdim=True)
-    lengths = [spread ** torch.rand(20_000, generator=torch.Generator().manual_seed(s), dtype=q.dtype) for s in (0, 1)]
+    lengths = [
+        spread ** torch.rand(20_000, generator=torch.Generator().manual_seed(s), dtype=q.dtype)
+        for s in (0, 1)
+    ]
     cosine = torch.linalg.vecdot(q, a - b) > 0
     product = (torch.linalg.vecdot(q, a) * lengths[0] - torch.linalg.vecdot(q, b) * lengths[1]) > 0
     share = (product == cosine).double().mean().item()

@@ -23,7 +23,9 @@ INITIALISATIONS: dict[str, Callable[..., Tensor]] = {
 
 
 @cache
-def _queries_and_keys(name: str, d_model: int, d_k: int, matrices: int = 20, n: int = 64) -> tuple[Tensor, Tensor]:
+def _queries_and_keys(
+    name: str, d_model: int, d_k: int, matrices: int = 20, n: int = 64
+) -> tuple[Tensor, Tensor]:
     """Queries and keys (matrices, n, d_k) of inputs with components of variance 1."""
     generator = make_generator(0)
     x = sample(matrices, n, d_model, seed=0, device="cpu")
@@ -42,15 +44,24 @@ def component_variance(initialisation: str, d_model: int, d_k: int) -> Finding:
     return found(*mean_and_error(q.square().mean((1, 2))))  # one a matrix
 
 
-def scaled_score_variance(d_model: int, d_k: int, initialisation: str = "", by: str = "d_k") -> Finding:
-    """The variance of scores over the root of d_k, or of d_model: for unit-variance components, or by an initialisation."""
+def scaled_score_variance(
+    d_model: int, d_k: int, initialisation: str = "", by: str = "d_k"
+) -> Finding:
+    """The variance of scores over the root of d_k, or of d_model: for unit-variance components, or
+    by an initialisation.
+    """
     if initialisation:
         q, k = _queries_and_keys(initialisation, d_model, d_k)
     else:
         x = sample(20, 64, d_model, seed=1, device="cpu")
-        q, k = (x @ sample(20, d_model, d_k, seed=1, stream=s, device="cpu") / math.sqrt(d_model) for s in (1, 2))
+        q, k = (
+            x @ sample(20, d_model, d_k, seed=1, stream=s, device="cpu") / math.sqrt(d_model)
+            for s in (1, 2)
+        )
     scores = q @ k.mT / math.sqrt({"d_k": d_k, "d_model": d_model}[by])
-    off_diagonal = scores[:, ~torch.eye(64, dtype=torch.bool)]  # a token's own query and key share its embedding
+    off_diagonal = scores[
+        :, ~torch.eye(64, dtype=torch.bool)
+    ]  # a token's own query and key share its embedding
     return found(*mean_and_error(off_diagonal.square().mean(-1)))
 
 
@@ -61,10 +72,15 @@ def component_mean(initialisation: str, d_model: int, d_k: int) -> Finding:
 
 
 def query_key_correlation(initialisation: str, d_model: int, d_k: int, n: int = 4000) -> Finding:
-    """The mean size of the correlation of q_i with k_i over tokens, less that of as many independent numbers."""
+    """The mean size of the correlation of q_i with k_i over tokens, less that of as many
+    independent numbers.
+    """
     x = sample(n, d_model, seed=2, device="cpu")
     generator = make_generator(2)
-    q, k = (x @ INITIALISATIONS[initialisation](x.new_empty(d_k, d_model), generator=generator).T for _ in range(2))
+    q, k = (
+        x @ INITIALISATIONS[initialisation](x.new_empty(d_k, d_model), generator=generator).T
+        for _ in range(2)
+    )
 
     def size(first: Tensor, second: Tensor) -> tuple[float, float]:
         standard = [(y - y.mean(0)) / y.std(0) for y in (first, second)]
@@ -77,5 +93,7 @@ def query_key_correlation(initialisation: str, d_model: int, d_k: int, n: int = 
 
 def growing_components(d_k: int, std: float = 1.0) -> Finding:
     """The variance of divided scores for components of standard deviation ``std``."""
-    measured = measure_dot_products(d_k, 100_000, seed=4, query=get_distribution("normal").scaled(std), device="cpu")
+    measured = measure_dot_products(
+        d_k, 100_000, seed=4, query=get_distribution("normal").scaled(std), device="cpu"
+    )
     return found(measured.variance / d_k, measured.standard_error.variance / d_k)

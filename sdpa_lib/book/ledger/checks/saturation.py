@@ -14,17 +14,27 @@ from sdpa_lib.attention import attention_scores, scaled_dot_product_attention
 from sdpa_lib.book.ledger._verdict import Finding, found
 from sdpa_lib.book.ledger.checks._measure import ROUNDING, mean_and_error, median_and_error, ratio
 from sdpa_lib.sampling import sample
-from sdpa_lib.saturation import attention_gradients, effective_keys, entropy, jacobian_norm, largest_weight
+from sdpa_lib.saturation import (
+    attention_gradients,
+    effective_keys,
+    entropy,
+    jacobian_norm,
+    largest_weight,
+)
 
 ROWS = 1000
 
 
 @cache
 def _weights(d_k: int, n: int, rescaling: str, std: float = 1.0) -> Tensor:
-    """(ROWS, n): one row of weights for each of independent queries, every one with keys of its own."""
+    """(ROWS, n): one row of weights for each of independent queries, every one with keys of its
+    own.
+    """
     q = sample(ROWS, 1, d_k, seed=1, stream=0, dtype=torch.float32, device="cpu")
     k = sample(ROWS, n, d_k, seed=1, stream=1, dtype=torch.float32, device="cpu")
-    return torch.softmax(attention_scores(std * q, std * k, rescaling=rescaling).double(), dim=-1).flatten(0, 1)
+    return torch.softmax(
+        attention_scores(std * q, std * k, rescaling=rescaling).double(), dim=-1
+    ).flatten(0, 1)
 
 
 QUANTITIES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -39,8 +49,12 @@ QUANTITIES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def typical(quantity: str, d_k: int, n: int = 32, rescaling: str = "none", std: float = 1.0) -> Finding:
-    """The mean of a quantity of softmax's rows over 1,000 random queries, components of standard deviation ``std``."""
+def typical(
+    quantity: str, d_k: int, n: int = 32, rescaling: str = "none", std: float = 1.0
+) -> Finding:
+    """The mean of a quantity of softmax's rows over 1,000 random queries, components of standard
+    deviation ``std``.
+    """
     return found(*mean_and_error(QUANTITIES[quantity](_weights(d_k, n, rescaling, std))))
 
 
@@ -51,19 +65,39 @@ def median(quantity: str, d_k: int, n: int = 32, rescaling: str = "none") -> Fin
     return found(*median_and_error(values), mean=values.mean().item(), even_row=even_row)
 
 
-def compared(quantity: str, d_k: int, n: int = 32, to: str = "sqrt_d_k", rescaling: str = "none", std: float = 1.0) -> Finding:
-    """The median of a quantity over its median with the other divisor, from the same queries and keys."""
+def compared(
+    quantity: str,
+    d_k: int,
+    n: int = 32,
+    to: str = "sqrt_d_k",
+    rescaling: str = "none",
+    std: float = 1.0,
+) -> Finding:
+    """The median of a quantity over its median with the other divisor, from the same queries and
+    keys.
+    """
     ours, theirs = (QUANTITIES[quantity](_weights(d_k, n, name, std)) for name in (rescaling, to))
     a, b = median_and_error(ours), median_and_error(theirs)
-    return found(*ratio(a, b), ours_median=a[0], other_median=b[0], below=(ours < 0.01).double().mean().item())
+    return found(
+        *ratio(a, b),
+        ours_median=a[0],
+        other_median=b[0],
+        below=(ours < 0.01).double().mean().item(),
+    )
 
 
-def compared_dimensions(quantity: str, low: int, high: int, n: int = 32, rescaling: str = "none") -> Finding:
+def compared_dimensions(
+    quantity: str, low: int, high: int, n: int = 32, rescaling: str = "none"
+) -> Finding:
     """The mean of a quantity at the higher dimension, less that at the lower one."""
     a, b = (QUANTITIES[quantity](_weights(d, n, rescaling)) for d in (low, high))
     falls_by_root = _weights_change(quantity, low, high, n)
     return found(
-        *mean_and_error(b - a), low=a.mean().item(), high=b.mean().item(), fall=(a - b).mean().item(), divided=falls_by_root
+        *mean_and_error(b - a),
+        low=a.mean().item(),
+        high=b.mean().item(),
+        fall=(a - b).mean().item(),
+        divided=falls_by_root,
     )
 
 
@@ -75,7 +109,9 @@ def _weights_change(quantity: str, low: int, high: int, n: int) -> float:
 
 @cache
 def _gradients(d_k: int, n: int, rescaling: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights, gradients at the divided scores (ROWS, n), and lengths of the gradients at the queries (ROWS,)."""
+    """Weights, gradients at the divided scores (ROWS, n), and lengths of the gradients at the
+    queries (ROWS,).
+    """
     q = sample(ROWS, 1, d_k, seed=2, stream=0, device="cpu")
     k = sample(ROWS, n, d_k, seed=2, stream=1, device="cpu")
     v = sample(ROWS, n, 32, seed=2, stream=2, device="cpu")
@@ -85,21 +121,30 @@ def _gradients(d_k: int, n: int, rescaling: str) -> tuple[Tensor, Tensor, Tensor
 
 
 def gradient_at_ignored(d_k: int, n: int = 32, below: float = 0.001) -> Finding:
-    """The median gradient at scores whose weight is below a bound, over the median at all scores with the usual divisor."""
+    """The median gradient at scores whose weight is below a bound, over the median at all scores
+    with the usual divisor.
+    """
     weights, at_scores, _ = _gradients(d_k, n, "none")
     ignored = at_scores[weights < below].abs()
     usual = _gradients(d_k, n, "sqrt_d_k")[1].abs()
-    return found(*ratio(median_and_error(ignored), median_and_error(usual)), share=(weights < below).double().mean().item())
+    return found(
+        *ratio(median_and_error(ignored), median_and_error(usual)),
+        share=(weights < below).double().mean().item(),
+    )
 
 
 def gradient_at_scores(d_k: int, n: int = 32) -> Finding:
     """The median gradient at a score, undivided over divided."""
-    undivided, divided = (median_and_error(_gradients(d_k, n, name)[1].abs()) for name in ("none", "sqrt_d_k"))
+    undivided, divided = (
+        median_and_error(_gradients(d_k, n, name)[1].abs()) for name in ("none", "sqrt_d_k")
+    )
     return found(*ratio(undivided, divided))
 
 
 def weak_links(d_k: int, n: int = 32, factor: float = 10.0) -> Finding:
-    """The share of links whose gradient at the score is ``factor`` times smaller than the median with the usual divisor."""
+    """The share of links whose gradient at the score is ``factor`` times smaller than the median
+    with the usual divisor.
+    """
     usual = _gradients(d_k, n, "sqrt_d_k")[1].abs().median()
     weak = (_gradients(d_k, n, "none")[1].abs() < usual / factor).double().mean(-1)
     scaled = (_gradients(d_k, n, "sqrt_d_k")[1].abs() < usual / factor).double().mean().item()
@@ -107,7 +152,9 @@ def weak_links(d_k: int, n: int = 32, factor: float = 10.0) -> Finding:
 
 
 def gradient_at_query(divisor: str, to: str, d_k: int, n: int = 32) -> Finding:
-    """The median gradient at a query with one divisor, over that with the other, from the same queries, keys and values."""
+    """The median gradient at a query with one divisor, over that with the other, from the same
+    queries, keys and values.
+    """
     ours, other = (median_and_error(_gradients(d_k, n, name)[2]) for name in (divisor, to))
     return found(*ratio(ours, other), ours_median=ours[0], other_median=other[0])
 
@@ -119,27 +166,40 @@ def gradient_across_dimensions(divisor: str, low: int, high: int, n: int = 32) -
 
 @cache
 def _layer_gradients(
-    d_k: int, rescaling: str, decided: bool = False, layers: int = 40, d_model: int = 128, n: int = 32
+    d_k: int,
+    rescaling: str,
+    decided: bool = False,
+    layers: int = 40,
+    d_model: int = 128,
+    n: int = 32,
 ) -> dict[str, Tensor]:
     """The length of the gradients at W_Q and W_K in each of 40 layers at initialisation.
 
-    ``decided`` makes W_K equal to W_Q and both twice as large, so that each token attends to itself by a wide gap.
+    ``decided`` makes W_K equal to W_Q and both twice as large, so that each token attends to itself
+    by a wide gap.
     """
     x = F.layer_norm(sample(layers, n, d_model, seed=2, device="cpu"), (d_model,))
     W_Q, W_K, W_V = (
-        sample(layers, d_model, d, seed=2, stream=s, device="cpu") / math.sqrt(d_model) for s, d in ((1, d_k), (2, d_k), (3, 64))
+        sample(layers, d_model, d, seed=2, stream=s, device="cpu") / math.sqrt(d_model)
+        for s, d in ((1, d_k), (2, d_k), (3, 64))
     )
     if decided:
         W_Q, W_K = 2.0 * W_Q, 2.0 * W_Q
     W_Q, W_K = W_Q.requires_grad_(), W_K.requires_grad_()
     out = scaled_dot_product_attention(x @ W_Q, x @ W_K, x @ W_V, rescaling=rescaling)
     assert isinstance(out, Tensor)
-    gradients = torch.autograd.grad(out, (W_Q, W_K), sample(*out.shape, seed=2, stream=4, device="cpu"))
-    return {name: gradient.flatten(1).norm(dim=-1) for name, gradient in zip(("W_Q", "W_K"), gradients, strict=True)}
+    gradients = torch.autograd.grad(
+        out, (W_Q, W_K), sample(*out.shape, seed=2, stream=4, device="cpu")
+    )
+    return {
+        name: gradient.flatten(1).norm(dim=-1)
+        for name, gradient in zip(("W_Q", "W_K"), gradients, strict=True)
+    }
 
 
 def layer_gradient(d_k: int, at: str, decided: bool = False) -> Finding:
-    """The gradient at the query or key weights of a layer, undivided, over that with the root at initialisation.
+    """The gradient at the query or key weights of a layer, undivided, over that with the root at
+    initialisation.
 
     ``decided`` takes for the first a layer in which every query has decided.
     """

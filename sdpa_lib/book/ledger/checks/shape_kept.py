@@ -1,7 +1,8 @@
 """S2's question: how much of the shape of the scores' distribution survives softmax.
 
-The measure is :func:`sdpa_lib.shape_distance` between the first component before and after softmax, over 300 queries; its mean
-over 30 sets of keys, with the standard error over the sets. Divisors are compared set by set, on the same queries and keys.
+The measure is :func:`sdpa_lib.shape_distance` between the first component before and after softmax,
+over 300 queries; its mean over 30 sets of keys, with the standard error over the sets. Divisors are
+compared set by set, on the same queries and keys.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def _distribution(name: str) -> Distribution:
 
 
 def _divisor(name: str, key: Tensor) -> Tensor:
-    """A rescaling's divisor (SETS, 1, 1) by its name, or (sum of ||k||^p)^(1/p) by "p = ...", for any p above 0."""
+    """A rescaling's divisor (SETS, 1, 1) by its name, or (sum of ||k||^p)^(1/p) by "p = ...", for
+    any p above 0.
+    """
     if not name.startswith("p = "):
         return get_rescaling(name)(key)
     p = float(name.removeprefix("p = "))
@@ -58,7 +61,9 @@ def _raw(components: str, d_k: int, n: int) -> tuple[Tensor, Tensor]:
 def _distances(divisor: str, components: str, d_k: int, n: int) -> Tensor:
     raw, k = _raw(components, d_k, n)
     first = torch.softmax(raw / _divisor(divisor, k), dim=-1)[..., 0]
-    return torch.tensor([shape_distance(a, b) for a, b in zip(raw[..., 0], first, strict=True)], dtype=torch.float64)
+    return torch.tensor(
+        [shape_distance(a, b) for a, b in zip(raw[..., 0], first, strict=True)], dtype=torch.float64
+    )
 
 
 def distortion(divisor: str, components: str = "normal", d_k: int = 64, n: int = 32) -> Finding:
@@ -67,20 +72,39 @@ def distortion(divisor: str, components: str = "normal", d_k: int = 64, n: int =
 
 
 def less_distortion(
-    divisor: str, than: str, components: Sequence[str] = ("normal",), d_k: Sequence[int] = (64,), n: Sequence[int] = (32,)
+    divisor: str,
+    than: str,
+    components: Sequence[str] = ("normal",),
+    d_k: Sequence[int] = (64,),
+    n: Sequence[int] = (32,),
 ) -> Finding:
-    """The shape distance of ``than`` less that of ``divisor``, set by set: the smallest mean over the settings."""
+    """The shape distance of ``than`` less that of ``divisor``, set by set: the smallest mean over
+    the settings.
+    """
     settings = [(c, d, m) for c in components for d in d_k for m in n]
-    differences = {s: mean_and_error(_distances(than, *s) - _distances(divisor, *s)) for s in settings}
+    differences = {
+        s: mean_and_error(_distances(than, *s) - _distances(divisor, *s)) for s in settings
+    }
     setting = min(differences, key=lambda s: differences[s][0])
-    return found(*differences[setting], setting=f"{setting[0]}, d = {setting[1]}, n = {setting[2]}", settings=len(settings))
+    return found(
+        *differences[setting],
+        setting=f"{setting[0]}, d = {setting[1]}, n = {setting[2]}",
+        settings=len(settings),
+    )
 
 
-def family_against_spread(than: str, divisor: str, families: Sequence[str], spreads: Sequence[str]) -> Finding:
-    """The largest gain of ``divisor`` over ``than`` in some families, less that among other means and variances."""
+def family_against_spread(
+    than: str, divisor: str, families: Sequence[str], spreads: Sequence[str]
+) -> Finding:
+    """The largest gain of ``divisor`` over ``than`` in some families, less that among other means
+    and variances.
+    """
 
     def gain(names: Sequence[str]) -> tuple[float, float]:
-        return max(mean_and_error(_distances(than, c, 64, 32) - _distances(divisor, c, 64, 32)) for c in names)
+        return max(
+            mean_and_error(_distances(than, c, 64, 32) - _distances(divisor, c, 64, 32))
+            for c in names
+        )
 
     (a, a_error), (b, b_error) = gain(families), gain(spreads)
     return found(a - b, math.hypot(a_error, b_error), of_families=a, of_spreads=b)
@@ -93,29 +117,41 @@ def skewness(divisor: str, d_k: int, n: int = 32) -> Finding:
 
 @cache
 def _skews(divisor: str, d_k: int, n: int, published: bool, sets: int = 200) -> Tensor:
-    """The skewness of the first column in each of the sets, as the paper describes it or as its program lays it out."""
+    """The skewness of the first column in each of the sets, as the paper describes it or as its
+    program lays it out.
+    """
     skews = []
     for seed in range(sets):
         q, k, _ = sample_qkv(500, n, d_k, seed=seed, device="cpu")
         weights = torch.softmax(q @ k.T / get_rescaling(divisor)(k), dim=-1)
-        skews.append(measure_moments((_as_published(weights) if published else weights)[:, 0]).skewness)
+        skews.append(
+            measure_moments((_as_published(weights) if published else weights)[:, 0]).skewness
+        )
     return torch.tensor(skews, dtype=torch.float64)
 
 
 def _as_published(attention: Tensor) -> Tensor:
-    """Queries x keys laid out as attnsims does it: the numbers of one query after another fill the columns."""
+    """Queries x keys laid out as attnsims does it: the numbers of one query after another fill the
+    columns.
+    """
     n_queries, n_keys = attention.shape
     return attention.flatten().view(n_keys, n_queries).T
 
 
 def queries_and_keys_in_column(d_k: int, n_queries: int = 500, n: int = 32) -> Finding:
-    """How many queries, and how many keys, the first column of the published layout holds; the skewness in both layouts."""
+    """How many queries, and how many keys, the first column of the published layout holds; the
+    skewness in both layouts.
+    """
     of_query = torch.arange(n_queries, dtype=torch.float64).unsqueeze(-1).expand(n_queries, n)
     of_key = torch.arange(n, dtype=torch.float64).expand(n_queries, n)
     counts = [float(len(set(_as_published(index)[:, 0].tolist()))) for index in (of_query, of_key)]
-    described, published = (_skews("sqrt_d_k", d_k, n, layout).mean().item() for layout in (False, True))
+    described, published = (
+        _skews("sqrt_d_k", d_k, n, layout).mean().item() for layout in (False, True)
+    )
     queries, keys = (int(count) for count in counts)
-    return found(counts, skew_described=described, skew_published=published, queries=queries, keys=keys)
+    return found(
+        counts, skew_described=described, skew_published=published, queries=queries, keys=keys
+    )
 
 
 def near_zero(d_k: int, divisor: str, n: int = 32) -> Finding:
@@ -126,14 +162,18 @@ def near_zero(d_k: int, divisor: str, n: int = 32) -> Finding:
 
 
 def spread_of_components(d_k: int, divisor: str = "sqrt_d_k", n: int = 32) -> Finding:
-    """The largest over the smallest standard deviation of the weights of one key set, a mean over the sets."""
+    """The largest over the smallest standard deviation of the weights of one key set, a mean over
+    the sets.
+    """
     raw, k = _raw("normal", d_k, n)
     std = torch.softmax(raw / _divisor(divisor, k), dim=-1).std(dim=1)  # (SETS, n)
     return found(*mean_and_error(std.amax(-1) / std.amin(-1)))
 
 
 def dependence(n: int = 32, d_k: int = 16) -> Finding:
-    """How much the sum of a row's weights varies: if they were independent, its variance would be the sum of theirs."""
+    """How much the sum of a row's weights varies: if they were independent, its variance would be
+    the sum of theirs.
+    """
     raw, _ = _raw("normal", d_k, n)
     weights = torch.softmax(raw / math.sqrt(d_k), dim=-1)
     of_sum, of_entries = weights.sum(-1).var(dim=-1), weights.var(dim=1).sum(-1)
@@ -149,17 +189,26 @@ def bound(n: int, d_k: int, part: str) -> Finding:
 
 
 def relative_sizes(n: int, d_k: int) -> Finding:
-    """The largest change of the ratio of two scores when both are divided by k_total; how near a score comes to the bound."""
+    """The largest change of the ratio of two scores when both are divided by k_total; how near a
+    score comes to the bound.
+    """
     q, k, _ = sample_qkv(500, n, d_k, seed=3, device="cpu")
-    raw, scores = attention_scores(q, k, rescaling="none"), attention_scores(q, k, rescaling="k_total")
+    raw, scores = (
+        attention_scores(q, k, rescaling="none"),
+        attention_scores(q, k, rescaling="k_total"),
+    )
     first, largest = raw[:, :1], raw.abs().amax(-1, keepdim=True)
-    change = difference(raw * scores[:, :1] / largest, scores * first / largest)  # ratios, without dividing by what is near 0
+    change = difference(
+        raw * scores[:, :1] / largest, scores * first / largest
+    )  # ratios, without dividing by what is near 0
     reached = (scores.abs() / q.norm(dim=-1, keepdim=True)).max().item()
     return found(change, reached=reached, std=scores.std().item(), even=1.0 / n)
 
 
 def scales_of_axes(d_k: int = 256, n: int = 32) -> Finding:
-    """The spread of the raw scores over that of the weights with k_total; how far a weight lies from 1/n, as a fact."""
+    """The spread of the raw scores over that of the weights with k_total; how far a weight lies
+    from 1/n, as a fact.
+    """
     raw, k = _raw("normal", d_k, n)
     weights = torch.softmax(raw / get_rescaling("k_total")(k), dim=-1)[..., 0]
     within = (n * weights - 1).abs().amax(-1).mean().item()
@@ -178,7 +227,9 @@ def longer_query(factor: float) -> Finding:
     return found((longer.std() / scores.std()).item())
 
 
-def distortions_differ(first: str, second: str, components: str = "normal", d_k: int = 64, n: int = 32) -> Finding:
+def distortions_differ(
+    first: str, second: str, components: str = "normal", d_k: int = 64, n: int = 32
+) -> Finding:
     """The ratio of two divisors' mean shape distances."""
     a, b = (_distances(name, components, d_k, n) for name in (first, second))
     both = (a.mean() / b.mean()).item()
@@ -193,9 +244,14 @@ def room_to_choose(divisor: str, d_k: int = 64, n: int = 32) -> Finding:
 
 
 def shape_as_diagnosis(better: str, worse: str, d_k: int) -> Finding:
-    """The median norm of softmax's derivative where the shape is kept better, over that where it is kept worse."""
+    """The median norm of softmax's derivative where the shape is kept better, over that where it is
+    kept worse.
+    """
     finding = compared("Jacobian", d_k, to=worse, rescaling=better)
-    shapes = {name: distortion(divisor, d_k=d_k).ours[0] for name, divisor in (("better", better), ("worse", worse))}
+    shapes = {
+        name: distortion(divisor, d_k=d_k).ours[0]
+        for name, divisor in (("better", better), ("worse", worse))
+    }
     return found(finding.ours, finding.error, **shapes)
 
 
@@ -213,7 +269,9 @@ def least_over_p(p: Sequence[float]) -> Finding:
 
 
 def best_in_context(stds: Sequence[float], d_k: int = 64, n: int = 32) -> Finding:
-    """How many of the rescalings respond best, by softmax's median derivative, for components of one of these sizes."""
+    """How many of the rescalings respond best, by softmax's median derivative, for components of
+    one of these sizes.
+    """
     names = {
         "none": "no divisor",
         "sqrt_d_k": "√d",
@@ -222,7 +280,11 @@ def best_in_context(stds: Sequence[float], d_k: int = 64, n: int = 32) -> Findin
         "k_rss": "the root of squares",
     }
     best = [max(RESCALINGS, key=lambda name: _responsiveness(name, std, d_k, n)) for std in stds]
-    return found(float(len(set(best))), first=names.get(best[0], best[0]), second=names.get(best[-1], best[-1]))
+    return found(
+        float(len(set(best))),
+        first=names.get(best[0], best[0]),
+        second=names.get(best[-1], best[-1]),
+    )
 
 
 def _responsiveness(divisor: str, std: float, d_k: int, n: int) -> float:

@@ -24,7 +24,14 @@ def shape(of: str, d_k: int = 64, n: int = 3, d_model: int = 512) -> Finding:
     Q = K = V = X @ W
     scores = Q @ K.T
     weights = torch.softmax(scores / math.sqrt(d_k), dim=-1)
-    matrices = {"X": X, "W": W, "Q": Q, "scores": scores, "divided": scores / math.sqrt(d_k), "weights": weights}
+    matrices = {
+        "X": X,
+        "W": W,
+        "Q": Q,
+        "scores": scores,
+        "divided": scores / math.sqrt(d_k),
+        "weights": weights,
+    }
     sizes = (matrices | {"output": weights @ V})[of].shape
     return found([float(size) for size in sizes])
 
@@ -53,7 +60,9 @@ def values_and_keys_must_pair() -> Finding:
 
 
 def attention_formula() -> Finding:
-    """softmax(QK^T / sqrt(d_k)) V, written out, against torch's own attention: the largest difference."""
+    """softmax(QK^T / sqrt(d_k)) V, written out, against torch's own attention: the largest
+    difference.
+    """
     q, k, v = sample_qkv(3, 3, 64, seed=0, device="cpu")
     by_formula = torch.softmax(q @ k.T / math.sqrt(64), dim=-1) @ v
     undivided = torch.softmax(q @ k.T, dim=-1) @ v
@@ -62,21 +71,32 @@ def attention_formula() -> Finding:
 
 
 def score_entry(query: str, key: str) -> Finding:
-    """The entry of QK^T in the query's row and the key's column, against the dot product of the two."""
+    """The entry of QK^T in the query's row and the key's column, against the dot product of the
+    two.
+    """
     q, k, _ = sample_qkv(3, 3, 64, seed=0, device="cpu")
     row, column = WORDS.index(query), WORDS.index(key)
     dot_product = sum(a * b for a, b in zip(q[row].tolist(), k[column].tolist(), strict=True))
-    return found(difference((q @ k.T)[row, column].item(), dot_product), row=row + 1, column=column + 1)
+    return found(
+        difference((q @ k.T)[row, column].item(), dot_product), row=row + 1, column=column + 1
+    )
 
 
 def all_score_entries() -> Finding:
-    """Every entry of QK^T against the dot product of its query and its key: the largest difference."""
+    """Every entry of QK^T against the dot product of its query and its key: the largest
+    difference.
+    """
     return found(max(score_entry(query, key).ours[0] for query in WORDS for key in WORDS))
 
 
 def terms(d_k: Sequence[int]) -> Finding:
     """How many products are added up in one dot product."""
-    return found([float((sample(d, seed=0, device="cpu") * sample(d, seed=1, device="cpu")).numel()) for d in d_k])
+    return found(
+        [
+            float((sample(d, seed=0, device="cpu") * sample(d, seed=1, device="cpu")).numel())
+            for d in d_k
+        ]
+    )
 
 
 def dot_product(q: Sequence[float], k: Sequence[float]) -> Finding:
@@ -91,13 +111,19 @@ def largest_possible_ratio(low: int, high: int, bound: float) -> Finding:
 
 
 def scaled_query() -> Finding:
-    """Raw attention of queries divided by the root of d_k against torch's scaled attention: the largest difference."""
+    """Raw attention of queries divided by the root of d_k against torch's scaled attention: the
+    largest difference.
+    """
     q, k, v = sample_qkv(3, 3, 64, seed=0, device="cpu")
-    return found(difference(torch.softmax(q / 8 @ k.T, dim=-1) @ v, F.scaled_dot_product_attention(q, k, v)))
+    return found(
+        difference(torch.softmax(q / 8 @ k.T, dim=-1) @ v, F.scaled_dot_product_attention(q, k, v))
+    )
 
 
 def steps_left_out() -> Finding:
-    """QK^T V divided by the root of d_k, that is attention without softmax, against attention: the largest difference."""
+    """QK^T V divided by the root of d_k, that is attention without softmax, against attention: the
+    largest difference.
+    """
     q, k, v = sample_qkv(3, 3, 64, seed=0, device="cpu")
     return found(difference(q @ k.T / 8 @ v, F.scaled_dot_product_attention(q, k, v)))
 
@@ -105,8 +131,8 @@ def steps_left_out() -> Finding:
 def prescaled_softmax(order: str, rescaling: str = "sqrt_d_k") -> Finding:
     """Three ways to the same weights, each against the library's: the largest difference.
 
-    ``"divisor"`` divides the dot products inside the rescaling function, ``"formula"`` writes the exponentials out, and
-    ``"one by one"`` takes each query by itself.
+    ``"divisor"`` divides the dot products inside the rescaling function, ``"formula"`` writes the
+    exponentials out, and ``"one by one"`` takes each query by itself.
     """
     q, k, _ = sample_qkv(20, 32, 16, seed=0, device="cpu")
     c = {"sqrt_d_k": math.sqrt(16), "k_total": k.norm(dim=-1).sum().item()}[rescaling]
@@ -121,7 +147,9 @@ def prescaled_softmax(order: str, rescaling: str = "sqrt_d_k") -> Finding:
 
 
 def vector_attention(part: str, n_keys: int = 32, d_k: int = 16) -> Finding:
-    """How many vectors the vector attention function takes once the keys are fixed, or how many numbers it gives."""
+    """How many vectors the vector attention function takes once the keys are fixed, or how many
+    numbers it gives.
+    """
     query, keys, _ = sample_qkv(1, n_keys, d_k, seed=0, device="cpu")
 
     def vector_attention_of_keys(query: torch.Tensor) -> torch.Tensor:
@@ -133,7 +161,9 @@ def vector_attention(part: str, n_keys: int = 32, d_k: int = 16) -> Finding:
 
 
 def query_length_divided_out(factor: float = 5.0) -> Finding:
-    """How much the dot product, divided by the query's length, changes when the query is made longer."""
+    """How much the dot product, divided by the query's length, changes when the query is made
+    longer.
+    """
     q, k, _ = sample_qkv(20, 32, 16, seed=0, device="cpu")
 
     def divided(query: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,6 @@
-"""Softmax of given scores, and the way back from published weights to the scores that would give them."""
+"""Softmax of given scores, and the way back from published weights to the scores that would give
+them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def _softmax(scores: Sequence[float]) -> Tensor:
 
 
 def softmax(scores: Sequence[float], published: Sequence[float] | None = None) -> Finding:
-    """The weights; with published ones, the gap of scores that those imply and the scores divided by their sum, too."""
+    """The weights; with published ones, the gap of scores that those imply and the scores divided
+    by their sum, too.
+    """
     weights, gap = _softmax(scores).tolist(), scores[0] - scores[1]
     if published is None:
         return found(weights, gap=gap, of_sum=[x / sum(scores) for x in scores])
@@ -51,7 +55,9 @@ def entries_of_softmax(scores: Sequence[float]) -> Finding:
 
 
 def ratio_of_weights(gap: float) -> Finding:
-    """The ratio of two weights whose scores differ by ``gap``, and by how much it grows with one more."""
+    """The ratio of two weights whose scores differ by ``gap``, and by how much it grows with one
+    more.
+    """
     weights, more = _softmax([gap, 0.0]), _softmax([gap + 1.0, 0.0])
     ratio = (weights[0] / weights[1]).item()
     return found(ratio, one_more=(more[0] / more[1]).item() / ratio)
@@ -82,23 +88,35 @@ def by_definition() -> Finding:
 
 
 def one_weight(row: int, column: int) -> Finding:
-    """One weight of "dog bites man", with the temperature at which its row comes nearest to the published one."""
+    """One weight of "dog bites man", with the temperature at which its row comes nearest to the
+    published one.
+    """
     T = torch.linspace(0.5, 5, 901, dtype=torch.float64).unsqueeze(-1)
-    scores, published = (torch.tensor(x[row], dtype=torch.float64) for x in (DOG_BITES_MAN, PUBLISHED))
+    scores, published = (
+        torch.tensor(x[row], dtype=torch.float64) for x in (DOG_BITES_MAN, PUBLISHED)
+    )
     off = (torch.softmax(scores / T, dim=-1) - published).abs().amax(-1)
     best = int(off.argmin())
-    return found(_softmax(DOG_BITES_MAN[row])[column].item(), temperature=T[best].item(), miss=off[best].item())
+    return found(
+        _softmax(DOG_BITES_MAN[row])[column].item(),
+        temperature=T[best].item(),
+        miss=off[best].item(),
+    )
 
 
 def change_under_shift(scores: Sequence[float], shift: float, only_first: bool = False) -> Finding:
-    """The largest change of a weight when all scores, or the first alone, move by ``shift``; and the Jacobian's prediction."""
+    """The largest change of a weight when all scores, or the first alone, move by ``shift``; and
+    the Jacobian's prediction.
+    """
     z = torch.tensor(scores, dtype=torch.float64)
     step = torch.full_like(z, shift)
     if only_first:
         step[1:] = 0.0
     weights = torch.softmax(z, -1)
     predicted = softmax_jacobian(weights) @ step
-    change = (torch.softmax(z + step, -1) - weights)[1:].abs().max().item()  # the first is 1, less what the others gain
+    change = (
+        (torch.softmax(z + step, -1) - weights)[1:].abs().max().item()
+    )  # the first is 1, less what the others gain
     if change < 1e-12 * weights.min().item():
         change = 0.0
     return found(change, predicted=predicted[1:].abs().max().item())
@@ -123,7 +141,9 @@ def distance_from_one_hot(gap: float, n: int = 3) -> Finding:
 
 
 def divided_before_softmax(d_k: int = 64) -> Finding:
-    """The largest change of a weight when softmax's input is divided by the root; as a fact, when its output is."""
+    """The largest change of a weight when softmax's input is divided by the root; as a fact, when
+    its output is.
+    """
     z = math.sqrt(d_k) * sample(1000, 32, seed=4, device="cpu")
     weights = torch.softmax(z, -1)
     after = weights / math.sqrt(d_k)
@@ -133,13 +153,21 @@ def divided_before_softmax(d_k: int = 64) -> Finding:
 
 
 def perturbation_shows_gradient(scores: Sequence[float], shift: float) -> Finding:
-    """The change of a weight when all scores move together, over that when the first moves alone."""
+    """The change of a weight when all scores move together, over that when the first moves
+    alone.
+    """
     together, one = (change_under_shift(scores, shift, alone).ours[0] for alone in (False, True))
-    return found(together / one, one=one, saturated=change_under_shift((100.0, -50.0, -50.0), shift, only_first=True).ours[0])
+    return found(
+        together / one,
+        one=one,
+        saturated=change_under_shift((100.0, -50.0, -50.0), shift, only_first=True).ours[0],
+    )
 
 
 def first_step(scores: Sequence[float], optimiser: str = "SGD", rate: float = 0.01) -> Finding:
-    """The size of an optimiser's first step that raises the second weight, over the learning rate."""
+    """The size of an optimiser's first step that raises the second weight, over the learning
+    rate.
+    """
     z = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
     descent = {"SGD": torch.optim.SGD, "Adam": torch.optim.Adam}[optimiser]([z], lr=rate)
     (-torch.softmax(z, -1)[1]).backward()  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
 """What sources say of training, from the stored study of chapter 12.
 
-A cell is named by its task, its key dimension and, where they are not the usual two, its layers. Figures are those of each
-scaling's own best learning rate, averaged over the seeds.
+A cell is named by its task, its key dimension and, where they are not the usual two, its layers.
+Figures are those of each scaling's own best learning rate, averaged over the seeds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ LEARNED = 0.9
 
 
 def steps_to_learn(*, task: str, d_k: int, scaling: str, other: str) -> Finding:
-    """How many times as many steps one scaling needs as another; a run that never learns counts with its whole length."""
+    """How many times as many steps one scaling needs as another; a run that never learns counts
+    with its whole length.
+    """
     ours, theirs = (_steps(_runs(task, d_k)[name]) for name in (scaling, other))
     value, error = ratio(mean_and_error(ours), mean_and_error(theirs))
     return found(value, error, steps=ours.mean().item(), other_steps=theirs.mean().item())
@@ -36,7 +38,9 @@ def seeds_that_learn(*, task: str, d_k: int, scaling: str) -> Finding:
 
 
 def runs_that_learn(*, scaling: str, other: str) -> Finding:
-    """Over all learning rates tried in all cells of recall: by how much larger a share of runs learns with one scaling."""
+    """Over all learning rates tried in all cells of recall: by how much larger a share of runs
+    learns with one scaling.
+    """
     shares = {}
     for name in (scaling, other):
         learned = [
@@ -56,13 +60,23 @@ def runs_that_diverge(*, scaling: str) -> Finding:
     return found(sum(runs) / len(runs), runs=len(runs), diverged=sum(runs))
 
 
-def accuracy_gained(*, task: str, d_k: int, scaling: str, other: str, tested: str = "", n_layers: int = 2) -> Finding:
-    """The mean difference in test accuracy between two scalings, seed by seed; ``tested`` names another length of recall."""
+def accuracy_gained(
+    *, task: str, d_k: int, scaling: str, other: str, tested: str = "", n_layers: int = 2
+) -> Finding:
+    """The mean difference in test accuracy between two scalings, seed by seed; ``tested`` names
+    another length of recall.
+    """
     ours, theirs = (
-        torch.tensor(accuracies(_runs(task, d_k, n_layers)[name], tested or task), dtype=torch.float64)
+        torch.tensor(
+            accuracies(_runs(task, d_k, n_layers)[name], tested or task), dtype=torch.float64
+        )
         for name in (scaling, other)
     )
-    return found(*mean_and_error(ours - theirs), accuracy=ours.mean().item(), other_accuracy=theirs.mean().item())
+    return found(
+        *mean_and_error(ours - theirs),
+        accuracy=ours.mean().item(),
+        other_accuracy=theirs.mean().item(),
+    )
 
 
 def evenness_after_training(*, task: str, d_k: int, scaling: str) -> Finding:
@@ -70,11 +84,15 @@ def evenness_after_training(*, task: str, d_k: int, scaling: str) -> Finding:
     runs = _runs(task, d_k)[scaling]
     entropies, spreads = (curve(runs, name)[1].double() for name in ("entropy", "score_std"))
     value, error = mean_and_error(entropies[:, -1])
-    return found(value, error, first=entropies[:, 0].mean().item(), spread=spreads[:, -1].mean().item())
+    return found(
+        value, error, first=entropies[:, 0].mean().item(), spread=spreads[:, -1].mean().item()
+    )
 
 
 def first_gradient(*, task: str, d_k: int, scaling: str, other: str, n_layers: int) -> Finding:
-    """How many times as large the first gradient of all parameters is with one scaling as with another."""
+    """How many times as large the first gradient of all parameters is with one scaling as with
+    another.
+    """
     cell = _runs(task, d_k, n_layers)
     ours, theirs = (curve(cell[name], "gradient")[1][:, 0].double() for name in (scaling, other))
     value, error = ratio(mean_and_error(ours), mean_and_error(theirs))
@@ -89,7 +107,11 @@ def _study() -> tuple[Record, ...]:
 
 @cache
 def _runs(task: str, d_k: int, n_layers: int = 2) -> dict[str, list[Record]]:
-    (cell,) = (c for c in STUDY if (c.task, c.d_k, c.n_layers, c.optimiser) == (task, d_k, n_layers, "adam"))
+    (cell,) = (
+        c
+        for c in STUDY
+        if (c.task, c.d_k, c.n_layers, c.optimiser) == (task, d_k, n_layers, "adam")
+    )
     return at_best_rate(_study(), cell)
 
 
