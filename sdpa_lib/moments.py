@@ -15,7 +15,13 @@ from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_finite, check_number, check_tensor
 from sdpa_lib.device import get_device, get_dtype
-from sdpa_lib.sampling import Distribution, get_distribution, make_generator
+from sdpa_lib.sampling import (
+    Distribution,
+    get_distribution,
+    make_generator,
+    seed_sequence,
+    standard_normal,
+)
 
 BLOCK = 2**20
 """The largest number of components drawn at once: 8 MiB in float64."""
@@ -153,7 +159,7 @@ def normal_scores(
     """
     for name, count in (("n_queries", n_queries), ("n_keys", n_keys), ("d_k", d_k)):
         check_count(name, count)
-    normal = torch.randn(n_queries, n_keys, generator=make_generator(seed, 3)).to(
+    normal = standard_normal((n_queries, n_keys), make_generator(seed, 3)).to(
         get_device(device), get_dtype(device)
     )
     return normal * chi_squared(n_queries, d_k, seed=seed, stream=2, like=normal).sqrt().unsqueeze(
@@ -167,9 +173,7 @@ def chi_squared(count: int, degrees: int, *, seed: int, stream: int, like: Tenso
     """
     if degrees == 0:
         return like.new_zeros(count)
-    draws = np.random.default_rng([check_count("seed", seed, minimum=0), stream]).chisquare(
-        degrees, size=count
-    )
+    draws = np.random.default_rng(seed_sequence(seed, stream)).chisquare(degrees, size=count)
     return torch.from_numpy(draws).to(like)
 
 

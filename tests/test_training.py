@@ -10,6 +10,7 @@ from sdpa_lib.book.training.model import SCALINGS, Transformer
 from sdpa_lib.book.training.results import STORED, load_study, make_study, provenance
 from sdpa_lib.book.training.study import (
     LIMITS,
+    RATES,
     SEEDS,
     STUDY,
     TASKS,
@@ -276,38 +277,60 @@ def test_a_file_that_holds_no_study_is_refused(tmp_path, text, message):
 
 
 def test_the_stored_study_is_complete_and_made_with_these_settings(stored):
+    """A scaling that was added since has no runs yet; whatever was begun is there to its end."""
     there, records = stored
     assert there["settings"] == json.loads(json.dumps(provenance(torch.device("cpu"))))["settings"]
-    assert plan(records) == []
     assert len({r.run for r in records}) == len(records)
-    for cell, scalings in STUDY.items():
-        best = at_best_rate(records, cell)
-        assert set(best) == set(scalings)
-        assert all(len(runs) == SEEDS for runs in best.values())
+    missing = plan(records)
+    begun = {(r.run.cell, r.run.scaling) for r in records}
+    assert [run for run in missing if (run.cell, run.scaling) in begun] == []
+    for cell in STUDY:
+        assert all(len(runs) == SEEDS for runs in at_best_rate(records, cell).values())
+    if missing:
+        names = sorted({run.scaling for run in missing})
+        pytest.skip(f"{len(missing)} runs are missing, of {', '.join(names)}: make study")
+
+
+def test_a_new_scaling_waits_for_its_runs_and_leaves_the_others_alone(stored):
+    _, records = stored
+    cell = Cell("digits", 64, 300)
+    without = [r for r in records if r.run.scaling != "k_rss"]
+    assert {run.scaling for run in plan(without)} == {"k_rss"}
+    assert len(plan(without)) == 54  # nine cells, three rates, two seeds
+    best = at_best_rate(records, cell)
+    begun = [*without, best["k_rss"][0]]
+    for some in (without, begun):
+        assert at_best_rate(some, cell) == {n: runs for n, runs in best.items() if n != "k_rss"}
+
+
+# Without division, and at wide heads with T5's start, a relative error of 1e-7 grows to a tenth in
+# twenty steps. Runs under any other scaling agree to all stored digits, whatever the processor.
+STEADY = [name for name in SCALINGS if name not in ("none", "t5_start")]
 
 
 @pytest.mark.parametrize("cell", STUDY, ids=str)
 def test_stored_runs_begin_as_they_do_here(stored, cell):
     """The first twenty steps of one run of each cell, another scaling in each."""
-    records = [r for r in stored[1] if r.run.cell == cell and r.run.seed == 2]
-    chosen = records[list(STUDY).index(cell) % len(records)]
+    rate = RATES[cell.optimiser][0]
+    records = {r.run.scaling: r for r in stored[1] if r.run[:1] + r.run[2:] == (cell, rate, 1)}
+    steady = [name for name in STEADY if name in records]
+    chosen = records[steady[list(STUDY).index(cell) % len(steady)]]
     again = train(chosen.run, steps=20, device="cpu")
     for name, values in again.curves.items():
-        assert values[0] == pytest.approx(chosen.curves[name][0], rel=2e-3), name
-        if name not in ("accuracy", "gradient", "gradient_qk"):
-            assert values[1] == pytest.approx(chosen.curves[name][1], rel=0.02), name
+        within = {"abs": 0.004} if name == "accuracy" else {"rel": 1e-3}  # one answer of 300
+        assert values == pytest.approx(chosen.curves[name][:2], **within), name
 
 
 def test_a_stored_run_comes_out_again_to_its_end(stored):
-    chosen = at_best_rate(stored[1], Cell("recall 8", 64, 300))["sqrt_d_k"][4]
-    again = train(chosen.run, device="cpu")
-    assert again.test_accuracy["recall 8"] == pytest.approx(
-        chosen.test_accuracy["recall 8"], abs=0.01
+    chosen = next(
+        r for r in stored[1] if r.run == Run(Cell("digits", 16, 300), "d_k", rate=-5, seed=0)
     )
-    assert again.mean_loss == pytest.approx(chosen.mean_loss, rel=0.05)
-    assert again.curves["entropy"] == pytest.approx(
-        chosen.curves["entropy"], abs=0.08
-    )  # from 0.87 to 0.16; rounding differs by machine
+    again = train(chosen.run, device="cpu")
+    assert again.test_accuracy == pytest.approx(chosen.test_accuracy, abs=0.004)
+    assert again.mean_loss == pytest.approx(chosen.mean_loss, rel=1e-3)
+    for name, values in again.curves.items():
+        within = {"abs": 0.004} if name == "accuracy" else {"rel": 5e-3}
+        assert values == pytest.approx(chosen.curves[name], **within), name
 
 
 def test_scalings_that_divide_by_the_same_number_give_the_same_run(stored):

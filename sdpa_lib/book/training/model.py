@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from sdpa_lib._checks import check_count, unknown_name
 from sdpa_lib.attention import attention_scores, scaled_dot_product_attention
 from sdpa_lib.rescaling import RESCALINGS
+from sdpa_lib.sampling import standard_normal
 
 SCALINGS: dict[str, str] = {name: rescaling.formula for name, rescaling in RESCALINGS.items()} | {
     "learned": r"\sqrt{d_k}/e^{s}",
@@ -31,6 +32,14 @@ start elsewhere, with formulas.
 ``learned``, ``log_n`` and ``qk_norm`` have one learned s a head, which starts where the scores have
 unit variance.
 """
+
+
+def draw(*shape: int) -> Tensor:
+    """Normal numbers to start parameters from, the same on every processor.
+
+    They come from PyTorch's global generator, which ``make_model`` seeds.
+    """
+    return standard_normal(shape, torch.default_generator)
 
 
 class Attention(nn.Module):
@@ -149,7 +158,7 @@ class Transformer(nn.Module):
         self.read_out = nn.Linear(d_model, n_classes)
         for module in self.modules():
             if isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, std=module.in_features**-0.5)
+                module.weight.data = draw(*module.weight.shape) * module.in_features**-0.5
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
         if scaling == "t5_start":

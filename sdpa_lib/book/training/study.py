@@ -196,7 +196,11 @@ def train(
 
 
 def plan(records: Iterable[Record], study: Mapping[Cell, tuple[str, ...]] = STUDY) -> list[Run]:
-    """The runs that are to be made next, given those made: none when the study is complete."""
+    """The runs that are to be made next, given those made: none when the study is complete.
+
+    A scaling without any run gets its sweeps: with every scaling stored, one that is added to
+    ``RESCALINGS`` has all of them to come.
+    """
     made: dict[tuple[Cell, str], dict[int, dict[int, Record]]] = {}
     for record in records:
         run = record.run

@@ -10,7 +10,7 @@ import scipy.stats
 import torch
 from torch import Tensor
 
-from sdpa_lib.book.training.study import SEEDS, SWEEP_SEEDS, Cell, Record, best_rate
+from sdpa_lib.book.training.study import SEEDS, SWEEP_SEEDS, Cell, Record, best_rate, plan
 
 
 def by_scaling(records: Iterable[Record], cell: Cell) -> dict[str, dict[int, dict[int, Record]]]:
@@ -25,13 +25,18 @@ def by_scaling(records: Iterable[Record], cell: Cell) -> dict[str, dict[int, dic
 
 
 def at_best_rate(records: Iterable[Record], cell: Cell) -> dict[str, list[Record]]:
-    """For each scaling of a cell the records of its best learning rate, one a seed in the order of
-    seeds.
+    """The records of each scaling's best learning rate, one a seed in the order of seeds.
+
+    A scaling whose runs are not all made yet is left out; ``plan`` in the module ``study`` names
+    the runs that are missing.
     """
+    records = list(records)
     table = by_scaling(records, cell)
+    waiting = {run.scaling for run in plan(records, {cell: tuple(table)})}
     return {
         scaling: [rates[best_rate(rates)][seed] for seed in range(SEEDS)]
         for scaling, rates in table.items()
+        if scaling not in waiting
     }
 
 

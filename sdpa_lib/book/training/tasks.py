@@ -13,6 +13,7 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
 from sdpa_lib._checks import check_count
+from sdpa_lib.book.training.model import draw
 
 Batch = tuple[tuple[Tensor, ...], Tensor]
 """The inputs of the embedding, and the answers."""
@@ -62,7 +63,7 @@ class PatchEmbedding(nn.Module):
     def __init__(self, n_pixels: int, n_patches: int, d_model: int) -> None:
         super().__init__()
         self.pixels = nn.Linear(n_pixels, d_model)
-        self.place = nn.Parameter(torch.randn(n_patches, d_model) / d_model**0.5)
+        self.place = nn.Parameter(draw(n_patches, d_model) / d_model**0.5)
 
     def forward(self, patches: Tensor) -> Tensor:  # (B, 16, 4) to (B, 16, d_model)
         embedded: Tensor = self.pixels(patches) + self.place
@@ -117,8 +118,8 @@ class PairEmbedding(nn.Module):
 
     def __init__(self, n_names: int, n_values: int, d_model: int) -> None:
         super().__init__()
-        self.name = nn.Embedding(n_names, d_model)
-        self.value = nn.Embedding(n_values, d_model)
+        self.name = nn.Embedding.from_pretrained(draw(n_names, d_model), freeze=False)
+        self.value = nn.Embedding.from_pretrained(draw(n_values, d_model), freeze=False)
 
     def forward(self, names: Tensor, values: Tensor) -> Tensor:  # (B, n) twice to (B, n, d_model)
         embedded: Tensor = self.name(names) + self.value(values)

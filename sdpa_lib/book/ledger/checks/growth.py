@@ -19,7 +19,7 @@ from sdpa_lib.moments import (
     normal_dot_product_density,
 )
 from sdpa_lib.rescaling import PowerOfDk
-from sdpa_lib.sampling import get_distribution, sample, sample_qkv
+from sdpa_lib.sampling import get_distribution, make_generator, sample, sample_qkv
 
 DIMENSIONS = (4, 16, 64, 256, 1024)
 FAMILIES = ("normal", "uniform", "rademacher", "laplace", "student_t")
@@ -276,8 +276,8 @@ def order_by_similarity(spread: float = 1.0, d_k: int = 64) -> Finding:
     q, a, b = (sample(20_000, d_k, seed=11, stream=s, device="cpu") for s in range(3))
     a, b = a / a.norm(dim=-1, keepdim=True), b / b.norm(dim=-1, keepdim=True)
     lengths = [
-        spread ** torch.rand(20_000, generator=torch.Generator().manual_seed(s), dtype=q.dtype)
-        for s in (0, 1)
+        spread ** torch.rand(20_000, generator=make_generator(11, stream), dtype=q.dtype)
+        for stream in (3, 4)
     ]
     cosine = torch.linalg.vecdot(q, a - b) > 0
     product = (torch.linalg.vecdot(q, a) * lengths[0] - torch.linalg.vecdot(q, b) * lengths[1]) > 0
