@@ -123,7 +123,7 @@ class Ledger:
                     "; ".join(f"{x:g}" for x in claim.tolerance)
                     if tested and claim.relation == "="
                     else "",
-                    "; ".join(f"{x:.4g}" if finding.error else f"{x:.8g}" for x in finding.ours)
+                    "; ".join(f"{x:.4g}" if finding.error else f"{x:.5g}" for x in finding.ours)
                     if finding
                     else "",
                     f"{finding.error:.2g}" if finding and finding.error else "",

@@ -7,8 +7,9 @@ command is given again.
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
+
+import joblib
 
 from sdpa_lib.book.training.results import STORED, make_study
 
@@ -25,8 +26,8 @@ def main() -> None:
     parser.add_argument(
         "--workers",
         type=int,
-        default=os.cpu_count() or 1,
-        help="runs at a time (default: one a core)",
+        default=joblib.cpu_count(),
+        help="runs at a time (default: one for each core that this process may use)",
     )
     options = parser.parse_args()
     make_study(options.out, workers=options.workers)
