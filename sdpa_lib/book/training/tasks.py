@@ -113,13 +113,20 @@ class Digits(Task):
         return (patches,), answers
 
 
+def _embedding(count: int, d_model: int) -> nn.Embedding:
+    """A learned vector for each of ``count`` names, which starts with normal components."""
+    start = draw(count, d_model)
+    made: nn.Embedding = nn.Embedding.from_pretrained(start, freeze=False)  # type: ignore[no-untyped-call]
+    return made
+
+
 class PairEmbedding(nn.Module):
     """The sum of a vector for the name and one for the value; a question has the value "?"."""
 
     def __init__(self, n_names: int, n_values: int, d_model: int) -> None:
         super().__init__()
-        self.name = nn.Embedding.from_pretrained(draw(n_names, d_model), freeze=False)
-        self.value = nn.Embedding.from_pretrained(draw(n_values, d_model), freeze=False)
+        self.name = _embedding(n_names, d_model)
+        self.value = _embedding(n_values, d_model)
 
     def forward(self, names: Tensor, values: Tensor) -> Tensor:  # (B, n) twice to (B, n, d_model)
         embedded: Tensor = self.name(names) + self.value(values)
