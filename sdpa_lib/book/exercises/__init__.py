@@ -1,43 +1,19 @@
-"""The checks behind the book's exercises, one module a chapter."""
+"""The checks behind the book's exercises: one module a chapter, found by being here."""
 
 from __future__ import annotations
 
+import pkgutil
+from importlib import import_module
 from typing import Any
 
 from sdpa_lib._checks import unknown_name
-from sdpa_lib.book.exercises import (
-    alternatives,
-    blend,
-    fast,
-    gradients,
-    growth,
-    phases,
-    saturation,
-    shapes,
-    square_root,
-    training,
-    variance,
-    wild,
-)
 from sdpa_lib.book.exercises._exercise import Exercise, Verdict
 
 EXERCISES: dict[str, Exercise] = {
-    f"{module.__name__.rsplit('.', 1)[-1]}.{name}": exercise
-    for module in (
-        shapes,
-        growth,
-        variance,
-        saturation,
-        square_root,
-        blend,
-        alternatives,
-        fast,
-        gradients,
-        phases,
-        training,
-        wild,
-    )
-    for name, exercise in module.EXERCISES.items()
+    f"{module.name}.{name}": exercise
+    for module in pkgutil.iter_modules(__path__)
+    if not module.name.startswith("_")
+    for name, exercise in import_module(f"{__name__}.{module.name}").EXERCISES.items()
 }
 """Every exercise by its name, ``"chapter.exercise"``."""
 
