@@ -5,7 +5,6 @@ book of two chapters.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -157,24 +156,3 @@ def test_a_missing_page_is_named(book: Book) -> None:
     checked = book.check_pages()
     assert checked.returncode == 1
     assert "book/one.html, book/two.html" in checked.stderr
-
-
-def requirement_lines(name: str) -> list[str]:
-    lines = (ROOT / name).read_text(encoding="utf8").splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
-
-
-def test_every_requirement_and_constraint_is_an_exact_pin() -> None:
-    first, *direct, last = requirement_lines("requirements.txt")
-    assert (first, last) == ("-c constraints.txt", "-e .[book]")
-    constraints = requirement_lines("constraints.txt")
-    assert [
-        line for line in direct + constraints if not re.fullmatch(r"[\w.-]+==[\w.]+", line)
-    ] == []
-    names = [re.sub(r"[-_.]+", "-", line.split("==")[0]).lower() for line in direct + constraints]
-    assert sorted(names) == sorted(set(names))
-
-
-def test_torch_is_free_to_bring_its_own_platform_packages() -> None:
-    platform = re.compile(r"torch|triton|nvidia|cuda|pip|setuptools")
-    assert [line for line in requirement_lines("constraints.txt") if platform.match(line)] == []
