@@ -111,9 +111,10 @@ def test_only_what_changed_is_executed_and_no_page_is_stale(book: Book) -> None:
     assert book.shows("two", "changed")
 
     book.set_constant(2)
-    (book.root / "kill").touch()
-    assert book.build() == (-9, ["one"])  # interrupted: the next build has everything left to do
-    (book.root / "kill").unlink()
+    if os.name == "posix":  # elsewhere a chapter can't end its own build
+        (book.root / "kill").touch()
+        assert book.build() == (-9, ["one"])  # interrupted: the next one has everything left to do
+        (book.root / "kill").unlink()
     assert book.build() == (0, ["one", "two"])
     assert book.shows("one", "constant 2")
     assert book.shows("two", "constant 2")
@@ -128,7 +129,7 @@ def test_a_cell_that_raises_fails_every_build_until_it_is_mended(book: Book) -> 
     assert book.build() == (0, [])
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
+@pytest.mark.skipif(os.name != "posix" or not shutil.which("make"), reason="no make here")
 def test_a_builder_that_does_nothing_is_found_out_behind_the_pages_of_an_earlier_build(
     book: Book,
 ) -> None:
