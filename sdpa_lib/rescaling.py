@@ -418,7 +418,7 @@ def get_rescaling(rescaling: str | Rescaling) -> Rescaling:
         raise TypeError(
             f"rescaling must be a name or a Rescaling instance, got {type(rescaling).__name__}"
         )
-    known = RESCALINGS | MODEL_RESCALINGS
+    known = {**RESCALINGS, **MODEL_RESCALINGS}  # torch.compile of 2.6 can't trace |
     if rescaling not in known:
         raise unknown_name("rescaling", rescaling, known)
     return known[rescaling]

@@ -5,7 +5,6 @@ book of two chapters.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -112,9 +111,10 @@ def test_only_what_changed_is_executed_and_no_page_is_stale(book: Book) -> None:
     assert book.shows("two", "changed")
 
     book.set_constant(2)
-    (book.root / "kill").touch()
-    assert book.build() == (-9, ["one"])  # interrupted: the next build has everything left to do
-    (book.root / "kill").unlink()
+    if os.name == "posix":  # elsewhere a chapter can't end its own build
+        (book.root / "kill").touch()
+        assert book.build() == (-9, ["one"])  # interrupted: the next one has everything left to do
+        (book.root / "kill").unlink()
     assert book.build() == (0, ["one", "two"])
     assert book.shows("one", "constant 2")
     assert book.shows("two", "constant 2")
@@ -129,7 +129,7 @@ def test_a_cell_that_raises_fails_every_build_until_it_is_mended(book: Book) -> 
     assert book.build() == (0, [])
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
+@pytest.mark.skipif(os.name != "posix" or not shutil.which("make"), reason="no make here")
 def test_a_builder_that_does_nothing_is_found_out_behind_the_pages_of_an_earlier_build(
     book: Book,
 ) -> None:
@@ -157,24 +157,3 @@ def test_a_missing_page_is_named(book: Book) -> None:
     checked = book.check_pages()
     assert checked.returncode == 1
     assert "book/one.html, book/two.html" in checked.stderr
-
-
-def requirement_lines(name: str) -> list[str]:
-    lines = (ROOT / name).read_text(encoding="utf8").splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
-
-
-def test_every_requirement_and_constraint_is_an_exact_pin() -> None:
-    first, *direct, last = requirement_lines("requirements.txt")
-    assert (first, last) == ("-c constraints.txt", "-e .[book]")
-    constraints = requirement_lines("constraints.txt")
-    assert [
-        line for line in direct + constraints if not re.fullmatch(r"[\w.-]+==[\w.]+", line)
-    ] == []
-    names = [re.sub(r"[-_.]+", "-", line.split("==")[0]).lower() for line in direct + constraints]
-    assert sorted(names) == sorted(set(names))
-
-
-def test_torch_is_free_to_bring_its_own_platform_packages() -> None:
-    platform = re.compile(r"torch|triton|nvidia|cuda|pip|setuptools")
-    assert [line for line in requirement_lines("constraints.txt") if platform.match(line)] == []

@@ -1,0 +1,77 @@
+"""The lists of packages agree with each other, and leave nothing that the book needs to chance."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+BROUGHT_BY_TORCH = re.compile(r"torch|triton|nvidia|cuda|pip$|setuptools")
+
+
+def lines(name: str) -> list[str]:
+    text = (ROOT / name).read_text(encoding="utf8")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def pins(name: str) -> dict[str, str]:
+    pairs = (line.split("==") for line in lines(name) if not line.startswith("-"))
+    return {canonicalize_name(package): version for package, version in pairs}
+
+
+def needed(package: str, extra: str = "") -> set[tuple[str, str]]:
+    """The packages that an installed package asks for on this machine, each with its extras."""
+    found = set()
+    for line in metadata.requires(package) or []:
+        requirement = Requirement(line)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+            name = canonicalize_name(requirement.name)
+            found |= {(name, extra) for extra in ("", *requirement.extras)}
+    return found
+
+
+def test_every_requirement_and_constraint_is_an_exact_pin() -> None:
+    first, *direct, last = lines("requirements.txt")
+    assert (first, last) == ("-c constraints.txt", "-e .[book]")
+    listed = direct + lines("constraints.txt")
+    assert [line for line in listed if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
+    names = [canonicalize_name(line.split("==")[0]) for line in listed]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_everything_that_the_requirements_need_is_pinned() -> None:
+    pytest.importorskip("jupyter_book", reason="the requirements are not installed here")
+    pinned = pins("requirements.txt") | pins("constraints.txt")
+    reached = {(name, "") for name in pins("requirements.txt")} | needed("sdpa-lib", "book")
+    todo = list(reached)
+    while todo:
+        name, extra = todo.pop()
+        if not BROUGHT_BY_TORCH.match(name):
+            new = needed(name, extra) - reached
+            reached |= new
+            todo += new
+    names = {name for name, _ in reached if not BROUGHT_BY_TORCH.match(name)}
+    assert len(names) > 100
+    assert sorted(names - set(pinned)) == []
+
+
+def test_torch_is_free_to_bring_its_own_platform_packages() -> None:
+    assert [name for name in pins("constraints.txt") if BROUGHT_BY_TORCH.match(name)] == []
+
+
+def test_the_oldest_versions_tried_are_those_promised() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
+    promised = project["dependencies"] + project["optional-dependencies"]["book"]
+    oldest = pins("tests/oldest.txt")
+    for requirement in map(Requirement, promised):
+        (bound,) = requirement.specifier
+        assert bound.operator == ">="
+        tried = oldest.pop(requirement.name)
+        assert re.fullmatch(rf"{re.escape(bound.version)}(\.0)*", tried), requirement.name
+    assert oldest.items() <= pins("requirements.txt").items()  # the tests' tools
