@@ -19,7 +19,7 @@ from sdpa_lib.book.exercises import (
     variance,
     wild,
 )
-from sdpa_lib.book.exercises._exercise import Exercise, Verdict
+from sdpa_lib.book.exercises._exercise import Exercise, Feedback
 
 EXERCISES: dict[str, Exercise] = {
     f"{module.__name__.rsplit('.', 1)[-1]}.{name}": exercise
@@ -42,7 +42,7 @@ EXERCISES: dict[str, Exercise] = {
 """Every exercise by its name, ``"chapter.exercise"``."""
 
 
-def check(name: str, answer: Any) -> Verdict:
+def check(name: str, answer: Any) -> Feedback:
     """Check the answer to an exercise of the book.
 
     Args:
@@ -50,7 +50,7 @@ def check(name: str, answer: Any) -> Verdict:
         answer: yours; ``...``, or a function that returns ``...``, while you have none.
 
     Returns:
-        A verdict that prints itself: ✓ right, ✗ wrong with a hint, … not answered yet.
+        Feedback that prints itself: ✓ right, ✗ wrong with a hint, … not answered yet.
 
     Raises:
         ValueError: no exercise of that name; the nearest names are suggested.
