@@ -12,7 +12,7 @@ from functools import cache
 import torch
 
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.ledger.checks._measure import mean_and_error, ratio
+from sdpa_lib.book.measured import mean_and_error, ratio
 from sdpa_lib.book.training.results import load_study
 from sdpa_lib.book.training.study import STUDY, Record
 from sdpa_lib.book.training.summary import accuracies, at_best_rate, curve
