@@ -17,7 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdpa_lib._checks import check_batch, check_number, check_query_key, check_value
-from sdpa_lib.rescaling import Rescaling, get_rescaling, wide_dtype
+from sdpa_lib.device import computation_dtype
+from sdpa_lib.rescaling import Rescaling, get_rescaling
 from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Visible
 
 
@@ -126,12 +127,12 @@ def _fold(
     if constant is not None:
         return query, 1.0 / constant
     divisor = rescaling(key, visible)  # (..., L or 1, 1)
-    constant = math.sqrt(key.shape[-1] * key.shape[-2])
-    folded = query * (constant / torch.where(divisor == 0, constant, divisor))
+    mean = math.sqrt(key.shape[-1] * key.shape[-2])
+    folded = query * (mean / torch.where(divisor == 0, mean, divisor))
     if query.dtype == torch.float16:
         largest = torch.finfo(query.dtype).max
         folded = folded.clamp(-largest, largest)
-    return folded.to(query.dtype), 1.0 / constant
+    return folded.to(query.dtype), 1.0 / mean
 
 
 def _kernel(
@@ -239,7 +240,7 @@ def score_blocks(
     rows: int,
 ) -> Iterator[Tensor]:
     """The scores of ``rows`` queries at a time, (..., rows, S): the whole matrix is never there."""
-    wide, n_queries = wide_dtype(query.dtype), query.shape[-2]
+    wide, n_queries = computation_dtype(query.dtype), query.shape[-2]
     visible = _visible(query, key, attn_mask, is_causal)
     divisor = get_rescaling(rescaling)(key, visible)  # (..., L or 1, 1)
     divisor = torch.where(

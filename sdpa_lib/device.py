@@ -1,4 +1,4 @@
-"""Which device and dtype the book computes on.
+"""Which device things are computed on, and in which dtype.
 
 CUDA if there is a device, then Apple's MPS, then the CPU; the environment variable ``SDPA_DEVICE``
 overrides the choice.
@@ -51,7 +51,30 @@ def get_dtype(device: str | torch.device | None = None) -> torch.dtype:
         >>> get_dtype("cpu")
         torch.float64
     """
-    return torch.float32 if get_device(device).type == "mps" else torch.float64
+    return widest_dtype(get_device(device))
+
+
+def widest_dtype(device: torch.device) -> torch.dtype:
+    """float64, or float32 on MPS, which has no float64: what sums over many numbers are made in.
+
+    Unlike :func:`get_dtype` it takes the device as it is, the one on which a tensor lies.
+
+    Example:
+        >>> widest_dtype(torch.device("mps"))
+        torch.float32
+    """
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def computation_dtype(dtype: torch.dtype) -> torch.dtype:
+    """float32 for the half precisions, and the dtype itself otherwise: what lengths, divisors and
+    scores are computed in.
+
+    Example:
+        >>> computation_dtype(torch.bfloat16), computation_dtype(torch.float64)
+        (torch.float32, torch.float64)
+    """
+    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
 def _best_device() -> str:

@@ -17,14 +17,8 @@ import torch
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_number, check_tensor, unknown_name
-from sdpa_lib.visibility import EveryKey, Masked, Visible, widest_dtype
-
-
-def wide_dtype(dtype: torch.dtype) -> torch.dtype:
-    """float32 for the half precisions, and the dtype itself otherwise: what lengths and scores are
-    computed in.
-    """
-    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+from sdpa_lib.device import computation_dtype, widest_dtype
+from sdpa_lib.visibility import EveryKey, Masked, Visible
 
 
 class Look(NamedTuple):
@@ -161,7 +155,10 @@ class PowerOfDk(Rescaling):
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         return torch.full(
-            (1, 1), self.constant(key.shape[-1]), dtype=wide_dtype(key.dtype), device=key.device
+            (1, 1),
+            self.constant(key.shape[-1]),
+            dtype=computation_dtype(key.dtype),
+            device=key.device,
         )
 
 
@@ -368,7 +365,7 @@ class LogSteps(Rescaling):
 
 def _count(key: Tensor, visible: Visible) -> Tensor:
     """How many keys each row sees, in a dtype that holds them."""
-    return visible.count(torch.empty(0, dtype=wide_dtype(key.dtype), device=key.device))
+    return visible.count(torch.empty(0, dtype=computation_dtype(key.dtype), device=key.device))
 
 
 RESCALINGS: dict[str, Rescaling] = {
@@ -442,7 +439,7 @@ def key_lengths(key: Tensor) -> Tensor:
         key.detach().amax(-1, keepdim=True), -key.detach().amin(-1, keepdim=True)
     )
     largest = _at_least_some(
-        largest.to(wide_dtype(key.dtype))
+        largest.to(computation_dtype(key.dtype))
     )  # scaled by it, no square overflows or underflows
     relative: Tensor = torch.linalg.vector_norm(key / largest, dim=-1)
     return relative * largest.squeeze(-1)

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
+from sdpa_lib.device import widest_dtype
+
 
 class Visible(ABC):
     """Which keys each query may see: all that a divisor has to know of a mask.
@@ -93,8 +95,3 @@ class Masked(Visible):
         if numbers.dim() == 2:
             return (per_key @ numbers.mT).unsqueeze(-1)  # one matrix for the whole batch
         return numbers @ per_key.unsqueeze(-1)
-
-
-def widest_dtype(device: torch.device) -> torch.dtype:
-    """float64, or float32 on MPS, which has no float64: what sums over the keys are made in."""
-    return torch.float32 if device.type == "mps" else torch.float64

@@ -277,6 +277,16 @@ CASES = [
     # tables, exercises, plotting
     (lambda: Table({}), ValueError, "columns must be one or more, of one length"),
     (
+        lambda: Table.from_rows(("a", "b"), [(1, 2), (3,)]),
+        ValueError,
+        r"rows must hold 2 cells, one for each heading, got \(3,\)",
+    ),
+    (
+        lambda: Table.from_rows(("a", "a"), [(1, 2)]),
+        ValueError,
+        r"headings must differ from each other, got \('a', 'a'\)",
+    ),
+    (
         lambda: Table({"a": [1], "b": [1, 2]}),
         ValueError,
         "columns must be one or more, of one length, got {'a': 1, 'b': 2}",

@@ -19,9 +19,9 @@ def test_right_answer_passes_and_no_answer_is_no_failure(name):
 
 @pytest.mark.parametrize(("name", "hint"), MISTAKES)
 def test_each_mistake_is_refused_with_its_own_hint(name, hint):
-    verdict = check(name, EXERCISES[name].mistakes[hint])
-    assert verdict.passed is False
-    assert verdict.message == hint
+    feedback = check(name, EXERCISES[name].mistakes[hint])
+    assert feedback.passed is False
+    assert feedback.message == hint
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -32,9 +32,9 @@ def test_every_exercise_knows_plausible_mistakes(name):
 
 
 def test_a_function_that_raises_is_explained():
-    verdict = check("square_root.divisor", lambda d_k: 1 / 0)
-    assert verdict.passed is False
-    assert "ZeroDivisionError" in verdict.message
+    feedback = check("square_root.divisor", lambda d_k: 1 / 0)
+    assert feedback.passed is False
+    assert "ZeroDivisionError" in feedback.message
     assert (
         check("square_root.divisor", 8.0).message == "Pass the function itself, without calling it."
     )

@@ -9,6 +9,7 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import nbformat
 import pytest
@@ -25,6 +26,7 @@ from sdpa_lib.book.ledger import (
 )
 from sdpa_lib.book.ledger._claims import CLAIMS
 from sdpa_lib.book.ledger._verdict import ROUGH, STANDARD_ERRORS
+from sdpa_lib.book.ledger.checks import by_name
 
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"
@@ -59,6 +61,15 @@ def test_every_source_has_its_claims():
 
 def test_every_claim_has_a_check_and_every_check_a_claim():
     assert {claim.check for claim in TESTED} == set(CHECKS)
+
+
+def test_a_second_check_of_one_name_is_refused():
+    first, second = ModuleType("first"), ModuleType("second")
+    for module in (first, second):
+        exec("def variance(): pass", vars(module))
+    assert list(by_name(first)) == ["variance"]
+    with pytest.raises(ValueError, match="variance in first and second"):
+        by_name(first, second)
 
 
 def test_ids_count_without_a_gap():

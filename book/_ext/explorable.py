@@ -159,7 +159,7 @@ STATIC: dict[str, tuple[str, Callable[[], None]]] = {
         blend,
     ),
     "scalings": (
-        "Weights by rank for eight divisors: no division falls steeply, the root gently, the "
+        "Weights by rank for every divisor: no division falls steeply, the root gently, the "
         "others hardly.",
         scalings,
     ),

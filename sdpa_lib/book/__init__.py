@@ -11,9 +11,10 @@ import torch
 
 from sdpa_lib.book import plotting
 from sdpa_lib.book.exercises import check
+from sdpa_lib.book.measured import Measured, mean_and_error
 from sdpa_lib.book.tables import Table
 
-__all__ = ["Table", "check", "plotting"]
+__all__ = ["Measured", "Table", "check", "mean_and_error", "plotting"]
 
 # The book's tensors are small. Threads that wait for each other cost more than they save, on a busy
 # machine many times over. Whoever sets OMP_NUM_THREADS gets what it says.

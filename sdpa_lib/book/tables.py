@@ -6,7 +6,10 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sdpa_lib.book.measured import Measured, significant
+
 Cell = str | int | float | tuple[float, float]
+"""A text, a number, or a figure with its standard error."""
 
 
 @dataclass(frozen=True)
@@ -15,8 +18,8 @@ class Table:
 
     Args:
         columns: heading to cells, equally many in each column. A cell is a string, an int, a float,
-            shown with ``digits`` significant digits, or a pair (value, standard error), shown as
-            value ± error.
+            shown with ``digits`` significant digits, or a pair (value, standard error), such as
+            :class:`~sdpa_lib.book.measured.Measured`, shown as value ± error.
         digits: significant digits, at least 1.
 
     Raises:
@@ -31,6 +34,33 @@ class Table:
 
     columns: Mapping[str, Sequence[Cell]]
     digits: int = 4
+
+    @classmethod
+    def from_rows(
+        cls, headings: Sequence[str], rows: Iterable[Sequence[Cell]], digits: int = 4
+    ) -> Table:
+        """A table of rows, each with one cell for each heading.
+
+        Raises:
+            ValueError: a heading that stands twice, or a row of another length.
+
+        Example:
+            >>> Table.from_rows(("d_k", "divisor"), [(4, 2.0), (64, 8.0)])
+            d_k  divisor
+              4    2.000
+             64    8.000
+        """
+        if len(set(headings)) != len(headings):
+            raise ValueError(f"headings must differ from each other, got {tuple(headings)}")
+        lines = list(rows)
+        for line in lines:
+            if len(line) != len(headings):
+                raise ValueError(
+                    f"rows must hold {len(headings)} cells, one for each heading, got {line!r}"
+                )
+        return cls(
+            {heading: [line[i] for line in lines] for i, heading in enumerate(headings)}, digits
+        )
 
     def __post_init__(self) -> None:
         if len({len(cells) for cells in self.columns.values()}) != 1:
@@ -78,36 +108,5 @@ class Table:
         if isinstance(cell, str):
             return cell
         if isinstance(cell, tuple):
-            return with_error(*cell)
+            return str(Measured(*cell))
         return significant(cell, self.digits)
-
-
-def significant(value: float, digits: int = 4) -> str:
-    """A number with so many significant digits, trailing zeros kept; an int as it is.
-
-    Example:
-        >>> significant(0.99996), significant(511.83), significant(0.000123456), significant(8)
-        ('1.000', '511.8', '0.0001235', '8')
-    """
-    if isinstance(value, int):
-        return str(value)
-    if value == 0.0:
-        return "0"
-    text = f"{value:#.{digits}g}"
-    if "e" in text:
-        mantissa, exponent = text.split("e")
-        return f"{mantissa.rstrip('.')}e{int(exponent)}"
-    return text.rstrip(".")
-
-
-def with_error(value: float, error: float) -> str:
-    """A value and its standard error, both to the error's second significant digit.
-
-    Example:
-        >>> with_error(63.9417, 0.2874), with_error(0.00012, 0.0031)
-        ('63.94 ± 0.29', '0.0001 ± 0.0031')
-    """
-    if error == 0.0:
-        return f"{significant(value)} ± 0"
-    places = max(0, 1 - int(f"{error:.1e}".split("e")[1]))
-    return f"{value:.{places}f} ± {error:.{places}f}"

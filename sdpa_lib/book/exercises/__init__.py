@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from sdpa_lib._checks import unknown_name
-from sdpa_lib.book.exercises._exercise import Exercise, Verdict
+from sdpa_lib.book.exercises._exercise import Exercise, Feedback
 
 EXERCISES: dict[str, Exercise] = {
     f"{module.name}.{name}": exercise
@@ -18,7 +18,7 @@ EXERCISES: dict[str, Exercise] = {
 """Every exercise by its name, ``"chapter.exercise"``."""
 
 
-def check(name: str, answer: Any) -> Verdict:
+def check(name: str, answer: Any) -> Feedback:
     """Check the answer to an exercise of the book.
 
     Args:
@@ -26,7 +26,7 @@ def check(name: str, answer: Any) -> Verdict:
         answer: yours; ``...``, or a function that returns ``...``, while you have none.
 
     Returns:
-        A verdict that prints itself: ✓ right, ✗ wrong with a hint, … not answered yet.
+        Feedback that prints itself: ✓ right, ✗ wrong with a hint, … not answered yet.
 
     Raises:
         ValueError: no exercise of that name; the nearest names are suggested.

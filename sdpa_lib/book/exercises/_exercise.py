@@ -10,7 +10,7 @@ import torch
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Feedback:
     """Whether an answer passed, and what to say about it; ``passed`` is ``None`` where there is no
     answer yet.
     """
@@ -22,7 +22,7 @@ class Verdict:
         return {None: "… ", True: "✓ ", False: "✗ "}[self.passed] + self.message
 
 
-UNANSWERED = Verdict(
+UNANSWERED = Feedback(
     None, "Not answered yet: put your answer in place of the dots and run the cell again."
 )
 
@@ -44,26 +44,26 @@ class Exercise:
     mistakes: Mapping[str, Any] = field(default_factory=dict)
     tolerance: float = 1e-4
 
-    def judge(self, given: Any) -> Verdict:
+    def judge(self, given: Any) -> Feedback:
         """Compare an answer with the right one, then with each known mistake."""
         if given is ... or given is None:
             return UNANSWERED
         if callable(self.answer) and not callable(given):
-            return Verdict(False, "Pass the function itself, without calling it.")
+            return Feedback(False, "Pass the function itself, without calling it.")
         try:
             if callable(given) and given(*self.cases[0]) in (..., None):
                 return UNANSWERED
             if self.agree(given, self.answer):
-                return Verdict(True, "Right.")
+                return Feedback(True, "Right.")
             for hint, mistake in self.mistakes.items():
                 if self.agree(given, mistake):
-                    return Verdict(False, hint)
+                    return Feedback(False, hint)
         # whatever a learner's code raises is an answer to explain, not a crash of the checker
         except Exception as error:
-            return Verdict(
+            return Feedback(
                 False, f"Your answer could not be checked: {type(error).__name__}: {error}"
             )
-        return Verdict(
+        return Feedback(
             False, "Not yet: this is not the right answer, and no known slip leads to it."
         )
 

@@ -12,7 +12,8 @@ from html import escape
 
 from sdpa_lib.book.ledger._claims import RELATIONS, Claim, Source
 from sdpa_lib.book.ledger._verdict import Finding, Verdict
-from sdpa_lib.book.tables import Table, significant, with_error
+from sdpa_lib.book.measured import Measured, significant
+from sdpa_lib.book.tables import Table
 
 COLUMNS = (
     *(
@@ -196,9 +197,9 @@ def _plain(x: float) -> str:
 
 def _measured(x: float, error: float) -> str:
     """A figure and its standard error; in powers of ten where decimals would be a row of zeros."""
-    return (
-        with_error(x, error) if error >= 1e-5 else f"{significant(x, 2)} ± {significant(error, 2)}"
-    )
+    if error >= 1e-5:
+        return str(Measured(x, error))
+    return f"{significant(x, 2)} ± {significant(error, 2)}"
 
 
 def _shown(x: float, digits: int) -> str:

@@ -17,10 +17,9 @@ def by_scaling(records: Iterable[Record], cell: Cell) -> dict[str, dict[int, dic
     """A cell's records by scaling, rate and seed."""
     table: dict[str, dict[int, dict[int, Record]]] = {}
     for record in records:
-        if record.run.cell == cell:
-            table.setdefault(record.run.scaling, {}).setdefault(record.run.rate, {})[
-                record.run.seed
-            ] = record
+        run = record.run
+        if run.cell == cell:
+            table.setdefault(run.scaling, {}).setdefault(run.rate, {})[run.seed] = record
     return {scaling: dict(sorted(rates.items())) for scaling, rates in table.items()}
 
 
@@ -46,8 +45,8 @@ def sweep(records: Iterable[Record], cell: Cell, scaling: str) -> tuple[list[flo
     """
     rates = by_scaling(records, cell)[scaling]
     accuracies = [
-        statistics.fmean(runs[seed].test_accuracy[cell.task] for seed in range(SWEEP_SEEDS))
-        for runs in rates.values()
+        statistics.fmean(seeds[seed].test_accuracy[cell.task] for seed in range(SWEEP_SEEDS))
+        for seeds in rates.values()
     ]
     return [10 ** (rate / 2) for rate in rates], accuracies
 
@@ -69,18 +68,18 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return statistics.fmean(values), quantile * statistics.stdev(values) / math.sqrt(len(values))
 
 
-def accuracies(runs: Iterable[Record], task: str | None = None) -> list[float]:
+def accuracies(records: Iterable[Record], task: str | None = None) -> list[float]:
     """Test accuracies, on the task trained on or on another length of it."""
-    return [run.test_accuracy[task or run.run.cell.task] for run in runs]
+    return [record.test_accuracy[task or record.run.cell.task] for record in records]
 
 
-def curve(runs: Sequence[Record], name: str) -> tuple[list[float], Tensor]:
-    """The steps, and one row of a curve for each run, (runs, steps).
+def curve(records: Sequence[Record], name: str) -> tuple[list[float], Tensor]:
+    """The steps, and one row of a curve for each record, (records, steps).
 
     Example:
         >>> from sdpa_lib.book.training.results import load_study
-        >>> runs = at_best_rate(load_study()[1], Cell("digits", 64, 300))["sqrt_d_k"]
-        >>> curve(runs, "entropy")[1].shape
+        >>> records = at_best_rate(load_study()[1], Cell("digits", 64, 300))["sqrt_d_k"]
+        >>> curve(records, "entropy")[1].shape
         torch.Size([5, 16])
     """
-    return runs[0].curves["step"], torch.tensor([run.curves[name] for run in runs])
+    return records[0].curves["step"], torch.tensor([record.curves[name] for record in records])

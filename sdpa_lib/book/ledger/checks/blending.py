@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sdpa_lib.attention import scaled_dot_product_attention
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.ledger.checks._measure import difference
+from sdpa_lib.book.ledger.checks._difference import difference
 from sdpa_lib.book.ledger.checks.softmaxes import DOG_BITES_MAN, PUBLISHED, _softmax
 from sdpa_lib.sampling import sample, sample_qkv
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.ledger.checks._measure import mean_and_error, ratio
+from sdpa_lib.book.measured import Measured, mean_and_error, ratio
 from sdpa_lib.moments import (
     MeasuredMoments,
     exact_moments,
@@ -103,18 +103,19 @@ def growth(of: str = "variance", power: float = 0.0) -> Finding:
 
 
 @cache
-def _sizes(d_k: int) -> tuple[float, float]:
+def _sizes(d_k: int) -> Measured:
     q, k = (sample(20_000, d_k, seed=3, stream=s, device="cpu") for s in (0, 1))
     sizes = torch.linalg.vecdot(q, k).abs()
     return mean_and_error(sizes)
 
 
-def _slope(x: Sequence[float], y: Sequence[float], errors: Sequence[float]) -> tuple[float, float]:
+def _slope(x: Sequence[float], y: Sequence[float], errors: Sequence[float]) -> Measured:
     """The least-squares slope, and its standard error from the errors of the points."""
     centre = sum(x) / len(x)
     weights = [(at - centre) / sum((other - centre) ** 2 for other in x) for at in x]
     slope = sum(w * at for w, at in zip(weights, y, strict=True))
-    return slope, math.sqrt(sum((w * e) ** 2 for w, e in zip(weights, errors, strict=True)))
+    error = math.sqrt(sum((w * e) ** 2 for w, e in zip(weights, errors, strict=True)))
+    return Measured(slope, error)
 
 
 def cancelling_power() -> Finding:
@@ -153,7 +154,7 @@ def _within(d_k: int, n: int, matrices: int = 4000) -> Tensor:
 def variance_ratio(low: int, high: int) -> Finding:
     """The variance of q.k at the higher dimension over that at the lower one."""
     measured = (_moments(high), _moments(low))
-    return found(*ratio(*((m.variance, m.standard_error.variance) for m in measured)))
+    return found(*ratio(*(Measured(m.variance, m.standard_error.variance) for m in measured)))
 
 
 def variance_of_multiple(a: float) -> Finding:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.ledger.checks._measure import mean_and_error
+from sdpa_lib.book.measured import Measured, mean_and_error
 from sdpa_lib.moments import measure_dot_products
 from sdpa_lib.sampling import get_distribution, make_generator, sample
 
@@ -82,7 +82,7 @@ def query_key_correlation(initialisation: str, d_model: int, d_k: int, n: int = 
         for _ in range(2)
     )
 
-    def size(first: Tensor, second: Tensor) -> tuple[float, float]:
+    def size(first: Tensor, second: Tensor) -> Measured:
         standard = [(y - y.mean(0)) / y.std(0) for y in (first, second)]
         return mean_and_error((standard[0] * standard[1]).mean(0).abs())
 

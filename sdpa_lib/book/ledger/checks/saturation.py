@@ -12,7 +12,8 @@ from torch import Tensor
 
 from sdpa_lib.attention import attention_scores, scaled_dot_product_attention
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.ledger.checks._measure import ROUNDING, mean_and_error, median_and_error, ratio
+from sdpa_lib.book.ledger.checks._difference import ROUNDING
+from sdpa_lib.book.measured import Measured, mean_and_error, median_and_error, ratio
 from sdpa_lib.sampling import sample
 from sdpa_lib.saturation import (
     attention_gradients,
@@ -80,8 +81,8 @@ def compared(
     a, b = median_and_error(ours), median_and_error(theirs)
     return found(
         *ratio(a, b),
-        ours_median=a[0],
-        other_median=b[0],
+        ours_median=a.value,
+        other_median=b.value,
         below=(ours < 0.01).double().mean().item(),
     )
 
@@ -156,7 +157,7 @@ def gradient_at_query(divisor: str, to: str, d_k: int, n: int = 32) -> Finding:
     queries, keys and values.
     """
     ours, other = (median_and_error(_gradients(d_k, n, name)[2]) for name in (divisor, to))
-    return found(*ratio(ours, other), ours_median=ours[0], other_median=other[0])
+    return found(*ratio(ours, other), ours_median=ours.value, other_median=other.value)
 
 
 def gradient_across_dimensions(divisor: str, low: int, high: int, n: int = 32) -> Finding:
@@ -205,5 +206,9 @@ def layer_gradient(d_k: int, at: str, decided: bool = False) -> Finding:
     """
     undivided = mean_and_error(_layer_gradients(d_k, "none", decided)[at])
     divided = mean_and_error(_layer_gradients(d_k, "sqrt_d_k")[at])
-    ours = ratio(undivided, divided) if undivided[0] > ROUNDING * divided[0] else (0.0, 0.0)
-    return found(*ours, undivided=undivided[0], divided=divided[0])
+    ours = (
+        ratio(undivided, divided)
+        if undivided.value > ROUNDING * divided.value
+        else Measured(0.0, 0.0)
+    )
+    return found(*ours, undivided=undivided.value, divided=divided.value)

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from sdpa_lib.attention import attention_scores
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.ledger.checks._measure import difference, mean_and_error
+from sdpa_lib.book.ledger.checks._difference import difference
 from sdpa_lib.book.ledger.checks.saturation import _weights, compared
+from sdpa_lib.book.measured import Measured, mean_and_error
 from sdpa_lib.moments import measure_moments, shape_distance
 from sdpa_lib.rescaling import RESCALINGS, get_rescaling, key_lengths
 from sdpa_lib.sampling import Distribution, get_distribution, sample, sample_qkv, student_t
@@ -85,7 +86,7 @@ def less_distortion(
     differences = {
         s: mean_and_error(_distances(than, *s) - _distances(divisor, *s)) for s in settings
     }
-    setting = min(differences, key=lambda s: differences[s][0])
+    setting = min(differences, key=lambda s: differences[s].value)
     return found(
         *differences[setting],
         setting=f"{setting[0]}, d = {setting[1]}, n = {setting[2]}",
@@ -100,7 +101,7 @@ def family_against_spread(
     and variances.
     """
 
-    def gain(names: Sequence[str]) -> tuple[float, float]:
+    def gain(names: Sequence[str]) -> Measured:
         return max(
             mean_and_error(_distances(than, c, 64, 32) - _distances(divisor, c, 64, 32))
             for c in names

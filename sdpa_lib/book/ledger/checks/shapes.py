@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from inspect import signature
 
 import torch
 import torch.nn.functional as F
 
 from sdpa_lib.attention import attention_scores, attention_weights, scaled_dot_product_attention
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.ledger.checks._measure import difference
+from sdpa_lib.book.ledger.checks._difference import difference
 from sdpa_lib.sampling import sample, sample_qkv
 
 WORDS = ("love", "Apple", "phones")
@@ -147,17 +146,15 @@ def prescaled_softmax(order: str, rescaling: str = "sqrt_d_k") -> Finding:
 
 
 def vector_attention(part: str, n_keys: int = 32, d_k: int = 16) -> Finding:
-    """How many vectors the vector attention function takes once the keys are fixed, or how many
-    numbers it gives.
+    """How many numbers one query of three gets from fixed keys, or on how many of the three those
+    numbers depend.
     """
-    query, keys, _ = sample_qkv(1, n_keys, d_k, seed=0, device="cpu")
-
-    def vector_attention_of_keys(query: torch.Tensor) -> torch.Tensor:
-        return keys @ query
-
+    queries, keys, _ = sample_qkv(3, n_keys, d_k, seed=0, device="cpu")
+    scores = attention_scores(queries.requires_grad_(), keys, rescaling="none")
     if part == "numbers":
-        return found(float(len(vector_attention_of_keys(query[0]))))
-    return found(float(len(signature(vector_attention_of_keys).parameters)))
+        return found(float(len(scores[0])))
+    (by_queries,) = torch.autograd.grad(scores[0].sum(), queries)
+    return found(float(by_queries.abs().amax(-1).count_nonzero()))
 
 
 def query_length_divided_out(factor: float = 5.0) -> Finding:

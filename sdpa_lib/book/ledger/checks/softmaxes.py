@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.ledger.checks._measure import difference
+from sdpa_lib.book.ledger.checks._difference import difference
 from sdpa_lib.sampling import sample
 from sdpa_lib.saturation import effective_keys, jacobian_norm, softmax_jacobian
 

@@ -12,7 +12,7 @@ from functools import cache
 import torch
 
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.ledger.checks._measure import mean_and_error, ratio
+from sdpa_lib.book.measured import mean_and_error, ratio
 from sdpa_lib.book.training.results import load_study
 from sdpa_lib.book.training.study import STUDY, Record
 from sdpa_lib.book.training.summary import accuracies, at_best_rate, curve
@@ -25,16 +25,15 @@ def steps_to_learn(*, task: str, d_k: int, scaling: str, other: str) -> Finding:
     """How many times as many steps one scaling needs as another; a run that never learns counts
     with its whole length.
     """
-    ours, theirs = (_steps(_runs(task, d_k)[name]) for name in (scaling, other))
+    ours, theirs = (_steps(_records(task, d_k)[name]) for name in (scaling, other))
     value, error = ratio(mean_and_error(ours), mean_and_error(theirs))
     return found(value, error, steps=ours.mean().item(), other_steps=theirs.mean().item())
 
 
 def seeds_that_learn(*, task: str, d_k: int, scaling: str) -> Finding:
     """The share of seeds whose model learns within the run."""
-    runs = _runs(task, d_k)[scaling]
-    learned = [run.steps_to(LEARNED) is not None for run in runs]
-    return found(sum(learned) / len(runs), learned=sum(learned), seeds=len(runs))
+    learned = [record.steps_to(LEARNED) is not None for record in _records(task, d_k)[scaling]]
+    return found(sum(learned) / len(learned), learned=sum(learned), seeds=len(learned))
 
 
 def runs_that_learn(*, scaling: str, other: str) -> Finding:
@@ -44,9 +43,9 @@ def runs_that_learn(*, scaling: str, other: str) -> Finding:
     shares = {}
     for name in (scaling, other):
         learned = [
-            run.test_accuracy[run.run.cell.task] >= LEARNED
-            for run in _study()
-            if run.run.scaling == name and run.run.cell.task != "digits"
+            record.test_accuracy[record.run.cell.task] >= LEARNED
+            for record in _study()
+            if record.run.scaling == name and record.run.cell.task != "digits"
         ]
         shares[name] = (sum(learned) / len(learned), len(learned))
     (ours, n), (theirs, m) = shares.values()
@@ -56,8 +55,8 @@ def runs_that_learn(*, scaling: str, other: str) -> Finding:
 
 def runs_that_diverge(*, scaling: str) -> Finding:
     """The share of all runs of a scaling, at every learning rate, whose loss blew up."""
-    runs = [run.diverged for run in _study() if run.run.scaling == scaling]
-    return found(sum(runs) / len(runs), runs=len(runs), diverged=sum(runs))
+    diverged = [record.diverged for record in _study() if record.run.scaling == scaling]
+    return found(sum(diverged) / len(diverged), runs=len(diverged), diverged=sum(diverged))
 
 
 def accuracy_gained(
@@ -68,7 +67,7 @@ def accuracy_gained(
     """
     ours, theirs = (
         torch.tensor(
-            accuracies(_runs(task, d_k, n_layers)[name], tested or task), dtype=torch.float64
+            accuracies(_records(task, d_k, n_layers)[name], tested or task), dtype=torch.float64
         )
         for name in (scaling, other)
     )
@@ -81,8 +80,8 @@ def accuracy_gained(
 
 def evenness_after_training(*, task: str, d_k: int, scaling: str) -> Finding:
     """The entropy of a row of weights at the end of training, as a fraction of ln n."""
-    runs = _runs(task, d_k)[scaling]
-    entropies, spreads = (curve(runs, name)[1].double() for name in ("entropy", "score_std"))
+    records = _records(task, d_k)[scaling]
+    entropies, spreads = (curve(records, name)[1].double() for name in ("entropy", "score_std"))
     value, error = mean_and_error(entropies[:, -1])
     return found(
         value, error, first=entropies[:, 0].mean().item(), spread=spreads[:, -1].mean().item()
@@ -93,7 +92,7 @@ def first_gradient(*, task: str, d_k: int, scaling: str, other: str, n_layers: i
     """How many times as large the first gradient of all parameters is with one scaling as with
     another.
     """
-    cell = _runs(task, d_k, n_layers)
+    cell = _records(task, d_k, n_layers)
     ours, theirs = (curve(cell[name], "gradient")[1][:, 0].double() for name in (scaling, other))
     value, error = ratio(mean_and_error(ours), mean_and_error(theirs))
     reached = {name: sum(accuracies(cell[name])) / len(cell[name]) for name in (scaling, other)}
@@ -106,7 +105,7 @@ def _study() -> tuple[Record, ...]:
 
 
 @cache
-def _runs(task: str, d_k: int, n_layers: int = 2) -> dict[str, list[Record]]:
+def _records(task: str, d_k: int, n_layers: int = 2) -> dict[str, list[Record]]:
     (cell,) = (
         c
         for c in STUDY
@@ -115,9 +114,9 @@ def _runs(task: str, d_k: int, n_layers: int = 2) -> dict[str, list[Record]]:
     return at_best_rate(_study(), cell)
 
 
-def _steps(runs: list[Record]) -> torch.Tensor:
-    def steps(run: Record) -> int:
-        reached = run.steps_to(LEARNED)
-        return run.run.cell.steps if reached is None else reached
+def _steps(records: list[Record]) -> torch.Tensor:
+    def steps(record: Record) -> int:
+        reached = record.steps_to(LEARNED)
+        return record.run.cell.steps if reached is None else reached
 
-    return torch.tensor([float(steps(run)) for run in runs], dtype=torch.float64)
+    return torch.tensor([float(steps(record)) for record in records], dtype=torch.float64)

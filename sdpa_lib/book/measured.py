@@ -1,0 +1,85 @@
+"""Figures with their standard errors, and how both are shown."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from torch import Tensor
+
+
+class Measured(NamedTuple):
+    """A figure and its standard error.
+
+    As text both are rounded to the error's second significant digit.
+
+    Example:
+        >>> print(Measured(63.9417, 0.2874), Measured(0.00012, 0.0031), sep=", ")
+        63.94 ± 0.29, 0.0001 ± 0.0031
+    """
+
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        if self.error == 0.0:
+            return f"{significant(self.value)} ± 0"
+        places = max(0, 1 - int(f"{self.error:.1e}".split("e")[1]))
+        return f"{self.value:.{places}f} ± {self.error:.{places}f}"
+
+
+def mean_and_error(values: Tensor) -> Measured:
+    """The mean of independent values (N,), N at least 2, and its standard error.
+
+    Example:
+        >>> import torch
+        >>> mean_and_error(torch.tensor([2.0, 4.0, 2.0, 4.0, 3.0, 3.0, 3.0, 2.0, 4.0]))
+        Measured(value=3.0, error=0.288...)
+    """
+    return Measured(values.mean().item(), values.std().item() / math.sqrt(len(values)))
+
+
+def median_and_error(values: Tensor) -> Measured:
+    """The median of independent values, and its standard error from the values one standard
+    deviation of the rank to either side.
+
+    Example:
+        >>> import torch
+        >>> median_and_error(torch.arange(101.0)).value
+        50.0
+    """
+    ordered = values.flatten().sort().values
+    n = len(ordered)
+    step = math.sqrt(n) / 2
+    low, high = ordered[math.floor(n / 2 - step)], ordered[math.ceil(n / 2 + step)]
+    return Measured(ordered[n // 2].item(), ((high - low) / 2).item())
+
+
+def ratio(first: Measured, second: Measured) -> Measured:
+    """The ratio of two independent figures.
+
+    Example:
+        >>> ratio(Measured(6.0, 0.3), Measured(2.0, 0.0))
+        Measured(value=3.0, error=0.15)
+    """
+    value = first.value / second.value
+    relative = math.hypot(first.error / first.value, second.error / second.value)
+    return Measured(value, abs(value) * relative)
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """A number with so many significant digits, trailing zeros kept; an int as it is.
+
+    Example:
+        >>> significant(0.99996), significant(511.83), significant(0.000123456), significant(8)
+        ('1.000', '511.8', '0.0001235', '8')
+    """
+    if isinstance(value, int):
+        return str(value)
+    if value == 0.0:
+        return "0"
+    text = f"{value:#.{digits}g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        return f"{mantissa.rstrip('.')}e{int(exponent)}"
+    return text.rstrip(".")
