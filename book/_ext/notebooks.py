@@ -72,6 +72,7 @@ def execute(path: Path, *, keep_pictures: bool) -> None:
         record_timing=False,
         coalesce_streams=True,
         resources={"metadata": {"path": str(path.parent)}},
+        extra_arguments=["--log-level=ERROR"],  # no word from each kernel about its transport
         on_cell_start=lambda cell, cell_index: started.append(cell_index),
     )
     try:
