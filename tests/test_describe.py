@@ -60,6 +60,14 @@ def test_numbers_that_are_nothing_but_rounding_are_zero():
     assert "y 1 … 1 … 0 … 0 (least 0, largest 1," in describe(ax.figure)
 
 
+def test_ticks_of_a_shared_axis_are_told_where_they_stand():
+    figure, axes = plotting.figure(columns=2, share_y=True)
+    axes[0].set(ylim=(0, 1), yticks=[0, 1], yticklabels=["none", "all"])
+    words = describe(figure)
+    assert words.count("y from 0 to 1, linear, ticks 'none' 'all'") == 1
+    assert words.count("y from 0 to 1, linear, ticks\n") == 1
+
+
 def test_gaps_are_told_and_not_counted():
     _, ax = plotting.figure()
     ax.plot([1, 2, 3], [1.0, np.nan, 2.0])

@@ -92,9 +92,10 @@ def _contents(ax: Axes) -> Iterator[str]:
 
 def _tick_labels(axis: Axis) -> Iterator[str]:
     low, high = sorted(axis.get_view_interval())
-    for at, label in zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True):
-        if low <= at <= high and label.get_visible():
-            yield label.get_text().replace(r"\mathdefault", "")
+    for tick in axis.get_major_ticks():
+        for label in (tick.label1, tick.label2):
+            if low <= tick.get_loc() <= high and label.get_visible():
+                yield label.get_text().replace(r"\mathdefault", "")
 
 
 def _drawn(artist: Any, ax: Axes) -> Iterator[str]:
