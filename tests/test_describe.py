@@ -36,22 +36,26 @@ def panels(noise=0.0):
     return figure
 
 
+@pytest.fixture(scope="module")
+def words():
+    return describe(panels())
+
+
 @pytest.fixture(autouse=True)
 def _closed():
     yield
     plt.close("all")
 
 
-def test_the_same_figure_has_the_same_description():
+def test_the_same_figure_has_the_same_description(words):
     figure = panels()
-    first = describe(figure)
-    assert describe(figure) == first, "describing changes it"
-    assert describe(panels()) == first
+    assert describe(figure) == words
+    assert describe(figure) == words, "describing changes it"
 
 
 @pytest.mark.parametrize("noise", [1e-15, 1e-9, 1e-7])
-def test_the_last_bits_of_the_data_do_not_show(noise):
-    assert describe(panels(noise)) == describe(panels())
+def test_the_last_bits_of_the_data_do_not_show(noise, words):
+    assert describe(panels(noise)) == words
 
 
 def test_numbers_that_are_nothing_but_rounding_are_zero():
@@ -63,9 +67,8 @@ def test_numbers_that_are_nothing_but_rounding_are_zero():
 def test_ticks_of_a_shared_axis_are_told_where_they_stand():
     figure, axes = plotting.figure(columns=2, share_y=True)
     axes[0].set(ylim=(0, 1), yticks=[0, 1], yticklabels=["none", "all"])
-    words = describe(figure)
-    assert words.count("y from 0 to 1, linear, ticks 'none' 'all'") == 1
-    assert words.count("y from 0 to 1, linear, ticks\n") == 1
+    assert describe(figure).count("y from 0 to 1, linear, ticks 'none' 'all'") == 1
+    assert describe(figure).count("y from 0 to 1, linear, ticks\n") == 1
 
 
 def test_gaps_are_told_and_not_counted():
@@ -116,11 +119,10 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_what_is_seen_changes_the_description(change):
+def test_what_is_seen_changes_the_description(change, words):
     figure = panels()
-    before = describe(figure)
     change(figure.axes[0])
-    assert describe(figure) != before
+    assert describe(figure) != words
 
 
 def test_panels_that_change_places_are_seen():
@@ -133,11 +135,11 @@ def test_panels_that_change_places_are_seen():
     assert drawn(0, 1) != drawn(1, 0)
 
 
-def test_a_style_that_changed_is_seen(monkeypatch):
-    before = describe(panels())
+def test_a_style_that_changed_is_seen(monkeypatch, words):
     monkeypatch.setitem(plotting._STYLE, "grid.color", "#d9dde4")
-    assert describe(panels()).splitlines()[:-1] == before.splitlines()[:-1]
-    assert describe(panels()) != before
+    changed = describe(panels()).splitlines()
+    assert changed[:-1] == words.splitlines()[:-1]
+    assert changed[-1] != words.splitlines()[-1]
 
 
 def test_the_reader_s_own_matplotlibrc_changes_nothing(tmp_path):
