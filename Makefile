@@ -5,7 +5,6 @@ PORT ?= 8000
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-CHAPTERS := $(sort $(wildcard book/*.ipynb))
 
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
@@ -33,13 +32,9 @@ test-site: book ## open every page of the built site in a headless Chromium and 
 lighthouse: book ## measure the built site with Lighthouse, mobile, median of five runs (needs Node and Chromium)
 	$(BIN)/python tests/site/lighthouse.py
 
-notebooks: $(INSTALLED) ## execute every chapter in place and store its outputs; write the ledger's file
+notebooks: $(INSTALLED) ## execute the chapters that changed and store their outputs (one: CHAPTER=05; every one, with new pictures: ALL=1)
 	$(BIN)/python -m sdpa_lib.book.ledger > book/claims.csv
-	$(BIN)/jupyter-nbconvert --to notebook --execute --inplace \
-	  --ExecutePreprocessor.record_timing=False \
-	  --ClearMetadataPreprocessor.enabled=True --ClearMetadataPreprocessor.clear_cell_metadata=False \
-	  --ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec", ("language_info", "name")}' \
-	  $(CHAPTERS)
+	$(BIN)/python book/_ext/notebooks.py $(if $(ALL),--all) $(CHAPTER)
 
 study: $(INSTALLED) ## train every scaling again, in about an hour on two cores; interrupted, it goes on where it was
 	$(BIN)/python -m sdpa_lib.book.training

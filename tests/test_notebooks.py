@@ -53,6 +53,8 @@ def test_every_figure_says_what_is_seen(path):
         if "image/png" in output.get("data", {}):
             assert len(cell.metadata["mystnb"]["image"]["alt"]) > 40
             assert cell.source.rstrip().endswith("plt.show()")
+            described = output.data["text/plain"].startswith("Figure, ")
+            assert described, "draw it with plotting.figure, and run `make notebooks`"
     for cell in cells(path, "markdown"):
         for image in re.findall(r"```\{(?:image|figure)\}.*?```", cell.source, re.S):
             assert len(re.search(r":alt: (.*)", image)[1]) > 40
@@ -184,3 +186,15 @@ def test_a_changed_constant_in_the_library_fails_a_notebook(tmp_path):
     assert unchanged.returncode == 0, unchanged.stdout[-2000:]
     assert changed.returncode == 1
     assert "failed" in changed.stdout
+
+
+def test_a_changed_label_fails_a_notebook_with_the_old_picture(tmp_path):
+    """Pictures are not compared; what is said of them is."""
+    chapter = tmp_path / "chapter.ipynb"
+    text = (BOOK / "05_why_exactly_the_square_root.ipynb").read_text(encoding="utf-8")
+    label = r"ylabel=\"variance of the score\""
+    assert text.count(label) == 1
+    chapter.write_text(text.replace(label, r"ylabel=\"variance\""), encoding="utf-8")
+    changed = run_chapter(chapter, ROOT)
+    assert changed.returncode == 1
+    assert "1 failed" in changed.stdout

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_finite
+from sdpa_lib.book.describe import DescribedFigure
 from sdpa_lib.rescaling import Rescaling, get_rescaling
 
 INK, MUTED, GRID = "#1f2430", "#5b6472", "#d9dde3"
@@ -58,6 +59,10 @@ _STYLE: Any = {
 }
 
 
+# A chapter's figures are the same whatever the reader's own matplotlibrc says.
+mpl.rcdefaults()
+
+
 def figure(
     rows: int = 1,
     columns: int = 1,
@@ -84,7 +89,12 @@ def figure(
     check_count("columns", columns)
     with mpl.rc_context(_STYLE):
         return plt.subplots(
-            rows, columns, figsize=(7.0, height * rows), sharex=share_x, sharey=share_y
+            rows,
+            columns,
+            sharex=share_x,
+            sharey=share_y,
+            figsize=(7.0, height * rows),
+            FigureClass=DescribedFigure,
         )
 
 

@@ -1,0 +1,115 @@
+"""Execute chapters in place and store their outputs: those that changed, or those named.
+
+A chapter has changed if its code cells, their stored outputs or what they depend on differ from
+when it was last executed here, which ``_build/notebooks.json`` remembers. Where the text of an
+output comes out as it was, a figure's description included, the stored picture stays: another
+machine's rendering of it is no change. ``--all`` executes every chapter and renders anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+from freshness import CELLS_DEPEND_ON, digest
+
+SECONDS_A_CELL = 600
+
+
+def main(root: Path) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a chapter, such as 05")
+    parser.add_argument("--all", action="store_true", help="every chapter, with new pictures")
+    options = parser.parse_args()
+    # A user's own kernel of the same name may have another Python.
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    memory = root / "_build" / "notebooks.json"
+    known = json.loads(memory.read_text()) if memory.exists() else {}
+    depends = digest(root, CELLS_DEPEND_ON)
+    for path in chosen(sorted((root / "book").glob("*.ipynb")), options.names):
+        if not (options.all or options.names) and known.get(path.name) == state(path, depends):
+            continue
+        print(path.name, flush=True)
+        execute(path, keep_pictures=not options.all)
+        known[path.name] = state(path, depends)
+        memory.parent.mkdir(exist_ok=True)
+        memory.write_text(json.dumps(known, indent=1))
+
+
+def chosen(paths: list[Path], names: list[str]) -> Iterable[Path]:
+    """Those whose file name begins with one of ``names``; without names all of them."""
+    for name in names:
+        if not any(path.name.startswith(name) for path in paths):
+            known = ", ".join(path.stem for path in paths)
+            sys.exit(f"NAME must be the beginning of a chapter's, got {name!r}; there are {known}")
+    return [path for path in paths if path.name.startswith(tuple(names or [""]))]
+
+
+def state(path: Path, depends: str) -> str:
+    """A digest of the code cells with their outputs, and of what they depend on."""
+    cells = [cell for cell in read(path).cells if cell.cell_type == "code"]
+    told = [(cell.source, cell.execution_count, cell.outputs) for cell in cells]
+    return hashlib.sha256(json.dumps([depends, told], sort_keys=True).encode()).hexdigest()
+
+
+def execute(path: Path, *, keep_pictures: bool) -> None:
+    """Run the cells of one chapter and store what they put out, or nothing where one raises."""
+    notebook, stored = read(path), read(path)
+    started = []
+    client = NotebookClient(
+        notebook,
+        timeout=SECONDS_A_CELL,
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(path.parent)}},
+        extra_arguments=["--log-level=ERROR"],  # no word from each kernel about its transport
+        on_cell_start=lambda cell, cell_index: started.append(cell_index),
+    )
+    try:
+        client.execute()
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        sys.exit(f"{error}\n{path.name}, cell {started[-1] + 1}, failed; the notebook is as it was")
+    if keep_pictures:
+        for old, new in zip(stored.cells, notebook.cells, strict=True):
+            take_pictures(old.get("outputs", []), new.get("outputs", []))
+    language = {"language_info": {"name": notebook.metadata.language_info.name}}
+    kernel = {key: told for key, told in notebook.metadata.items() if key == "kernelspec"}
+    notebook.metadata = nbformat.from_dict(kernel | language)
+    nbformat.write(notebook, path)
+
+
+def take_pictures(old: list[Any], new: list[Any]) -> None:
+    """Put the old outputs' pictures into those of the new ones that say the same."""
+    for before, after in zip(old, new, strict=False):
+        if words(before) == words(after):
+            for kind in pictures(after) & pictures(before):
+                after.data[kind] = before.data[kind]
+
+
+def words(output: Any) -> dict[str, Any]:
+    """All of an output that the tests compare."""
+    data = output.get("data", {})
+    told = {kind: data[kind] for kind in data.keys() - pictures(output)}
+    return {**output, "data": told, "execution_count": None}
+
+
+def pictures(output: Any) -> set[str]:
+    return {kind for kind in output.get("data", {}) if kind.startswith("image/")}
+
+
+def read(path: Path) -> Any:
+    return nbformat.read(path, as_version=nbformat.NO_CONVERT)
+
+
+if __name__ == "__main__":
+    main(Path(__file__).resolve().parents[2])
