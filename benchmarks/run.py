@@ -2,8 +2,8 @@
 
 Contestants alternate in one process, and what is reported is the ratio of each run to the fused
 kernel's run of the same round: its median over the rounds, and its quartiles. Memory is measured in
-a process of its own for each contestant. The results go to ``benchmarks/results/<device>.json``
-and, as a table to read, ``<device>.md``.
+a process of its own for each contestant. The results go to ``sdpa_lib/book/benchmarks``:
+``<device>.json`` and, as a table to read, ``<device>.md``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 import sdpa_lib as sdpa
 from sdpa_lib import RESCALINGS
 
-RESULTS = Path(__file__).parent / "results"
+# Not imported from there: the book's package computes with one thread, and benchmarks with all.
+RESULTS = Path(sdpa.__file__).parent / "book" / "benchmarks"
 DEVICE = sdpa.get_device()
 ON_GPU = DEVICE.type == "cuda"
 SHAPE = (4, 16, 8192, 128) if ON_GPU else (1, 8, 4096, 64)
@@ -458,7 +459,6 @@ def main() -> None:
         print(f"{part.__name__} ...", flush=True)
         results[part.__name__] = part()
     results["seconds"] = round(time.perf_counter() - started)
-    RESULTS.mkdir(exist_ok=True)
     name = re.sub(r"\W+", "-", str(results["device"]).lower()).strip("-")
     (RESULTS / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     (RESULTS / f"{name}.md").write_text(table(results), encoding="utf-8")

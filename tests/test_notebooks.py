@@ -14,10 +14,11 @@ from sdpa_lib.book.exercises import EXERCISES
 
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"
+TEMPLATE = BOOK / "_template" / "chapter.ipynb"
 CHAPTERS = sorted(BOOK.glob("*.ipynb"))
-TEACHING = [
-    path for path in CHAPTERS if path.stem not in ("00_start_here", "08_what_to_remember", "ledger")
-]
+NOT_TEACHING = ("00_start_here", "08_what_to_remember", "ledger")
+TEACHING = [path for path in CHAPTERS if path.stem not in NOT_TEACHING]
+TEACHING_OR_TEMPLATE = [*TEACHING, TEMPLATE]
 
 
 def cells(path, kind):
@@ -35,7 +36,14 @@ def test_the_chapters_are_those_of_the_table_of_contents():
     ]
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+def test_readme_lists_the_chapters():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for path in BOOK.glob("[0-9]*.ipynb"):
+        row = rf"^\| {int(path.stem[:2])} \| \[[^]]+\]\(book/{path.name}\) \| .+\? \|$"
+        assert re.search(row, readme, re.M), f"README.md needs a row with {path.name}'s question"
+
+
+@pytest.mark.parametrize("path", [*CHAPTERS, TEMPLATE], ids=lambda p: p.stem)
 def test_outputs_are_stored_and_stable(path):
     for cell in cells(path, "code"):
         assert cell.execution_count is not None, "run `make notebooks`"
@@ -47,7 +55,7 @@ def test_outputs_are_stored_and_stable(path):
         assert "nan" not in re.findall(r"[a-z]+", text)
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [*CHAPTERS, TEMPLATE], ids=lambda p: p.stem)
 def test_every_figure_says_what_is_seen(path):
     for cell, output in outputs(path):
         if "image/png" in output.get("data", {}):
@@ -71,7 +79,7 @@ def test_at_most_three_cells_are_not_compared():
     assert all("not compared:" in cell.source for cell in ignored), "each says why in a comment"
 
 
-@pytest.mark.parametrize("path", TEACHING, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", TEACHING_OR_TEMPLATE, ids=lambda p: p.stem)
 def test_a_chapter_has_its_parts(path):
     text = "\n".join(cell.source for cell in cells(path, "markdown"))
     assert "{admonition} Predict" in text
@@ -82,7 +90,7 @@ def test_a_chapter_has_its_parts(path):
     assert len(re.findall(r"\{admonition\} Solution", text)) == exercises
 
 
-@pytest.mark.parametrize("path", TEACHING, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", TEACHING_OR_TEMPLATE, ids=lambda p: p.stem)
 def test_every_exercise_is_asked_once_and_solved_once(path):
     asked, solved = [], []
     for cell in cells(path, "code"):

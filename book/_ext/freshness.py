@@ -31,7 +31,6 @@ CELLS_DEPEND_ON = (
     "constraints.txt",
     "sdpa_lib",
     "book/claims.csv",
-    "benchmarks/results",
 )
 PAGES_DEPEND_ON = (*CELLS_DEPEND_ON, "book/_ext", "book/_static", "book/_theme")
 # in the cache and beside the environment: the digest of what each was made from

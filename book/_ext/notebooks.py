@@ -36,7 +36,9 @@ def main(root: Path) -> None:
     memory = root / "_build" / "notebooks.json"
     known = json.loads(memory.read_text()) if memory.exists() else {}
     depends = digest(root, CELLS_DEPEND_ON)
-    for path in chosen(sorted((root / "book").glob("*.ipynb")), options.names):
+    book = root / "book"
+    paths = sorted([*book.glob("*.ipynb"), *book.glob("_template/*.ipynb")])
+    for path in chosen(paths, options.names):
         if not (options.all or options.names) and known.get(path.name) == state(path, depends):
             continue
         print(path.name, flush=True)
