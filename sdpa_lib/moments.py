@@ -112,7 +112,10 @@ def sample_dot_products(
     key: str | Distribution | None = None,
     device: str | torch.device | None = None,
 ) -> Tensor:
-    """The dot products themselves, (n_pairs,). Arguments as in :func:`measure_dot_products`.
+    """The dot products themselves. Arguments as in :func:`measure_dot_products`.
+
+    Returns:
+        (n_pairs,).
 
     Example:
         >>> sample_dot_products(64, 5, seed=0).shape
@@ -246,12 +249,12 @@ def normal_dot_product_density(x: Tensor, d_k: int, scale: float = 1.0) -> Tenso
     integrated on a grid of lengths.
 
     Args:
-        x: any shape, finite. At d_k = 1 the density is infinite at 0, so x = 0 is refused there.
+        x: (...), finite. At d_k = 1 the density is infinite at 0, so x = 0 is refused there.
         d_k: at least 1.
         scale: what the dot products were divided by, greater than 0.
 
     Returns:
-        The shape of ``x``.
+        (...), as ``x``.
 
     Example:
         >>> x = torch.zeros(1, dtype=torch.float64)
@@ -280,7 +283,7 @@ def shape_distance(first: Tensor, second: Tensor) -> float:
     and variance 1.
 
     Args:
-        first, second: the same number of entries, finite, not all equal.
+        first, second: any shape, the same number of entries, finite, not all equal.
 
     Returns:
         0 where one sample is an increasing linear function of the other; in units of standard

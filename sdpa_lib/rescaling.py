@@ -66,8 +66,8 @@ class Rescaling(ABC):
                 ``count`` counts keys.
 
         Returns:
-            (..., 1, 1), or (..., L, 1) where it depends on the row; at least float32, never
-            negative, differentiable in ``key``.
+            Broadcastable to (..., L, 1): L is 1 where every row has the same. At least float32,
+            never negative, differentiable in ``key``.
         """
 
     def constant(self, d_k: int) -> float | None:
@@ -81,6 +81,9 @@ class Rescaling(ABC):
             key: (..., S, d_k).
             visible: a :class:`Visible`; or boolean (..., L, S), True where the row's query may see
                 the key; ``None`` means everywhere. Hidden keys do not count.
+
+        Returns:
+            Broadcastable to (..., L, 1), as in :meth:`divisor`.
         """
         check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
         if visible is None:

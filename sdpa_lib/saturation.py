@@ -46,8 +46,13 @@ def largest_weight(weights: Tensor) -> Tensor:
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """The entropy of each row in nats: ln n when even, 0 when one-hot. Arguments as in
-    :func:`largest_weight`.
+    """The entropy of each row in nats: ln n when even, 0 when one-hot.
+
+    Args:
+        weights: as in :func:`largest_weight`.
+
+    Returns:
+        (...), at least 0.
 
     Example:
         >>> entropy(torch.full((4,), 0.25))  # ln 4
@@ -66,6 +71,9 @@ def effective_keys(weights: Tensor, order: int = 1) -> Tensor:
     Args:
         weights: as in :func:`largest_weight`, rows summing to 1.
         order: 1 or 2.
+
+    Returns:
+        (...), at least 1.
 
     Example:
         >>> effective_keys(torch.tensor([0.5, 0.5, 0.0]), order=2)

@@ -16,18 +16,21 @@ from sdpa_lib.book.measured import Measured, significant
 from sdpa_lib.book.tables import Table
 
 COLUMNS = (
-    *(
-        "id",
-        "source",
-        "section",
-        "claim",
-        "measure",
-        "figure_in_source",
-        "relation",
-        "source_says",
-        "tolerance",
-    ),
-    *("computed", "standard_error", "verdict", "holds_if", "why", "chapter"),
+    "id",
+    "source",
+    "section",
+    "claim",
+    "measure",
+    "figure_in_source",
+    "relation",
+    "source_says",
+    "tolerance",
+    "computed",
+    "standard_error",
+    "verdict",
+    "holds_if",
+    "why",
+    "chapter",
 )
 """The columns of the CSV file."""
 

@@ -130,7 +130,7 @@ def fits(claim: Claim, finding: Finding, *, times: float = 1.0) -> bool:
 
 
 def _inside(name: str, ours: float, error: float, low: float, high: float) -> bool:
-    if ours != ours:
+    if math.isnan(ours):
         raise ValueError(f"{name}: the computed figure is NaN")
     reach = STANDARD_ERRORS * error
     if low <= ours - reach and ours + reach <= high:
