@@ -186,7 +186,7 @@ def seed_sequence(seed: int, stream: int = 0) -> np.random.SeedSequence:
 
     Example:
         >>> np.random.default_rng(seed_sequence(0, stream=2)).integers(10, size=3).tolist()
-        [5, 3, 4]
+        [9, 0, 2]
     """
     entropy = [check_count("seed", seed, minimum=0), check_count("stream", stream, minimum=0)]
     return np.random.SeedSequence(entropy)
