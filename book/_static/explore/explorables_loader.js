@@ -13,7 +13,7 @@
     });
 
   const start = (figure) => {
-    loaded ??= load("d3-explore.min.js").then(() => load("attention_math.js")).then(() => load("explorables.js"));
+    loaded ??= load("explorable_data.js").then(() => load("explorables.min.js"));
     loaded.then(() => window.Explorables.start(figure), console.warn);
   };
 
