@@ -205,7 +205,8 @@ def product_density(distribution: str, z: np.ndarray) -> np.ndarray:
     low, high = np.log(z / widest)[:, None], math.log(widest)
     x = np.exp(low + (high - low) * (nodes + 1) / 2)
     inside = np.minimum(x, widest), np.minimum(z[:, None] / x, widest)
-    return 2 * (high - low[:, 0]) / 2 * ((law.pdf(inside[0]) * law.pdf(inside[1])) @ weights)
+    integral = (law.pdf(inside[0]) * law.pdf(inside[1])) @ weights * (high - low[:, 0]) / 2
+    return np.where(z < widest**2, 2 * integral, 0.0)
 
 
 @cache

@@ -13,6 +13,7 @@
     });
 
   const start = (figure) => {
+    watch.unobserve(figure); // once is enough: a second start goes to the state of the address
     loaded ??= load("explorable_data.js").then(() => load("explorables.min.js"));
     loaded.then(() => window.Explorables.start(figure), console.warn);
   };

@@ -60,3 +60,13 @@ def test_an_explorable_is_accessible_and_fits_a_phone(browser, base, name, theme
     assert violations == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     context.close()
+
+
+def test_coming_back_to_an_explorable_moves_nothing(explorable):
+    page, figure = explorable("blend", "z1=5,z2=0.8,z3=-0.2,T=1")
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    page.wait_for_timeout(300)
+    top = figure.bounding_box()["y"]
+    page.evaluate("top => scrollTo({ top, behavior: 'instant' })", top - 500)
+    page.wait_for_timeout(1000)  # what would move it, smoothly
+    assert figure.bounding_box()["y"] == pytest.approx(500, abs=2)
