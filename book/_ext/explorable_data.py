@@ -22,6 +22,7 @@ import sdpa_lib as sdpa
 import torch
 from matplotlib.markers import MarkerStyle
 from matplotlib.path import Path as Outline
+from matplotlib.transforms import Affine2D
 from scipy.stats import distributions
 from sdpa_lib.book import plotting
 from sdpa_lib.visibility import Visible
@@ -114,7 +115,7 @@ def look(name: str) -> dict[str, Any]:
         "label": sdpa.get_rescaling(name).label,
         "colours": on_both_grounds(style["color"]),
         "dashes": dashes(style["linestyle"]),
-        "marker": outline(marker.get_path().transformed(marker.get_transform())),
+        "marker": outline(marker),
         "filled": marker.is_filled(),
     }
 
@@ -128,8 +129,13 @@ def dashes(line: str | tuple[float, tuple[float, ...]], width: float = 2.0) -> s
     return " ".join(f"{width * length:g}" for length in pattern)
 
 
-def outline(path: Outline, size: float = 9.0) -> str:
-    """A path of size 1 as SVG draws it, y downwards."""
+def outline(marker: MarkerStyle, area: float = 70.0) -> str:
+    """A marker as an SVG path, y downwards: all that are filled cover the same area."""
+    path = marker.get_path().transformed(marker.get_transform())
+    size = 9.0
+    if marker.is_filled():
+        x, y = path.transformed(Affine2D().scale(100)).to_polygons()[0].T / 100
+        size = math.sqrt(area / abs(np.trapezoid(y, x)))
     letters = {
         Outline.MOVETO: "M",
         Outline.LINETO: "L",

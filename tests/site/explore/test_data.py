@@ -91,10 +91,12 @@ def test_marks_are_those_of_the_figures(data, scripts):
     for name, look in looks(data).items():
         style = MarkerStyle(plotting.style(name, marker=True)["marker"])
         path = style.get_path().transformed(style.get_transform())
-        left, below, right, above = 9 * path.get_extents().extents
         ((bounds, filled),) = scripts(box, [(look["marker"],)])
+        size = (bounds[2] - bounds[0]) / path.get_extents().width  # pixels for Matplotlib's 1
+        left, below, right, above = size * path.get_extents().extents
         assert bounds == pytest.approx([left, -above, right, -below], abs=0.02), name
-        points = np.array([[0, 0], [0, 3], [0, -3], [3, -3], [3, 3]]) / 9  # up is down
+        assert 8 < size < 18
+        points = np.array([[0, 0], [0, 3], [0, -3], [3, -3], [3, 3]]) / size  # up is down
         if look["filled"]:
             assert filled == path.contains_points(points).tolist(), name
     assert len({(look["dashes"], look["marker"]) for look in data["rescalings"]}) == len(
