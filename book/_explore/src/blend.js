@@ -1,9 +1,10 @@
 /** Weights times V: three values to drag, and the output in their hull. */
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
-import { fromKey, scoreControl, temperatureControl } from "./frame.js";
+import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { arrow, axes, fresh, layer, rich, show } from "./shared.js";
+import { scoreControl, temperatureControl } from "./scores.js";
+import { arrow, axes, fresh, rich, show } from "./shared.js";
 
 const VALUES = [
   [-2, -1],
@@ -124,49 +125,25 @@ function drawPlane(app, scores, values, p, output) {
     .attr("y", y(output[1]) - 8)
     .style("font-weight", 700)
     .text("o");
-  const handles = layer(panel.svg, "handles").selectAll("g.explorable-handle").data(values);
-  const made = handles
-    .enter()
-    .append("g")
-    .attr("class", "explorable-handle")
-    .attr("role", "slider")
-    .attr("tabindex", 0);
+  const { made, all } = drawHandles(panel, values, pointRange, "value");
   made.attr(
     "aria-label",
     (_, j) => `value ${j + 1}, a point: left and right arrows move x, up and down move y`,
   );
-  made.attr("aria-valuemin", pointRange.min).attr("aria-valuemax", pointRange.max);
-  made.append("circle").attr("r", 16).style("fill", "transparent");
-  made.append("circle").attr("class", "ring").attr("r", 12);
-  made
-    .append("circle")
-    .attr("r", 7)
-    .style("fill", colour("value"))
-    .style("stroke", "var(--ex-ground)")
-    .style("stroke-width", 1.5);
-  const merged = made.merge(handles).attr("transform", (value) => `translate(${at(value)})`);
-  merged
+  all.attr("transform", (value) => `translate(${at(value)})`);
+  all
     .attr("aria-valuenow", (value) => value[0])
     .attr("aria-valuetext", (value) => `x ${show(value[0], 1)}, y ${show(value[1], 1)}`);
-  const number = (node) => merged.nodes().indexOf(node) + 1;
-  merged.on("keydown", function (event, value) {
+  const byKey = (event, value, number) => {
     const axis = /Up|Down/.test(event.key) ? 1 : 0;
     const next = fromKey(event, value[axis], pointRange);
-    if (next === null) return;
-    event.preventDefault();
-    app.set({ [`${"xy"[axis]}${number(this)}`]: next });
+    return next === null ? null : { [`${"xy"[axis]}${number}`]: next };
+  };
+  const byDrag = (event, number) => ({
+    [`x${number}`]: x.invert(event.x),
+    [`y${number}`]: y.invert(event.y),
   });
-  const dragged = d3
-    .drag()
-    .container(panel.svg.node())
-    .subject((event) => ({ x: event.x, y: event.y }));
-  dragged.on("start", function () {
-    this.focus({ preventScroll: true });
-  });
-  dragged.on("drag", function (event) {
-    app.set({ [`x${number(this)}`]: x.invert(event.x), [`y${number(this)}`]: y.invert(event.y) });
-  });
-  merged.call(dragged);
+  listen(app, panel, all, byKey, byDrag);
   panel.describe(
     `Values at ${values.map(([a, b]) => `(${show(a, 1)}, ${show(b, 1)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Dotted, the output's path from the highest temperature to the lowest.`,
     "group",

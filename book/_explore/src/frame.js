@@ -230,37 +230,3 @@ export function start(figure, spec) {
   new ResizeObserver(redraw).observe(panels);
   app.readAddress();
 }
-
-const TEMPERATURES = [
-  0.1, 0.125, 0.16, 0.2, 0.25, 0.32, 0.4, 0.5, 0.63, 0.8, 1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8,
-  10,
-];
-export const scoreControl = (j, value) => ({
-  name: `z${j}`,
-  label: `score of key ${j}`,
-  min: -10,
-  max: 10,
-  step: 0.1,
-  value,
-});
-export const temperatureControl = {
-  name: "T",
-  label: "temperature T",
-  values: TEMPERATURES,
-  value: 1,
-  text: String,
-};
-
-/** Which number a key on the keyboard asks for, or null: arrows one step, page keys ten, Home and End the ends. */
-export function fromKey(event, value, { min, max, step }) {
-  const moves = {
-    ArrowUp: step,
-    ArrowRight: step,
-    ArrowDown: -step,
-    ArrowLeft: -step,
-    PageUp: 10 * step,
-    PageDown: -10 * step,
-  };
-  if (event.key in moves) return value + moves[event.key];
-  return { Home: min, End: max }[event.key] ?? null;
-}

@@ -1,9 +1,10 @@
 /** Softmax saturates: scores to drag, their weights, and the Jacobian. */
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
-import { fromKey, scoreControl, temperatureControl } from "./frame.js";
+import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { axes, fresh, layer, rich, richAxisLabel, show } from "./shared.js";
+import { scoreControl, scoreRange, temperatureControl } from "./scores.js";
+import { axes, fresh, rich, richAxisLabel, show } from "./shared.js";
 
 export const saturation = {
   title: "Softmax saturates: drag the scores, turn the temperature",
@@ -58,7 +59,7 @@ const keyScale = (panel, n) =>
 function drawScores(app, scores) {
   const panel = app.panels.scores;
   const x = keyScale(panel, scores.length);
-  const y = d3.scaleLinear([-10, 10], panel.yRange);
+  const y = d3.scaleLinear([scoreRange.min, scoreRange.max], panel.yRange);
   axes(panel, { x, y, xFormat: (j) => `key ${j + 1}`, yTicks: 5, xTicks: x.domain() });
   panel.describe(`Scores ${scores.map((z) => show(z, 1)).join(", ")}`, "group");
   const bars = fresh(panel.svg, "bars");
@@ -78,58 +79,24 @@ function drawScores(app, scores) {
     .attr("y1", y(0))
     .attr("y2", y(0))
     .style("stroke", "var(--ex-muted)");
-  const handles = layer(panel.svg, "handles").selectAll("g.explorable-handle").data(scores);
-  const range = { min: -10, max: 10, step: 0.1 };
-  const made = handles
-    .enter()
-    .append("g")
-    .attr("class", "explorable-handle")
-    .attr("role", "slider")
-    .attr("tabindex", 0);
-  made
-    .attr("aria-label", (_, j) => `score of key ${j + 1}`)
-    .attr("aria-orientation", "vertical")
-    .attr("aria-valuemin", -10)
-    .attr("aria-valuemax", 10);
-  made.append("rect").attr("class", "touch").style("fill", "transparent");
-  made.append("circle").attr("class", "ring").attr("r", 12);
-  made
-    .append("circle")
-    .attr("r", 7)
-    .style("fill", colour("weights"))
-    .style("stroke", "var(--ex-ground)")
-    .style("stroke-width", 1.5);
+  const { made, all } = drawHandles(panel, scores, scoreRange, "weights");
+  made.attr("aria-label", (_, j) => `score of key ${j + 1}`).attr("aria-orientation", "vertical");
   made.append("text").attr("class", "rim").attr("text-anchor", "middle");
-  const merged = made.merge(handles);
-  merged.attr("transform", (z, j) => `translate(${x(j) + x.bandwidth() / 2},${y(z)})`);
-  merged.attr("aria-valuenow", (z) => z).attr("aria-valuetext", (z) => show(z, 1));
-  merged
+  all.attr("transform", (z, j) => `translate(${x(j) + x.bandwidth() / 2},${y(z)})`);
+  all.attr("aria-valuenow", (z) => z).attr("aria-valuetext", (z) => show(z, 1));
+  all
     .select("rect.touch")
     .attr("x", -x.step() / 2)
-    .attr("width", x.step())
-    .attr("y", -16)
-    .attr("height", 32);
-  merged
+    .attr("width", x.step());
+  all
     .select("text")
     .attr("y", (z) => (z >= 0 ? -13 : 23))
     .text((z) => show(z, 1));
-  merged.on("keydown", function (event, z) {
-    const next = fromKey(event, z, range);
-    if (next === null) return;
-    event.preventDefault();
-    app.set({ [`z${merged.nodes().indexOf(this) + 1}`]: next });
-  });
-  const dragged = d3
-    .drag()
-    .container(panel.svg.node())
-    .subject((event) => ({ x: event.x, y: event.y }));
-  dragged.on("start", function () {
-    this.focus({ preventScroll: true });
-  });
-  dragged.on("drag", function (event) {
-    app.set({ [`z${merged.nodes().indexOf(this) + 1}`]: y.invert(event.y) });
-  });
-  merged.call(dragged);
+  const byKey = (event, z, number) => {
+    const next = fromKey(event, z, scoreRange);
+    return next === null ? null : { [`z${number}`]: next };
+  };
+  listen(app, panel, all, byKey, (event, number) => ({ [`z${number}`]: y.invert(event.y) }));
 }
 
 function drawWeights(panel, p) {

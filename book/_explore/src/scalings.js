@@ -42,14 +42,9 @@ export const scalings = {
     const all = (key) => Object.fromEntries(names.map((name) => [name, reports[name][key]]));
     const ticks = [1, ...(n >= 16 ? [Math.sqrt(n) | 0] : []), n];
     drawRows(app.panels.evenness, all("effective"), [1, n], ticks, rescaling, "effective keys");
-    drawRows(
-      app.panels.gradient,
-      all("gradient"),
-      [0.001, 30],
-      [0.001, 0.01, 0.1, 1, 10],
-      rescaling,
-      "length, log scale",
-    );
+    const { gradient } = app.panels;
+    const powers = gradient.width < 240 ? [0.001, 0.1, 10] : [0.001, 0.01, 0.1, 1, 10];
+    drawRows(gradient, all("gradient"), [0.001, 30], powers, rescaling, "length, log scale");
     app.formula.replaceChildren(
       `Measured on ${chosen.rows} queries, ${chosen.sets} sets of ${n} keys, drawn anew for every n, d`,
       element("sub", {}, "k"),
