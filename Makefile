@@ -9,7 +9,7 @@ INSTALLED := .venv/.installed
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
 
-.PHONY: help book test test-site lighthouse notebooks study bench serve lab lint clean
+.PHONY: help book test test-site lighthouse explorables notebooks study bench serve lab lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -31,6 +31,11 @@ test-site: book ## open every page of the built site in a headless Chromium and 
 
 lighthouse: book ## measure the built site with Lighthouse, mobile, median of five runs (needs Node and Chromium)
 	$(BIN)/python tests/site/lighthouse.py
+
+explorables: ## check the explorables' JavaScript and bundle it anew (needs Node)
+	npm ci --prefix book/_explore --ignore-scripts --no-audit --no-fund
+	npm run --prefix book/_explore lint
+	npm run --prefix book/_explore bundle
 
 notebooks: $(INSTALLED) ## execute the chapters that changed and store their outputs (one: CHAPTER=05; every one, with new pictures: ALL=1)
 	$(BIN)/python -m sdpa_lib.book.ledger > book/claims.csv

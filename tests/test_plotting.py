@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
+from colours import contrast, linear, rgb
 
 from sdpa_lib import RESCALINGS, PowerOfDk, sample
 from sdpa_lib.book import plotting
 
-# Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009), and the dark
-# theme's filter in site.css, invert(0.93) hue-rotate(180deg).
+# Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009).
 DEFICIENCIES = {
     "normal": np.eye(3),
     "protan": [
@@ -32,7 +32,6 @@ DEFICIENCIES = {
         [0.004733, 0.691367, 0.303900],
     ],
 }
-HUE_ROTATE_180 = np.array([[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]])
 DARK_GROUND = "#121212"
 
 
@@ -41,21 +40,6 @@ def ax():
     fig, ax = plotting.figure()
     yield ax
     plt.close(fig)
-
-
-def rgb(colour):
-    return np.array(mpl.colors.to_rgb(colour))
-
-
-def linear(values):
-    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
-
-
-def contrast(first, second):
-    light, dark = sorted(
-        (linear(x) @ [0.2126, 0.7152, 0.0722] + 0.05 for x in (first, second)), reverse=True
-    )
-    return light / dark
 
 
 def lab(linear_rgb):
@@ -69,10 +53,6 @@ def lab(linear_rgb):
     xyz = to_xyz @ np.clip(linear_rgb, 0, 1) / [0.95047, 1.0, 1.08883]
     f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
-
-
-def in_the_dark(colour):
-    return np.clip(HUE_ROTATE_180 @ (0.93 - 0.86 * rgb(colour)), 0, 1)
 
 
 LOOKS = {
@@ -93,7 +73,7 @@ ALL_COLOURS = [
 def legible(colour):
     return (
         contrast(rgb(colour), rgb("white")) >= 3
-        and contrast(in_the_dark(colour), rgb(DARK_GROUND)) >= 3
+        and contrast(rgb(plotting.in_the_dark(colour)), rgb(DARK_GROUND)) >= 3
     )
 
 
@@ -148,7 +128,7 @@ def test_styles_are_the_looks():
 
 
 def test_a_colour_that_fails_is_answered_with_one_that_does_not():
-    others = [look.color for look in GIVEN.values()]
+    *others, _ = (look.color for look in GIVEN.values())
     better = colour_apart_from(others)
     assert legible(better)
     assert min(distance(better, other) for other in others) > 20

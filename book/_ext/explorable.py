@@ -1,13 +1,11 @@
 """Sphinx extension: figures that a reader can move, and pictures of them for where no script runs.
 
 In a chapter ``:::{explorable} growth`` with a sentence inside stands for the explorable of that
-name, of which ``book/_static/explore/explorables.js`` has five. The page shows a picture until the
-script takes its place.
+name, ``book/_explore/src/growth.js``. The page shows a picture until the script takes its place.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -21,7 +19,9 @@ from sdpa_lib.book import plotting
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-PICTURES = "_static/explore"
+import explorable_data
+
+FOLDER = "_static/explore"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class Explorable(SphinxDirective):
         depth = "../" * self.env.docname.count("/")
         start = (
             f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}">'
-            f'<img class="explorable-static" src="{depth}{PICTURES}/{name}.png" '
+            f'<img class="explorable-static" src="{depth}{FOLDER}/{name}.png" '
             f'alt="{escape(alt)}"><figcaption>'
         )
         caption = self.parse_content_to_nodes()
@@ -70,9 +70,11 @@ def mark(
 
 
 def draw(app: Sphinx, exception: Exception | None) -> None:
+    """The pictures, and the script with what the explorables know of the library."""
     if exception is not None or app.builder.format != "html":
         return
-    folder = Path(app.outdir) / PICTURES
+    folder = Path(app.outdir) / FOLDER
+    (folder / "explorable_data.js").write_text(explorable_data.script(), encoding="utf-8")
     for name, (_, picture) in STATIC.items():
         picture()
         plt.savefig(folder / f"{name}.png")
@@ -80,6 +82,7 @@ def draw(app: Sphinx, exception: Exception | None) -> None:
 
 
 def growth() -> None:
+    """Densities of q·k, raw and divided by the root."""
     _, axes = plotting.figure(columns=2, height=3.0)
     x = torch.linspace(-30, 30, 401, dtype=torch.float64)
     for ax, c, reach in zip(axes, (1.0, 8.0), (30, 4), strict=True):
@@ -90,6 +93,7 @@ def growth() -> None:
 
 
 def saturation() -> None:
+    """Four scores and their weights."""
     _, axes = plotting.figure(columns=2, height=3.0)
     scores = torch.tensor([2.0, 1.0, 0.0, -1.0])
     weights = torch.softmax(scores, -1)
@@ -101,6 +105,7 @@ def saturation() -> None:
 
 
 def blend() -> None:
+    """Three values, their triangle, and an output inside it."""
     _, ax = plotting.figure(height=3.6)
     values = torch.tensor([[-2.0, -1.0], [2.2, -0.6], [0.2, 2.2]])
     output = torch.softmax(torch.tensor([1.2, 0.8, -0.2]), -1) @ values
@@ -112,6 +117,7 @@ def blend() -> None:
 
 
 def scalings() -> None:
+    """Mean weights by rank, a line for each rescaling."""
     _, ax = plotting.figure(height=3.4)
     q, k = sdpa.sample(2000, 1, 64, seed=0), sdpa.sample(2000, 32, 64, seed=0, stream=1)
     for name in sdpa.RESCALINGS:
@@ -126,21 +132,16 @@ def scalings() -> None:
 
 
 def phases() -> None:
+    """The border, and the scores' standard deviation under each rescaling, by number of keys."""
     _, ax = plotting.figure(height=3.4)
-    keys = [2**e for e in range(1, 21)]
-    ax.plot(
-        keys,
-        [math.sqrt(2 * math.log(n)) for n in keys],
-        color=plotting.INK,
-        label="border, $\\sqrt{2 \\ln n}$",
-    )
-    for name in ("none", "sqrt_d_k", "d_k"):
-        ax.plot(
-            keys, [8.0 / sdpa.RESCALINGS[name].constant(64)] * len(keys), **plotting.style(name)
-        )
-    ax.plot(keys, [1 / n for n in keys], **plotting.style("k_total"))
+    keys = 2.0 ** torch.arange(1, 21)
+    border = (2 * keys.log()).sqrt()
+    ax.plot(keys, border, color=plotting.INK, label="border, $\\sqrt{2 \\ln n}$")
+    for name in sdpa.RESCALINGS:
+        divisors = [explorable_data.typical_divisor(name, int(n), 64) for n in keys]
+        ax.plot(keys, 8.0 / torch.tensor(divisors), **plotting.style(name))
     ax.set(xscale="log", yscale="log", xlabel="keys", ylabel="std of the scores, $d_k = 64$")
-    ax.legend()
+    ax.legend(fontsize=9, ncols=2)
 
 
 STATIC: dict[str, tuple[str, Callable[[], None]]] = {
@@ -159,13 +160,13 @@ STATIC: dict[str, tuple[str, Callable[[], None]]] = {
         blend,
     ),
     "scalings": (
-        "Weights by rank for every divisor: no division falls steeply, the root gently, the "
-        "others hardly.",
+        "Weights by rank, a line for each divisor: they fall steeply without division, gently "
+        "with the root, hardly with divisors that grow with the keys.",
         scalings,
     ),
     "phases": (
-        "Spread of the scores against the number of keys: undivided above the border, the root "
-        "below, the rest far below.",
+        "Spread of the scores against the number of keys, a line for each divisor: undivided above "
+        "the border, with the root below it, with larger divisors far below.",
         phases,
     ),
 }

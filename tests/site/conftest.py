@@ -5,6 +5,7 @@ import http.server
 import shutil
 import threading
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "_build" / "html"
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-gpu"]
 COMPRESSED = {".html", ".css", ".js", ".svg", ".json", ".ipynb"}
 

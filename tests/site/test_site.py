@@ -5,16 +5,14 @@ from a folder.
 import html
 import html.parser
 import re
-from importlib.resources import files
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 import yaml
-from conftest import ROOT, SITE
+from conftest import AXE, ROOT, SITE
 from fontTools.ttLib import TTFont
 
-AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 CHAPTERS = [
     TOC["root"],

@@ -13,7 +13,8 @@
     });
 
   const start = (figure) => {
-    loaded ??= load("d3-explore.min.js").then(() => load("attention_math.js")).then(() => load("explorables.js"));
+    watch.unobserve(figure); // once is enough: a second start goes to the state of the address
+    loaded ??= load("explorable_data.js").then(() => load("explorables.min.js"));
     loaded.then(() => window.Explorables.start(figure), console.warn);
   };
 

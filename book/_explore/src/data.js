@@ -1,0 +1,39 @@
+/** What book/_ext/explorable_data.py wrote at the build: names, looks, and tables for every setting of the sliders. */
+export const data = window.explorableData;
+
+/** The names of the rescalings, in the book's order. */
+export const names = data.rescalings.map(({ name }) => name);
+
+/** By name: label, colours on the light and on the dark ground, dashes, and the outline of the marker. */
+export const looks = Object.fromEntries(data.rescalings.map((look) => [look.name, look]));
+
+/** What menus call a rescaling. */
+export const labels = Object.fromEntries(data.rescalings.map(({ name, label }) => [name, label]));
+
+/** The same less what stands in brackets, where there is little room. */
+export const short = (name) => labels[name].replace(/ \(.*\)$/, "");
+
+/** A table's entry for a setting: its rows and columns are the values of two sliders. */
+export const lookUp = (table, rows, row, columns, column) =>
+  table[rows.indexOf(row)][columns.indexOf(column)];
+
+const variables = Object.fromEntries([
+  ...Object.entries(data.colours).map(([role, pair]) => [`--ex-${role}`, pair]),
+  ...data.rescalings.map(({ colours }, i) => [`--ex-rescaling-${i}`, colours]),
+]);
+
+/** The colour of a role or a rescaling, on whatever ground the reader has. */
+export const colour = (name) =>
+  `var(--ex-${name in data.colours ? name : `rescaling-${names.indexOf(name)}`})`;
+
+/** A style sheet with those colours: its selectors are those of explorables.css. */
+export function colourSheet() {
+  const [light, dark] = [0, 1].map((ground) =>
+    Object.entries(variables)
+      .map(([name, pair]) => `${name}:${pair[ground]};`)
+      .join(""),
+  );
+  return `.explorable{${light}}
+@media (prefers-color-scheme: dark){html:not([data-theme]) .explorable{${dark}}}
+html[data-theme="dark"] .explorable{${dark}}`;
+}

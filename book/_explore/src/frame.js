@@ -1,0 +1,232 @@
+/**
+ * The frame around an explorable: labelled controls, readouts that screen readers hear, and a state that lives in the address,
+ * #growth:d_k=64,p=0.5.
+ *
+ * An explorable is an object: `title`, `controls` (see `addControl`), `readouts` [name, label, digits], `panels` [name, title,
+ * height, margin], and `update(app)`, which draws app.state into app.panels and returns the readouts' values and a sentence to
+ * announce.
+ */
+import * as d3 from "./d3.js";
+import { element, rich, show, show3 } from "./shared.js";
+
+/** A value that a control can have, nearest to the one asked for; its default where that is none. */
+function admissible(control, asked) {
+  if (control.options) return asked in control.options ? asked : control.value;
+  const x = Number(asked);
+  if (asked === "" || !Number.isFinite(x)) return control.value;
+  if (control.values)
+    return control.values.reduce((best, v) => (Math.abs(v - x) < Math.abs(best - x) ? v : best));
+  const stepped =
+    Math.round(Math.min(control.max, Math.max(control.min, x)) / control.step) * control.step;
+  return Number(stepped.toFixed(6));
+}
+
+const defaults = (spec) =>
+  Object.fromEntries(spec.controls.map((control) => [control.name, control.value]));
+
+const toHash = (name, state) =>
+  `#${name}:${Object.entries(state)
+    .map((pair) => pair.map(encodeURIComponent).join("="))
+    .join(",")}`;
+
+/** The state that an address names for this explorable, or null if it names none. */
+function fromHash(name, spec) {
+  const { hash } = location;
+  if (!hash.startsWith(`#${name}:`)) return null;
+  const pairs = hash
+    .slice(name.length + 2)
+    .split(",")
+    .map((pair) => pair.split("=").map(decodeURIComponent));
+  const asked = Object.fromEntries(pairs);
+  return Object.fromEntries(
+    spec.controls.map((c) => [c.name, c.name in asked ? admissible(c, asked[c.name]) : c.value]),
+  );
+}
+
+/**
+ * A labelled control. `{name, label, value}` and one of: `options` {value: text}, a list to choose from; `values`, a slider over
+ * these numbers; `min, max, step`, a slider between. `text` turns a value into what is shown. With `drawn` the control is part of
+ * the drawing, which calls app.set itself.
+ */
+function addControl(app, parent, control) {
+  if (control.drawn) return;
+  const id = `explorable-${app.name}-${control.name}`;
+  const text = control.text ?? ((value) => show3(value));
+  const label = element("label", { for: id }, rich(control.label));
+  const box = element("div", { class: "explorable-control" }, label);
+  let input;
+  if (control.options) {
+    const choices = Object.entries(control.options).map(([value, shown]) =>
+      element("option", { value }, shown),
+    );
+    input = element("select", { id }, ...choices);
+    input.addEventListener("change", () => app.set({ [control.name]: input.value }));
+    app.synchronise.push(() => (input.value = app.state[control.name]));
+    box.append(input);
+  } else {
+    const { values } = control;
+    const [min, max, step] = values
+      ? [0, values.length - 1, 1]
+      : [control.min, control.max, control.step];
+    input = element("input", { id, type: "range", min, max, step });
+    const output = element("output", { for: id });
+    input.addEventListener("input", () =>
+      app.set({ [control.name]: values ? values[input.value] : Number(input.value) }),
+    );
+    app.synchronise.push(() => {
+      const value = app.state[control.name];
+      input.value = values ? values.indexOf(value) : value;
+      input.setAttribute("aria-valuetext", text(value));
+      output.textContent = text(value);
+    });
+    box.append(output, input);
+  }
+  parent.append(box);
+}
+
+/** A drawing area that follows the width it is given. */
+function addPanel(app, parent, [name, title, height, margin]) {
+  const svg = d3
+    .select(document.createElementNS("http://www.w3.org/2000/svg", "svg"))
+    .attr("height", height);
+  const heading = element("p", { class: "explorable-panel-title" }, rich(title));
+  const box = element(
+    "div",
+    { class: "explorable-panel", "data-panel": name },
+    heading,
+    svg.node(),
+  );
+  parent.append(box);
+  app.panels[name] = {
+    svg,
+    height,
+    heading,
+    margin: { top: 22, right: 12, bottom: 40, left: 40, ...margin },
+    get width() {
+      return Math.max(200, box.clientWidth);
+    },
+    /** What the drawing shows, for those who do not see it; `role` "group" where it holds handles. */
+    describe(text, role = "img") {
+      svg.attr("role", role).attr("aria-label", text);
+    },
+    /** Ranges of the inner area: [left, right] and [bottom, top]. */
+    get xRange() {
+      return [this.margin.left, this.width - this.margin.right];
+    },
+    get yRange() {
+      return [height - this.margin.bottom, this.margin.top];
+    },
+  };
+}
+
+/** Put an explorable in the place of a figure's picture; where it stands already, bring it to the state of the address. */
+export function start(figure, spec) {
+  const name = figure.dataset.explorable;
+  if (figure.explorable) {
+    figure.explorable.readAddress();
+    return;
+  }
+  const app = (figure.explorable = {
+    name,
+    state: defaults(spec),
+    panels: {},
+    synchronise: [],
+    memory: {},
+  });
+
+  const controls = element("div", { class: "explorable-controls" });
+  const panels = element("div", { class: "explorable-panels" });
+  if (spec.panelWidth) panels.style.setProperty("--ex-panel-width", spec.panelWidth);
+  const readouts = element("dl", { class: "explorable-readouts" });
+  const spoken = element("div", {
+    class: "explorable-spoken",
+    "aria-live": "polite",
+    role: "status",
+  });
+  const link = element("a", {}, "Link to this setting");
+  const reset = element("button", { type: "button" }, "Reset");
+  app.formula = element("p", { class: "explorable-formula" });
+  app.extra = element("div");
+  const title = element(
+    "p",
+    { class: "explorable-title", id: `explorable-${name}-title` },
+    rich(spec.title),
+  );
+  const box = element("div", {
+    class: "explorable-app",
+    role: "group",
+    "aria-labelledby": title.id,
+  });
+  box.append(
+    title,
+    controls,
+    panels,
+    app.formula,
+    readouts,
+    app.extra,
+    element("div", { class: "explorable-foot" }, link, reset),
+    spoken,
+  );
+
+  const shown = {};
+  for (const [key, label] of spec.readouts) {
+    shown[key] = element("dd", { "data-readout": key });
+    readouts.append(element("div", {}, element("dt", {}, rich(label)), shown[key]));
+  }
+
+  let frame = 0;
+  let timer = 0;
+  const draw = () => {
+    frame = 0;
+    app.synchronise.forEach((synchronise) => synchronise());
+    const { values, spoken: sentence } = spec.update(app);
+    for (const [key, , digits] of spec.readouts) {
+      shown[key].textContent =
+        typeof values[key] === "string"
+          ? values[key]
+          : digits === undefined
+            ? show3(values[key])
+            : show(values[key], digits);
+      shown[key].dataset.value = values[key];
+    }
+    link.href = toHash(name, app.state);
+    figure.dataset.state = link.getAttribute("href");
+    app.sentence = sentence;
+  };
+  const redraw = () => (frame ||= requestAnimationFrame(draw));
+
+  /** Change some of the state: redraw at once; speak, and write the address, when the reader pauses. */
+  app.set = (changes) => {
+    for (const control of spec.controls) {
+      if (control.name in changes)
+        app.state[control.name] = admissible(control, changes[control.name]);
+    }
+    redraw();
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      spoken.textContent = app.sentence;
+      history.replaceState(history.state, "", toHash(name, app.state));
+    }, 500);
+  };
+
+  app.readAddress = () => {
+    const asked = fromHash(name, spec);
+    if (!asked) return;
+    Object.assign(app.state, asked);
+    redraw();
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    figure.scrollIntoView({ behavior: calm ? "auto" : "smooth", block: "start" });
+  };
+
+  spec.controls.forEach((control) => addControl(app, controls, control));
+  reset.addEventListener("click", () => app.set(defaults(spec)));
+  const still = figure.querySelector(".explorable-static");
+  if (still) {
+    still.hidden = true;
+    still.before(box);
+  } else figure.prepend(box);
+  spec.panels.forEach((panel) => addPanel(app, panels, panel));
+  draw();
+  new ResizeObserver(redraw).observe(panels);
+  app.readAddress();
+}

@@ -1,0 +1,153 @@
+/** Dot products grow: the density of q·k, raw and divided by a power of d_k. */
+import * as d3 from "./d3.js";
+import { colour, data } from "./data.js";
+import { axes, fresh, rich, show, show3 } from "./shared.js";
+
+/** Where the tables have a d_k. */
+const place = (dK) => data.growth.d_k.indexOf(dK);
+
+export const growth = {
+  title: "Dot products grow: their distribution, raw and divided by d_k^p",
+  controls: [
+    {
+      name: "d_k",
+      label: "d_k, components of a query and a key",
+      values: data.growth.d_k,
+      value: 64,
+      text: String,
+    },
+    {
+      name: "p",
+      label: "p, the power of d_k that divides",
+      min: 0,
+      max: 1,
+      step: 0.05,
+      value: 0.5,
+      text: (p) => p.toFixed(2),
+    },
+    {
+      name: "components",
+      label: "distribution of the components",
+      options: data.distributions,
+      value: "normal",
+    },
+  ],
+  readouts: [
+    ["raw_std", "std of q·k, raw"],
+    ["std", "std, divided"],
+    ["variance", "variance, divided"],
+    ["kurtosis", "excess kurtosis"],
+  ],
+  panels: [
+    ["raw", "q·k, raw", 220, { left: 46 }],
+    ["divided", "q·k / d_k^p", 220, { left: 46 }],
+  ],
+  update(app) {
+    const { d_k: dK, p, components } = app.state;
+    const variance = dK ** (1 - 2 * p);
+    const [rawStd, std] = [Math.sqrt(dK), Math.sqrt(variance)];
+    drawDensity(app.panels.raw, app.state, 1, rawStd, 70, "key");
+    drawDensity(app.panels.divided, app.state, dK ** p, std, 7, "weights");
+    const power = show(1 - 2 * p).replace(/\.?0+$/, "");
+    app.formula.replaceChildren(
+      rich(`Var(q·k / d_k^p) = d_k^{1 − 2p} = ${dK}^{${power}} = ${show3(variance)}`),
+    );
+    return {
+      values: {
+        raw_std: rawStd,
+        std,
+        variance,
+        kurtosis: data.growth.kurtosis[components][place(dK)],
+      },
+      spoken: `Standard deviation ${show3(rawStd)} raw, ${show3(std)} divided; variance ${show3(variance)}.`,
+    };
+  },
+};
+
+/** The density of q·k / c with a bar of plus and minus one standard deviation, beside the normal density of the same variance. */
+function drawDensity(panel, { d_k: dK, components }, c, std, reach, role) {
+  const x = d3.scaleLinear([-reach, reach], panel.xRange);
+  const y = d3.scaleLinear([0, 0.56 / std], panel.yRange);
+  axes(panel, { x, y, yLabel: "density", xLabel: c === 1 ? "q·k" : "q·k, divided", yTicks: 4 });
+  const group = fresh(panel.svg, "densities");
+  const [left, right] = x.range();
+  const [bottom, top] = y.range();
+  const inside = Math.min(reach, 5 * std);
+  const normal = (at) => Math.exp(-((at / std) ** 2) / 2) / (std * Math.sqrt(2 * Math.PI));
+  const limited = (at) => Math.max(top, y(at));
+  const line = d3.line(
+    (point) => x(point[0]),
+    (point) => limited(point[1]),
+  );
+  const heights = data.growth.density[components][place(dK)].map((height) => height / std);
+  if (components === "rademacher") {
+    const sums = heights.flatMap((height, i) =>
+      [-1, 1].map((sign) => [(sign * (2 * i + (dK % 2))) / c, height]),
+    );
+    for (const [sum, height] of sums.filter(([at]) => Math.abs(at) <= reach)) {
+      const stick = group
+        .append("line")
+        .attr("x1", x(sum))
+        .attr("x2", x(sum))
+        .attr("y1", bottom)
+        .attr("y2", limited(height));
+      stick
+        .style("stroke", colour(role))
+        .style("stroke-width", Math.max(1.2, Math.min(4, (x(2 / c) - x(0)) * 0.6)));
+    }
+  } else {
+    const grid = data.growth.grid.map((at) => at * std);
+    const half = [...grid.filter((at) => at < inside), inside].map((at) => [
+      at,
+      d3.scaleLinear(grid, heights)(at),
+    ]);
+    const curve = [...half.map(([at, height]) => [-at, height]).reverse(), ...half];
+    group
+      .append("path")
+      .attr(
+        "d",
+        d3.area(
+          (point) => x(point[0]),
+          bottom,
+          (point) => limited(point[1]),
+        )(curve),
+      )
+      .style("fill", colour(role))
+      .style("opacity", 0.18);
+    group
+      .append("path")
+      .attr("d", line(curve))
+      .style("fill", "none")
+      .style("stroke", colour(role))
+      .style("stroke-width", 2);
+  }
+  const reference = Array.from({ length: 121 }, (_, i) => (inside * (i - 60)) / 60).map((at) => [
+    at,
+    normal(at),
+  ]);
+  group
+    .append("path")
+    .attr("d", line(reference))
+    .style("fill", "none")
+    .style("stroke", "var(--ex-muted)")
+    .style("stroke-width", 1.2)
+    .style("stroke-dasharray", "4 3");
+  const level = top + 6;
+  const [from, to] = [Math.max(left, x(-std)), Math.min(right, x(std))];
+  group
+    .append("path")
+    .attr("d", `M${from},${level - 4}v8M${from},${level}H${to}M${to},${level - 4}v8`)
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5)
+    .style("fill", "none");
+  const beside = to + 6 + 70 < right;
+  const text = group
+    .append("text")
+    .attr("class", "rim")
+    .attr("x", beside ? to + 6 : right)
+    .attr("y", beside ? level + 4 : level + 18);
+  text.attr("text-anchor", beside ? "start" : "end").text(`±${show3(std)}`);
+  panel.describe(
+    `Density of the ${c === 1 ? "raw" : "divided"} dot product, from −${reach} to ${reach}: standard deviation ${show3(std)}. Dashed, the normal density of the same variance.`,
+  );
+}

@@ -1,0 +1,18 @@
+/** The explorables of the book; the page's loader starts them. */
+import { blend } from "./blend.js";
+import { colourSheet } from "./data.js";
+import { start as begin } from "./frame.js";
+import { growth } from "./growth.js";
+import { phases } from "./phases.js";
+import { saturation } from "./saturation.js";
+import { scalings } from "./scalings.js";
+
+export * as math from "./math.js"; // for the tests
+
+const explorables = { growth, saturation, blend, scalings, phases };
+
+const style = document.createElement("style");
+style.textContent = colourSheet();
+document.head.append(style);
+
+export const start = (figure) => begin(figure, explorables[figure.dataset.explorable]);

@@ -1,0 +1,138 @@
+/** What the explorables share: numbers for reading, pieces of a page, axes and markers. */
+import * as d3 from "./d3.js";
+import { colour, looks } from "./data.js";
+
+/** A number for reading: so many decimals, or a power of ten where they would show none of it; a true minus sign. */
+export function show(x, digits = 2) {
+  if (!Number.isFinite(x)) return "∞";
+  const small = x !== 0 && Math.abs(x) < 0.5 * 10 ** -digits;
+  if (small || Math.abs(x) >= 1e5) {
+    const [mantissa, exponent] = x.toExponential(1).split("e");
+    return `${mantissa}·10${superscript(Number(exponent))}`.replace("-", "−");
+  }
+  const text = x.toFixed(digits);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+}
+
+/** Three significant digits at any size. */
+export const show3 = (x) =>
+  show(x, Math.max(0, 2 - Math.floor(Math.log10(Math.max(Math.abs(x), 0.001)))));
+
+const superscript = (exponent) =>
+  String(exponent).replace(/./g, (c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]));
+
+/** Counts with commas: 131,072. */
+export const showCount = d3.format(",");
+
+/** An element with attributes and children; text may hold <i>, <sub> and <sup> through `rich`. */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+/** "d_k^p" as nodes with sub- and superscripts; braces hold what is longer than a word. */
+export function rich(text) {
+  const nodes = document.createDocumentFragment();
+  for (const [, plain, mark, braced, word] of text.matchAll(
+    /([^_^]+)|([_^])(?:\{([^}]*)\}|(\w+))/g,
+  )) {
+    nodes.append(plain ?? element(mark === "_" ? "sub" : "sup", {}, braced ?? word));
+  }
+  return nodes;
+}
+
+/** A rescaling's label for `rich`: its first "_" lowers the rest of it. */
+export const richLabel = (label) =>
+  label.replace(/_(.*)/, (_, rest) => `_{${rest.replaceAll("_", " ")}}`);
+
+/** The same within an SVG text: the first "_" of a name lowers the rest of it. */
+export function richText(text, content) {
+  const [head, ...tail] = content.split("_");
+  text.text(head);
+  if (tail.length) text.append("tspan").attr("dy", 3).attr("font-size", "75%").text(tail.join(" "));
+  return text;
+}
+
+/** The child <tag class=name> of a D3 selection, made if it is not there yet, so that drawing again keeps the focus. */
+export function layer(parent, name, tag = "g") {
+  const found = parent.select(`${tag}.${name}`);
+  return found.empty() ? parent.append(tag).attr("class", name) : found;
+}
+
+/** As `layer`, and empty: for what no one can focus. */
+export function fresh(parent, name) {
+  const group = layer(parent, name);
+  group.selectAll("*").remove();
+  return group;
+}
+
+/** Axes with labels and a light grid. Options: x, y (scales), xLabel, yLabel, xTicks, yTicks (counts or values), formats. */
+export function axes(panel, { x, y, xLabel, yLabel, xTicks = 5, yTicks = 5, xFormat, yFormat }) {
+  const group = fresh(panel.svg, "axes");
+  const draw = (axis, ticks, shape) =>
+    (Array.isArray(ticks) ? axis.tickValues(ticks) : axis.ticks(ticks))
+      .tickFormat(shape)
+      .tickSizeOuter(0);
+  const [left, right] = x.range();
+  const [bottom, top] = y.range();
+  if (yTicks !== 0) {
+    const drawn = group.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`);
+    drawn.call(draw(d3.axisLeft(y), yTicks, yFormat).tickSize(4).tickPadding(4));
+    drawn
+      .selectAll(".tick")
+      .append("line")
+      .attr("class", "grid")
+      .attr("x2", right - left);
+  }
+  const drawn = group.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`);
+  drawn.call(draw(d3.axisBottom(x), xTicks, xFormat));
+  if (xLabel)
+    richAxisLabel(group, xLabel, (left + right) / 2, bottom + 34).attr("text-anchor", "middle");
+  if (yLabel) richAxisLabel(group, yLabel, left - panel.margin.left + 2, top - 8);
+  return group;
+}
+
+export function richAxisLabel(group, text, x, y) {
+  return richText(group.append("text").attr("class", "axis-label").attr("x", x).attr("y", y), text);
+}
+
+/** A rescaling's marker at (x, y). */
+export function marker(parent, name, x, y) {
+  const { marker, filled } = looks[name];
+  return parent
+    .append("path")
+    .attr("d", marker)
+    .attr("transform", `translate(${x},${y})`)
+    .style("fill", filled ? colour(name) : "none")
+    .style("stroke", colour(name))
+    .style("stroke-width", filled ? 1 : 2.5);
+}
+
+/** An arrow along a line, its head at the end. */
+export function arrow(parent, [x1, y1], [x2, y2], stroke, width) {
+  const length = Math.hypot(x2 - x1, y2 - y1);
+  if (length < 1) return;
+  const head = Math.min(4 + 2 * width, length);
+  const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length];
+  const [bx, by] = [x2 - head * ux, y2 - head * uy];
+  parent
+    .append("line")
+    .attr("x1", x1)
+    .attr("y1", y1)
+    .attr("x2", bx)
+    .attr("y2", by)
+    .style("stroke", stroke)
+    .style("stroke-width", width);
+  const half = head * 0.45;
+  const points = [
+    [x2, y2],
+    [bx - half * uy, by + half * ux],
+    [bx + half * uy, by - half * ux],
+  ];
+  parent
+    .append("path")
+    .attr("d", `M${points.join("L")}Z`)
+    .style("fill", stroke);
+}

@@ -1,0 +1,328 @@
+"""What the explorables know of the library, measured, integrated and named here, for a script that
+can't ask Python.
+
+``explorable.py`` writes :func:`script` into the built site at every build. The sliders take few
+values, so all that doesn't follow a drag is in the tables below, for each of them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+import scipy.fft
+import scipy.interpolate
+import scipy.stats
+import sdpa_lib as sdpa
+import torch
+from matplotlib.markers import MarkerStyle
+from matplotlib.path import Path as Outline
+from matplotlib.transforms import Affine2D
+from scipy.stats import distributions
+from sdpa_lib.book import plotting
+from sdpa_lib.visibility import Visible
+from torch import Tensor
+
+DIGITS = 5
+"""Significant digits of a divisor; readouts show three."""
+
+
+class Component(NamedTuple):
+    """What the explorables know of a distribution that the library does not say.
+
+    Attributes:
+        label: the name in menus.
+        uniforms: how many uniform numbers one draw takes.
+        draw: a draw made of them, as ``sample`` in ``math.js`` makes it.
+        law: of one component; None where it takes the values -1 and 1 alone.
+    """
+
+    label: str
+    uniforms: int
+    draw: Callable[..., np.ndarray]
+    law: distributions.rv_frozen | None
+
+    @property
+    def widest(self) -> float:
+        """The largest value that it takes, or that matters in double precision."""
+        _, end = self.law.support()
+        return float(self.law.isf(1e-16) if math.isinf(end) else end)
+
+
+COMPONENTS = {
+    "normal": Component(
+        "normal",
+        2,
+        lambda u, v: np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * np.pi * v),
+        scipy.stats.norm(),
+    ),
+    "uniform": Component(
+        "uniform",
+        1,
+        lambda u: math.sqrt(3) * (2 * u - 1),
+        scipy.stats.uniform(-math.sqrt(3), 2 * math.sqrt(3)),
+    ),
+    "rademacher": Component("Rademacher (±1)", 1, lambda u: np.where(u < 0.5, -1.0, 1.0), None),
+    "laplace": Component(
+        "Laplace",
+        2,
+        lambda u, v: np.log1p(-u) * np.where(v < 0.5, -1.0, 1.0) / math.sqrt(2),
+        scipy.stats.laplace(scale=1 / math.sqrt(2)),
+    ),
+    "student_t": Component(
+        "Student's t, 10 degrees",
+        2,
+        lambda u, v: np.sqrt(8 * ((1 - u) ** -0.2 - 1)) * np.cos(2 * np.pi * v),
+        scipy.stats.t(10, scale=math.sqrt(0.8)),
+    ),
+}
+"""One for each of ``sdpa.DISTRIBUTIONS``."""
+
+
+def script() -> str:
+    """A classic script that sets ``explorableData``: pages must work from a folder, too, where no
+    script may fetch.
+    """
+    data = {
+        "colours": {name: on_both_grounds(color) for name, color in plotting.ROLES.items()},
+        "rescalings": [{"name": name} | look(name) for name in sdpa.RESCALINGS],
+        "distributions": {name: COMPONENTS[name].label for name in sdpa.DISTRIBUTIONS},
+        "growth": growth(),
+        "scalings": scalings(),
+        "phases": phases(),
+    }
+    return f"window.explorableData={json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
+
+
+# ---------------------------------------------------------------- looks
+
+
+def on_both_grounds(color: str) -> list[str]:
+    """A colour on the light ground and on the dark one, where it is what figures have there."""
+    return [color, plotting.in_the_dark(color)]
+
+
+def look(name: str) -> dict[str, Any]:
+    """A rescaling's label, colours, SVG dashes, and its marker as an SVG path around (0, 0)."""
+    style = plotting.style(name, marker=True)
+    marker = MarkerStyle(style["marker"])
+    return {
+        "label": sdpa.get_rescaling(name).label,
+        "colours": on_both_grounds(style["color"]),
+        "dashes": dashes(style["linestyle"]),
+        "marker": outline(marker),
+        "filled": marker.is_filled(),
+    }
+
+
+def dashes(line: str | tuple[float, tuple[float, ...]], width: float = 2.0) -> str:
+    """A Matplotlib line style as an SVG dash array, at this width of the line."""
+    if line == "-":
+        return "none"
+    names = {"--": "dashed", "-.": "dashdot", ":": "dotted"}
+    pattern = mpl.rcParams[f"lines.{names[line]}_pattern"] if isinstance(line, str) else line[1]
+    return " ".join(f"{width * length:g}" for length in pattern)
+
+
+def outline(marker: MarkerStyle, area: float = 70.0) -> str:
+    """A marker as an SVG path, y downwards: all that are filled cover the same area."""
+    path = marker.get_path().transformed(marker.get_transform())
+    size = 9.0
+    if marker.is_filled():
+        x, y = path.transformed(Affine2D().scale(100)).to_polygons()[0].T / 100
+        size = math.sqrt(area / abs(np.trapezoid(y, x)))
+    letters = {
+        Outline.MOVETO: "M",
+        Outline.LINETO: "L",
+        Outline.CURVE3: "Q",
+        Outline.CURVE4: "C",
+        Outline.CLOSEPOLY: "Z",
+    }
+    drawn = ""
+    for points, code in path.iter_segments(simplify=False):
+        places = np.round(points * np.tile([size, -size], len(points) // 2), 2) + 0.0
+        letter = letters[code]
+        drawn += letter if letter == "Z" else letter + " ".join(f"{x:g}" for x in places)
+    return drawn
+
+
+# ---------------------------------------------------------------- growth: densities of q·k
+
+
+def growth() -> dict[str, Any]:
+    """For each distribution and d_k the excess kurtosis of q·k and its density, over the standard
+    deviation: on a grid of half of it, or, at -1 and 1, the heights of the lattice's upper half.
+    """
+    d_k = [2**e for e in range(10)]
+    return {
+        "d_k": d_k,
+        "grid": [round(x, 5) for x in (GRID * STEP).tolist()],
+        "kurtosis": {
+            name: [rounded(sdpa.exact_moments(d, query=name).excess_kurtosis) for d in d_k]
+            for name in sdpa.DISTRIBUTIONS
+        },
+        "density": {
+            name: [[round(x, 4) for x in density(name, d)] for d in d_k]
+            for name in sdpa.DISTRIBUTIONS
+        },
+    }
+
+
+STEP = 1 / 2000
+"""Of the lattice on which densities are convolved, in standard deviations of q·k."""
+
+REACH = 40
+"""How far the lattice goes, in the same unit: beyond, nothing is left of any of them."""
+
+GRID = 4 + np.round((5 / STEP - 4) * np.linspace(0, 1, 61) ** 2).astype(int)
+"""Where densities are given, in steps: densest near 0, where those of few components are peaked;
+not at 0, where that of one is infinite.
+"""
+
+
+def density(distribution: str, d_k: int) -> list[float]:
+    """Density of q·k / sqrt(d_k) on the grid; at -1 and 1 its probabilities over their spacing."""
+    root = math.sqrt(d_k)
+    if COMPONENTS[distribution].law is None:
+        sums = np.arange(d_k % 2, min(d_k, 5 * root) + 1, 2)
+        return (scipy.stats.binom.pmf((d_k + sums) / 2, d_k, 0.5) * root / 2).tolist()
+    if d_k == 1:
+        return product_density(distribution, GRID * STEP).tolist()
+    # Probabilities of the lattice's cells for one product, then the d_k-fold convolution.
+    cells = np.arange(int(REACH / STEP) + 1)
+    below = product_probability(distribution, (cells + 0.5) * STEP * root)
+    half = np.diff(below, prepend=-below[0])  # the cell around 0 has two halves
+    transformed = scipy.fft.rfft(np.concatenate([half, half[:0:-1]]))
+    convolved = scipy.fft.irfft(transformed**d_k, 2 * len(half) - 1)
+    return (convolved[GRID] / STEP).tolist()
+
+
+def product_density(distribution: str, z: np.ndarray) -> np.ndarray:
+    """Density of a product of two components at z > 0: the integral of f(x) f(z/x) / x over x on
+    both sides of 0, in ln x, as far as both factors have a density.
+    """
+    law, widest = COMPONENTS[distribution].law, COMPONENTS[distribution].widest
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    low, high = np.log(z / widest)[:, None], math.log(widest)
+    x = np.exp(low + (high - low) * (nodes + 1) / 2)
+    inside = np.minimum(x, widest), np.minimum(z[:, None] / x, widest)
+    integral = (law.pdf(inside[0]) * law.pdf(inside[1])) @ weights * (high - low[:, 0]) / 2
+    return np.where(z < widest**2, 2 * integral, 0.0)
+
+
+@cache
+def product_probabilities(distribution: str) -> scipy.interpolate.PPoly:
+    """The probability that a product of two components lies between 0 and z, in ln z."""
+    widest = COMPONENTS[distribution].widest
+    log_z = np.linspace(-25, 2 * math.log(widest), 2001)
+    z = np.exp(log_z)
+    return scipy.interpolate.CubicSpline(
+        log_z, z * product_density(distribution, z)
+    ).antiderivative()
+
+
+def product_probability(distribution: str, z: np.ndarray) -> np.ndarray:
+    """The same at z."""
+    spline = product_probabilities(distribution)
+    return spline(np.clip(np.log(z), spline.x[0], spline.x[-1]))
+
+
+# ---------------------------------------------------------------- scalings: divisors of drawn keys
+
+
+def scalings() -> dict[str, Any]:
+    """The divisor of every rescaling for every set of keys that the explorable draws: a number
+    where all sets of a setting have the same.
+    """
+    n = d_k = [2**e for e in range(2, 9)]
+    sets = [[number_of_sets(keys, d) for d in d_k] for keys in n]
+    divisors: dict[str, Any] = {name: {} for name in sdpa.RESCALINGS}
+    for distribution in sdpa.DISTRIBUTIONS:
+        # The keys are the first draws of each set's generator.
+        draws = [drawn(distribution, n[-1] * d_k[-1], seed + 1) for seed in range(MOST_SETS)]
+        keys = torch.from_numpy(np.array(draws))
+        for name, rescaling in sdpa.RESCALINGS.items():
+            divisors[name][distribution] = [
+                [
+                    alike(rescaling(keys[:count, : m * d].view(count, m, d)))
+                    for d, count in zip(d_k, counts, strict=True)
+                ]
+                for m, counts in zip(n, sets, strict=True)
+            ]
+    return {"n": n, "d_k": d_k, "queries": QUERIES, "sets": sets, "divisors": divisors}
+
+
+QUERIES, MOST_SETS = 100, 8
+
+
+def number_of_sets(n: int, d_k: int) -> int:
+    """How many sets of keys a reader's machine works through without a pause: about eight million
+    products, at most ``MOST_SETS``.
+    """
+    return max(2, min(MOST_SETS, 8_000_000 // (QUERIES * n * d_k)))
+
+
+def drawn(distribution: str, count: int, seed: int) -> np.ndarray:
+    """The first components that ``sample(count, distribution, makeGenerator(seed))`` of ``math.js``
+    gives: Mulberry32, which counts, so that all its numbers can be mixed at once.
+    """
+    component = COMPONENTS[distribution]
+    steps = np.arange(1, component.uniforms * count + 1, dtype=np.uint32)
+    state = np.uint32(seed) + steps * np.uint32(0x6D2B79F5)
+    x = (state ^ (state >> 15)) * (state | 1)
+    x ^= x + (x ^ (x >> 7)) * (x | 61)
+    uniform = (x ^ (x >> 14)) / 2**32
+    return component.draw(*uniform.reshape(count, component.uniforms).T)
+
+
+def alike(divisors: Tensor) -> float | list[float]:
+    """The divisors of all sets, or the one that they share."""
+    flat = [rounded(c) for c in divisors.flatten().tolist()]
+    return flat[0] if len(set(flat)) == 1 else flat
+
+
+# ---------------------------------------------------------------- phases: divisors of typical keys
+
+
+def phases() -> dict[str, Any]:
+    """The divisor of every rescaling for n keys that all have the typical length, sqrt(d_k)."""
+    n, d_k = [2**e for e in range(1, 21)], [2**e for e in range(11)]
+    return {
+        "n": n,
+        "d_k": d_k,
+        "divisors": {
+            name: [[rounded(typical_divisor(name, m, d)) for d in d_k] for m in n]
+            for name in sdpa.RESCALINGS
+        },
+    }
+
+
+class Repeated(Visible):
+    """One key, which every row sees ``times`` times: as many keys of one length, without them."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__(1)
+        self.times = times
+
+    def matrix(self, rows: Tensor) -> Tensor:
+        return torch.ones(1, 1, dtype=torch.bool, device=rows.device)
+
+    def _sum(self, per_key: Tensor) -> Tensor:
+        return self.times * per_key.unsqueeze(-1)
+
+
+def typical_divisor(name: str, n: int, d_k: int) -> float:
+    """What a rescaling divides by when each of n keys has the length sqrt(d_k)."""
+    key = torch.ones(1, d_k, dtype=torch.float64)
+    return sdpa.RESCALINGS[name](key, Repeated(n)).item()
+
+
+def rounded(x: float) -> float:
+    """To the digits that are shown and some more; a whole number without its point."""
+    short = float(f"{x:.{DIGITS}g}")
+    return int(short) if short.is_integer() else short

@@ -1,0 +1,98 @@
+"""What the tests of all explorables share: their chapters, their data, and how to open one."""
+
+import json
+
+import pytest
+from conftest import ROOT, SITE
+
+FOLDER = SITE / "_static" / "explore"
+SOURCES = ROOT / "book" / "_explore"
+PLACES = {
+    "growth": "book/02_dot_products_grow.html",
+    "saturation": "book/04_softmax_saturation.html",
+    "blend": "book/06_what_at_v_does.html",
+    "scalings": "book/07_alternative_scalings.html",
+    "phases": "book/11_phase_transition.html",
+}
+
+
+SAMPLE = """(count, distribution, seed) =>
+    Explorables.math.sample(count, distribution, Explorables.math.makeGenerator(seed))"""
+"""So many components, from a generator of their own."""
+
+
+@pytest.fixture(scope="module")
+def scripts(browser):
+    """A function that calls JavaScript once for each list of arguments, on a page with the
+    explorables' scripts: the name of one of their mathematical functions, or an expression.
+    """
+    page = browser.new_page()
+    page.add_script_tag(path=FOLDER / "explorable_data.js")
+    page.add_script_tag(path=FOLDER / "explorables.min.js")
+
+    def call(function, trials=((),)):
+        if function.isidentifier():
+            function = f"Explorables.math.{function}"
+        plain = "(_, x) => ArrayBuffer.isView(x) ? [...x] : x"
+        text = page.evaluate(
+            f"all => JSON.stringify(all.map(given => ({function})(...given)), {plain})",
+            [list(given) for given in trials],
+        )
+        return json.loads(text)
+
+    yield call
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def data(scripts):
+    """What the build wrote for the explorables."""
+    return scripts("() => explorableData")[0]
+
+
+@pytest.fixture
+def explorable(tab, base):
+    """A function that opens an explorable in its chapter, at the setting of an address."""
+
+    def begin(name, setting=""):
+        page, wrong = tab(f"{base}{PLACES[name]}#{name}:{setting}")
+        figure = page.locator(f"[data-explorable={name}]")
+        figure.locator(".explorable-app").wait_for()
+        assert not figure.locator("img").is_visible()
+        assert wrong == []
+        return page, figure
+
+    return begin
+
+
+def read(figure, name):
+    """A readout, in full precision."""
+    return float(figure.locator(f"[data-readout={name}]").get_attribute("data-value"))
+
+
+def state(figure):
+    """What an explorable's controls stand at, as text."""
+    pairs = figure.get_attribute("data-state").split(":")[1].split(",")
+    return dict(pair.split("=") for pair in pairs)
+
+
+def wait_for_state(page, part):
+    """Until the state has this part."""
+    page.wait_for_function(
+        "part => document.querySelector('[data-explorable]').dataset.state.includes(part)", arg=part
+    )
+
+
+def drag(page, handle, dx, dy):
+    """Drag a handle by so many pixels, and wait until the state has changed."""
+    before = page.locator("[data-explorable]").get_attribute("data-state")
+    handle.scroll_into_view_if_needed()
+    box = handle.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + dx, y + dy, steps=5)
+    page.mouse.up()
+    page.wait_for_function(
+        "before => document.querySelector('[data-explorable]').dataset.state !== before", arg=before
+    )

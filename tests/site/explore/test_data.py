@@ -1,0 +1,207 @@
+"""What the build writes for the explorables, against the library and other sources."""
+
+import io
+import math
+import xml.etree.ElementTree
+
+import numpy as np
+import pytest
+import scipy.interpolate
+import scipy.special
+import torch
+from colours import contrast, rgb
+from matplotlib.markers import MarkerStyle
+from PIL import Image
+
+import sdpa_lib as sdpa
+from sdpa_lib.book import plotting
+
+from .conftest import PLACES, SAMPLE
+
+HALF_A_UNIT = 5.1e-5
+"""Divisors have five digits, densities four decimals."""
+
+
+def looks(data):
+    return {look["name"]: look for look in data["rescalings"]}
+
+
+# ---------------------------------------------------------------- looks
+
+
+def test_every_rescaling_is_there_in_its_order(data):
+    assert [look["name"] for look in data["rescalings"]] == list(sdpa.RESCALINGS)
+    assert list(data["distributions"]) == list(sdpa.DISTRIBUTIONS)
+    for name, look in looks(data).items():
+        assert look["label"] == sdpa.RESCALINGS[name].label
+        assert look["colours"][0] == plotting.style(name)["color"]
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+def test_colours_are_legible_on_both_grounds(data, browser, base, theme):
+    context = browser.new_context(color_scheme=("light", "dark")[theme])
+    page = context.new_page()
+    page.goto(f"{base}{PLACES['scalings']}#scalings:")
+    app = page.locator(".explorable-app")
+    app.wait_for()
+    ground = app.evaluate("app => getComputedStyle(app).backgroundColor.match(/\\d+/g).map(Number)")
+    assert (np.mean(ground) < 128) == bool(theme)
+    pairs = [*data["colours"].values(), *(look["colours"] for look in data["rescalings"])]
+    for pair in pairs:
+        assert contrast(rgb(pair[theme]), np.array(ground) / 255) >= 3
+    # They are what is drawn.
+    marker = page.locator("[data-panel=evenness] .rows path").first
+    fill = marker.evaluate("path => getComputedStyle(path).fill.match(/\\d+/g).map(Number)")
+    first = data["rescalings"][0]["colours"][theme]
+    assert fill == [round(255 * x) for x in rgb(first)]
+    context.close()
+
+
+def test_dark_colours_are_what_the_filter_of_the_theme_makes(data, browser, base):
+    context = browser.new_context(color_scheme="dark", java_script_enabled=False)
+    page = context.new_page()
+    page.goto(base + PLACES["scalings"])
+    colours = [*data["colours"].values(), *(look["colours"] for look in data["rescalings"])]
+    for light, dark in colours:
+        square = f"<rect width='99' height='99' fill='{light}'/>"
+        swatch = f"<svg xmlns='http://www.w3.org/2000/svg'>{square}</svg>"
+        image = page.locator(".explorable > img")
+        image.evaluate(
+            "(image, svg) => image.src = 'data:image/svg+xml,' + encodeURIComponent(svg)", swatch
+        )
+        image.evaluate("image => image.decode()")
+        picture = Image.open(io.BytesIO(image.screenshot())).convert("RGB")
+        seen = np.array(picture.getpixel((20, 20)))
+        assert np.abs(seen - 255 * rgb(dark)).max() <= 2, light
+    context.close()
+
+
+def test_marks_are_those_of_the_figures(data, scripts):
+    box = """outline => {
+        const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+        path.setAttribute("d", outline);
+        const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+        svg.append(path);
+        document.body.append(svg);
+        const { x, y, width, height } = path.getBBox();
+        const points = [[0, 0], [0, -3], [0, 3], [3, 3], [3, -3]];
+        const inside = points.map((point) => path.isPointInFill(new DOMPoint(...point)));
+        return [[x, y, x + width, y + height], inside];
+    }"""
+    for name, look in looks(data).items():
+        style = MarkerStyle(plotting.style(name, marker=True)["marker"])
+        path = style.get_path().transformed(style.get_transform())
+        ((bounds, filled),) = scripts(box, [(look["marker"],)])
+        size = (bounds[2] - bounds[0]) / path.get_extents().width  # pixels for Matplotlib's 1
+        left, below, right, above = size * path.get_extents().extents
+        assert bounds == pytest.approx([left, -above, right, -below], abs=0.02), name
+        assert 8 < size < 18
+        points = np.array([[0, 0], [0, 3], [0, -3], [3, -3], [3, 3]]) / size  # up is down
+        if look["filled"]:
+            assert filled == path.contains_points(points).tolist(), name
+    assert len({(look["dashes"], look["marker"]) for look in data["rescalings"]}) == len(
+        looks(data)
+    )
+
+
+def test_dashes_are_those_of_the_figures(data):
+    """Matplotlib's own SVG has them in points, 72 to 100 pixels."""
+    for name, look in looks(data).items():
+        fig, ax = plotting.figure()
+        ax.plot([0, 1], [0, 1], linewidth=2, gid="line", **plotting.style(name))
+        svg = io.StringIO()
+        fig.savefig(svg, format="svg")
+        plotting.plt.close(fig)
+        (group,) = xml.etree.ElementTree.fromstring(svg.getvalue()).iterfind(".//*[@id='line']")
+        drawn = dict(pair.split(": ") for pair in group[0].get("style").split("; "))
+        theirs = drawn.get("stroke-dasharray", "none").replace(",", " ")
+        assert look["dashes"] == theirs, name
+
+
+# ---------------------------------------------------------------- densities
+
+
+def density(data, distribution, d_k):
+    """The grid and the density there, in standard deviations."""
+    column = data["growth"]["d_k"].index(d_k)
+    return np.array(data["growth"]["grid"]), np.array(
+        data["growth"]["density"][distribution][column]
+    )
+
+
+D_K = [2**e for e in range(10)]
+
+
+@pytest.mark.parametrize("d_k", D_K)
+def test_the_density_of_normal_components(data, d_k):
+    grid, ours = density(data, "normal", d_k)
+    theirs = sdpa.normal_dot_product_density(torch.tensor(grid), d_k, scale=math.sqrt(d_k))
+    np.testing.assert_allclose(ours, theirs, atol=HALF_A_UNIT, rtol=1e-4)
+
+
+def test_the_densities_of_one_product_in_closed_form(data):
+    grid, ours = density(data, "uniform", 1)
+    np.testing.assert_allclose(
+        ours, np.log(3 / np.minimum(grid, 3)) / 6, atol=HALF_A_UNIT, rtol=1e-4
+    )
+    grid, ours = density(data, "laplace", 1)
+    theirs = 2 * scipy.special.k0(2 * np.sqrt(2 * grid))
+    np.testing.assert_allclose(ours, theirs, atol=HALF_A_UNIT, rtol=1e-4)
+
+
+@pytest.mark.parametrize("d_k", D_K)
+@pytest.mark.parametrize("distribution", ["uniform", "laplace", "student_t"])
+def test_densities_against_drawn_dot_products(data, distribution, d_k):
+    grid, ours = density(data, distribution, d_k)
+    pairs = max(20_000, 2**22 // d_k)
+    drawn = sdpa.sample_dot_products(d_k, pairs, seed=0, query=distribution, device="cpu")
+    sizes = drawn.abs().numpy() / math.sqrt(d_k)
+    # In ln x, where the peak of a single product is no peak.
+    curve = scipy.interpolate.CubicSpline(np.log(grid), grid * ours)
+    for first in range(0, 60, 10):
+        share = 2 * curve.integrate(math.log(grid[first]), math.log(grid[first + 10]))
+        counted = np.mean((sizes > grid[first]) & (sizes <= grid[first + 10]))
+        error = math.sqrt(counted / pairs)
+        assert share == pytest.approx(counted, abs=4 * error + 1e-3 * counted + HALF_A_UNIT * 5)
+
+
+@pytest.mark.parametrize("d_k", D_K)
+def test_the_lattice_against_repeated_convolution(data, d_k):
+    _, ours = density(data, "rademacher", d_k)
+    probabilities = np.ones(1)
+    for _ in range(d_k):
+        probabilities = np.convolve(probabilities, [0.5, 0, 0.5])
+    upper = probabilities[d_k + d_k % 2 :: 2]  # of the sums d_k % 2, d_k % 2 + 2, ...
+    np.testing.assert_allclose(ours, upper[: len(ours)] * math.sqrt(d_k) / 2, atol=HALF_A_UNIT)
+    assert 2 * upper[len(ours) :].sum() < 1e-5
+
+
+# ---------------------------------------------------------------- divisors
+
+
+@pytest.mark.parametrize("distribution", sdpa.DISTRIBUTIONS)
+@pytest.mark.parametrize(("n", "d_k"), [(4, 4), (32, 64), (4, 256), (256, 4), (256, 256)])
+def test_divisors_of_the_keys_that_the_explorable_draws(data, scripts, distribution, n, d_k):
+    table = data["scalings"]
+    row, column = table["n"].index(n), table["d_k"].index(d_k)
+    sets = table["sets"][row][column]
+    drawn = scripts(SAMPLE, [(n * d_k, distribution, seed + 1) for seed in range(sets)])
+    keys = torch.tensor(drawn, dtype=torch.float64).view(sets, n, d_k)
+    for name, rescaling in sdpa.RESCALINGS.items():
+        stored = torch.tensor(table["divisors"][name][distribution][row][column]).double()
+        theirs = rescaling(keys).flatten()
+        assert stored.numel() in (1, sets), name
+        torch.testing.assert_close(
+            stored.expand(sets), theirs.expand(sets), rtol=HALF_A_UNIT, atol=0
+        )
+
+
+@pytest.mark.parametrize("name", sdpa.RESCALINGS)
+def test_divisors_of_typical_keys(data, name):
+    table = data["phases"]
+    for d_k in (1, 16, 1024):
+        for n in (2, 64, 512):
+            keys = sdpa.sample(n, d_k, seed=n, device="cpu")
+            keys = keys / keys.norm(dim=-1, keepdim=True) * math.sqrt(d_k)
+            stored = table["divisors"][name][table["n"].index(n)][table["d_k"].index(d_k)]
+            assert stored == pytest.approx(sdpa.RESCALINGS[name](keys).item(), rel=HALF_A_UNIT)

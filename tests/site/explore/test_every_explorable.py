@@ -1,0 +1,74 @@
+"""What holds for all explorables: they wait, weigh little, and work everywhere and for everyone."""
+
+import gzip
+
+import pytest
+from conftest import AXE, SITE
+
+from .conftest import FOLDER, PLACES
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_an_explorable_waits_until_it_is_near_and_weighs_little(tab, base, name):
+    page, _ = tab(f"{base}{PLACES[name]}")
+    assert page.locator(".explorable-app").count() == 0
+    assert not page.evaluate("'Explorables' in window")
+    loaded = []
+    page.on("response", lambda response: loaded.append(response.url.rpartition("/")[2]))
+    page.locator(f"[data-explorable={name}]").scroll_into_view_if_needed()
+    page.locator(".explorable-app").wait_for()
+    scripts = [file for file in loaded if file.endswith(".js")]
+    assert sorted(scripts) == ["explorable_data.js", "explorables.min.js"]
+    files = [FOLDER / file for file in (*scripts, "explorables_loader.js", "explorables.css")]
+    assert sum(len(gzip.compress(file.read_bytes(), 9)) for file in files) <= 150_000
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_an_explorable_runs_from_a_folder(tab, name):
+    page, wrong = tab(f"{(SITE / PLACES[name]).as_uri()}#{name}:")
+    page.locator(".explorable-app").wait_for()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_picture_stands_where_no_script_runs(browser, base, name):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(base + PLACES[name])
+    picture = page.locator(f"[data-explorable={name}] img")
+    picture.scroll_into_view_if_needed()
+    assert picture.is_visible()
+    assert len(picture.get_attribute("alt")) > 40
+    assert picture.evaluate("image => image.complete && image.naturalWidth > 300")
+    context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PLACES)
+def test_an_explorable_is_accessible_and_fits_a_phone(browser, base, name, theme):
+    context = browser.new_context(
+        viewport={"width": 360, "height": 800}, color_scheme=theme, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.goto(f"{base}{PLACES[name]}#{name}:")
+    page.locator(".explorable-app").wait_for()
+    page.evaluate(AXE)
+    violations = page.evaluate(
+        "axe.run('.explorable').then(r => r.violations.map(v => v.id + ': ' + "
+        "v.nodes[0].html.slice(0, 200)))"
+    )
+    assert violations == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    context.close()
+
+
+def test_coming_back_to_an_explorable_moves_nothing(tab, base):
+    page, _ = tab(f"{base}{PLACES['blend']}#blend:z1=5", reduced_motion="reduce")
+    figure = page.locator("[data-explorable=blend]")
+    figure.locator(".explorable-app").wait_for()
+    page.wait_for_function("scrollY > 0")  # to the explorable, as the address asks
+    page.evaluate("scrollTo(0, 0)")
+    page.wait_for_timeout(200)
+    page.evaluate("scrollTo(0, document.querySelector('[data-explorable]').offsetTop - 500)")
+    page.wait_for_timeout(200)
+    assert figure.bounding_box()["y"] == pytest.approx(500, abs=50)
