@@ -8,8 +8,8 @@ script takes its place.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,10 @@ from sdpa_lib.book import plotting
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-PICTURES = "_static/explore"
-
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("explorable", Explorable)
     app.connect("html-page-context", mark)
-    app.connect("build-finished", draw, priority=400)  # before figures are made small
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -41,17 +38,19 @@ class Explorable(SphinxDirective):
         (name,) = self.arguments
         if name not in STATIC:
             raise self.error(f"explorable must be one of {', '.join(STATIC)}, got {name}")
-        alt, _ = STATIC[name]
-        depth = "../" * self.env.docname.count("/")
-        start = (
-            f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}">'
-            f'<img class="explorable-static" src="{depth}{PICTURES}/{name}.png" '
-            f'alt="{escape(alt)}"><figcaption>'
-        )
-        caption = self.parse_content_to_nodes()
+        alt, draw = STATIC[name]
+        picture = Path(self.env.app.outdir).parent / "explorables" / f"{name}.png"
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        draw()
+        plt.savefig(picture)
+        plt.close()
+        uri = "/" + Path(os.path.relpath(picture, self.env.srcdir)).as_posix()
+        start = f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}">'
         return [
             nodes.raw("", start, format="html"),
-            *caption,
+            nodes.image(uri=uri, alt=alt, classes=["explorable-static"]),
+            nodes.raw("", "<figcaption>", format="html"),
+            *self.parse_content_to_nodes(),
             nodes.raw("", "</figcaption></figure>", format="html"),
         ]
 
@@ -67,16 +66,6 @@ def mark(
     context["has_explorables"] = doctree is not None and any(
         "data-explorable" in node.astext() for node in doctree.findall(nodes.raw)
     )
-
-
-def draw(app: Sphinx, exception: Exception | None) -> None:
-    if exception is not None or app.builder.format != "html":
-        return
-    folder = Path(app.outdir) / PICTURES
-    for name, (_, picture) in STATIC.items():
-        picture()
-        plt.savefig(folder / f"{name}.png")
-        plt.close()
 
 
 def growth() -> None:
