@@ -25,5 +25,6 @@ def describe(
 ) -> None:
     paragraphs = [] if doctree is None else doctree.findall(nodes.paragraph)
     texts = (" ".join(paragraph.astext().split()) for paragraph in paragraphs)
-    text = next((text for text in texts if len(text) > AT_LEAST), app.config.html_context["description"])
+    of_the_site = app.config.html_context["description"]
+    text = next((text for text in texts if len(text) > AT_LEAST), of_the_site)
     context["page_description"] = shorten(text, AT_MOST, placeholder=" …")

@@ -124,9 +124,9 @@ def phases() -> None:
         label="border, $\\sqrt{2 \\ln n}$",
     )
     for name in ("none", "sqrt_d_k", "d_k"):
-        ax.plot(
-            keys, [8.0 / sdpa.RESCALINGS[name].constant(64)] * len(keys), **plotting.style(name)
-        )
+        constant = sdpa.RESCALINGS[name].constant(64)
+        assert constant is not None
+        ax.plot(keys, [8.0 / constant] * len(keys), **plotting.style(name))
     ax.plot(keys, [1 / n for n in keys], **plotting.style("k_total"))
     ax.set(xscale="log", yscale="log", xlabel="keys", ylabel="std of the scores, $d_k = 64$")
     ax.legend()

@@ -1,5 +1,5 @@
-"""Sphinx extension: a folded admonition, ``:class: dropdown``, becomes ``<details>``, which browsers
-open and close without a script.
+"""Sphinx extension: a folded admonition, ``:class: dropdown``, becomes ``<details>``, which
+browsers open and close without a script.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from sphinx.writers.html5 import HTML5Translator
 OPENING = ("(", "[", r"\{", r"\langle", r"\lvert", r"\lVert", r"\lfloor", r"\lceil")
 CLOSING = (")", "]", r"\}", r"\rangle", r"\rvert", r"\rVert", r"\rfloor", r"\rceil")
 BARS = ("|", r"\|", r"\vert", r"\Vert")
+MARK = "|".join(map(re.escape, (*OPENING, *CLOSING, *BARS)))
 TOKEN = re.compile(  # a delimiter of a chosen size; what ends a group or a cell; any other command
-    r"(?P<size>\\[bB]igg?)(?P<side>[lr]?)(?![A-Za-z])\s*"
-    rf"(?P<mark>(?:{'|'.join(map(re.escape, (*OPENING, *CLOSING, *BARS)))})(?<![A-Za-z](?=[A-Za-z])))"
+    rf"(?P<size>\\[bB]igg?)(?P<side>[lr]?)(?![A-Za-z])\s*(?P<mark>{MARK})(?<![A-Za-z](?=[A-Za-z]))"
     r"|\\[A-Za-z]+|\\.|[{}&]"
 )
 NAMED = re.compile(r"\\(ln|log|exp|cos|tanh)(?:\s+(?=[A-Za-z0-9])|\s*(?=\\[a-z])(?!\\left|\\big))")

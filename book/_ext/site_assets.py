@@ -66,7 +66,7 @@ def check_files(app: Sphinx, exception: Exception | None) -> None:
         return
     static = Path(app.outdir) / "_static"
     own_theme, *_ = app.builder.theme.get_theme_dirs()
-    ours = [Path(own_theme, "static"), *(app.confdir / path for path in app.config.html_static_path)]
+    ours = [Path(own_theme, "static"), *map(app.confdir.joinpath, app.config.html_static_path)]
     for file in sorted(path for path in static.rglob("*") if path.is_file()):
         name = file.relative_to(static).as_posix()
         if any((folder / name).is_file() for folder in ours) or name in FOR_SEARCH:

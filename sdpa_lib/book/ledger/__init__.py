@@ -75,9 +75,9 @@ def _why(claim: Claim, finding: Finding) -> str:
     """The claim's sentence with what was found filled in."""
     facts = {"ours": ", ".join(shown(claim, finding)), **finding.facts}
     if finding.without is not None:
-        other = finding.without
+        other = replace(finding.without, error=0.0)
         facts |= {f"without_{name}": fact for name, fact in other.facts.items()}
-        facts |= {"other": other.ours[0], "others": ", ".join(shown(claim, replace(other, error=0.0)))}
+        facts |= {"other": other.ours[0], "others": ", ".join(shown(claim, other))}
     return claim.why.format(**facts)
 
 

@@ -114,7 +114,7 @@ class Ledger:
                     "; ".join(f"{x:g}" for x in claim.tolerance)
                     if tested and claim.relation == "="
                     else "",
-                    *_stored(finding),
+                    *_stored(claim, finding),
                     *(entry.verdict.value, claim.holds_if, entry.why, claim.chapter),
                 )
             )
@@ -136,17 +136,16 @@ def shown(claim: Claim, finding: Finding) -> list[str]:
     return [_shown(x, claim.digits) for x in finding.ours]
 
 
-def _stored(finding: Finding | None) -> tuple[str, str]:
-    """The file's columns ``computed`` and ``standard_error``. A measured figure is rounded as it is
-    shown, so that the file says what the page says.
+def _stored(claim: Claim, finding: Finding | None) -> tuple[str, str]:
+    """The file's columns ``computed`` and ``standard_error``, from which the figures can be shown
+    as they were: measured ones to the error's second digit, the others to five digits or more.
     """
     if finding is None:
         return "", ""
     if not finding.error:
-        return "; ".join(_shown(x, 5) for x in finding.ours), ""
-    figures, errors = zip(
-        *(_measured(x, finding.error).split(" ± ") for x in finding.ours), strict=True
-    )
+        return "; ".join(_shown(x, max(5, claim.digits)) for x in finding.ours), ""
+    measured = (_measured(x, finding.error).split(" ± ") for x in finding.ours)
+    figures, errors = zip(*measured, strict=True)
     return "; ".join(figures), errors[0]
 
 
