@@ -3,9 +3,20 @@ library.
 """
 
 import math
+from collections.abc import Callable, Sequence
+
+Vector = Sequence[float]
 
 
-def attention_row(query, keys, values, *, divisor, visible, bias):
+def attention_row(
+    query: Vector,
+    keys: Sequence[Vector],
+    values: Sequence[Vector],
+    *,
+    divisor: float,
+    visible: Sequence[bool],
+    bias: Vector,
+) -> tuple[list[float], list[float]]:
     """One query's weights and output, in Python floats. ``visible`` and ``bias`` have one entry a
     key.
     """
@@ -27,13 +38,13 @@ def attention_row(query, keys, values, *, divisor, visible, bias):
     ]
 
 
-def divisor(name, keys, visible):
+def divisor(name: object, keys: Sequence[Vector], visible: Sequence[bool]) -> float:
     """The divisor of one row by its definition, from the keys it sees."""
     d_k = len(keys[0])
     lengths = [
         math.sqrt(sum(x * x for x in key)) for key, sees in zip(keys, visible, strict=True) if sees
     ]
-    result = {
+    definitions: dict[str, Callable[[], float]] = {
         "none": lambda: 1.0,
         "sqrt_d_k": lambda: math.sqrt(d_k),
         "d_k": lambda: float(d_k),
@@ -53,5 +64,7 @@ def divisor(name, keys, visible):
         "LogSteps(n_0=4, beta=0.5)": lambda: (
             math.sqrt(d_k) / (1 + 0.5 * math.log(1 + len(lengths) // 4))
         ),
-    }[str(name)]()
-    return result or 1.0  # all lengths zero, or no key seen: the scores are zero, or unused
+    }
+    return (
+        definitions[str(name)]() or 1.0
+    )  # all lengths zero, or no key seen: the scores are zero, or unused

@@ -3,7 +3,7 @@ figure.
 """
 
 import csv
-import html.parser
+import html
 import io
 import math
 import re
@@ -16,12 +16,14 @@ import pytest
 
 from sdpa_lib.book.ledger import (
     CHECKS,
+    RECORD,
     Claim,
     Verdict,
     check_claims,
     decide,
     found,
     load_claims,
+    load_record,
     load_sources,
 )
 from sdpa_lib.book.ledger._claims import CLAIMS
@@ -198,7 +200,7 @@ def test_the_rule():
 
 def test_the_record_is_what_is_computed(ledger):
     """Figures and verdicts, row by row, so that a failure names the row."""
-    stored = list(csv.DictReader((BOOK / "claims.csv").read_text(encoding="utf-8").splitlines()))
+    stored = list(csv.DictReader(RECORD.read_text(encoding="utf-8").splitlines()))
     computed = list(csv.DictReader(io.StringIO(ledger.csv())))
     assert [row["id"] for row in stored] == [row["id"] for row in computed]
     assert [pair for pair in zip(stored, computed, strict=True) if pair[0] != pair[1]] == [], (
@@ -274,49 +276,27 @@ def test_chapters_and_ledger_point_at_each_other(entries):
             assert name in entries, entry.claim.id
 
 
-class Page(html.parser.HTMLParser):
-    """The rows of the page, the choices above it, and where its links lead."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.rows, self.choices, self.links = {}, {"ledger-source": [], "ledger-verdict": []}, set()
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        if tag == "tr" and "id" in attributes:
-            self.rows[attributes["id"]] = (attributes["data-source"], attributes["data-verdict"])
-        if tag == "input":
-            self.choices[attributes["name"]].append(attributes["value"])
-        if tag == "a":
-            self.links.add(attributes["href"])
+def test_the_record_is_shown_as_the_computation_is(ledger):
+    recorded = load_record()
+    assert recorded.csv() == ledger.csv()
+    for stored, computed in zip(recorded.entries, ledger.entries, strict=True):
+        assert (stored.ours, stored.says, stored.why, stored.verdict) == (
+            *(computed.ours, computed.says, computed.why, computed.verdict),
+        ), computed.claim.id
 
 
-def test_the_page_has_every_row_and_a_filter_for_each_source_and_verdict(ledger, entries):
-    page = Page(ledger._repr_html_())
-    assert page.rows == {
-        name: (e.claim.source, e.verdict.name.lower()) for name, e in entries.items()
-    }
-    assert page.choices == {
-        "ledger-source": ["all", *load_sources()],
-        "ledger-verdict": ["all", *(verdict.name.lower() for verdict in Verdict)],
-    }
-    assert {link for link in page.links if link.startswith("#")} == {
-        f"#{name}" for name in entries
-    }  # itself, and other rows
-    style = (BOOK / "_theme" / "sdpa" / "static" / "site.css").read_text(encoding="utf-8")
-    for group, attribute in (("ledger-source", "source"), ("ledger-verdict", "verdict")):
-        for value in page.choices[group][1:]:
-            chosen = f'form.ledger:has([value="{value}"]:checked)'
-            rule = f'{chosen} tr[data-{attribute}]:not([data-{attribute}="{value}"], :target)'
-            assert rule in style, value
+def test_a_record_of_other_claims_is_refused():
+    text = RECORD.read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match=r"S1-04. .*make notebooks"):
+        load_record("\n".join(line for line in text.splitlines() if not line.startswith("S1-04,")))
 
 
-def test_markup_in_a_claim_is_shown_and_not_obeyed():
-    (claim,) = load_claims(ROW)
-    page = check_claims([replace(claim, claim="<b>2</b> & 2", measure="a < b")])._repr_html_()
-    assert "&lt;b&gt;2&lt;/b&gt; &amp; 2" in page
-    assert "a &lt; b" in page
+def test_a_notebook_shows_every_row(ledger, entries):
+    table = ledger._repr_html_()
+    for name, entry in entries.items():
+        assert f'<td class="text">{name}</td>' in table
+        assert html.escape(entry.claim.claim) in table
+        assert html.escape(entry.ours) in table
 
 
 def test_the_summary_counts_every_claim(ledger):

@@ -6,8 +6,8 @@ name, ``book/_explore/src/growth.js``. The page shows a picture until the script
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,12 @@ from sphinx.util.docutils import SphinxDirective
 
 import explorable_data
 
-FOLDER = "_static/explore"
-
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("explorable", Explorable)
+    app.connect("builder-inited", write_data)
+    app.connect("builder-inited", write_data)
     app.connect("html-page-context", mark)
-    app.connect("build-finished", draw, priority=400)  # before figures are made small
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -41,17 +40,19 @@ class Explorable(SphinxDirective):
         (name,) = self.arguments
         if name not in STATIC:
             raise self.error(f"explorable must be one of {', '.join(STATIC)}, got {name}")
-        alt, _ = STATIC[name]
-        depth = "../" * self.env.docname.count("/")
-        start = (
-            f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}">'
-            f'<img class="explorable-static" src="{depth}{FOLDER}/{name}.png" '
-            f'alt="{escape(alt)}"><figcaption>'
-        )
-        caption = self.parse_content_to_nodes()
+        alt, draw = STATIC[name]
+        picture = Path(self.env.app.outdir).parent / "explorables" / f"{name}.png"
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        draw()
+        plt.savefig(picture)
+        plt.close()
+        uri = "/" + Path(os.path.relpath(picture, self.env.srcdir)).as_posix()
+        start = f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}">'
         return [
             nodes.raw("", start, format="html"),
-            *caption,
+            nodes.image(uri=uri, alt=alt, classes=["explorable-static"]),
+            nodes.raw("", "<figcaption>", format="html"),
+            *self.parse_content_to_nodes(),
             nodes.raw("", "</figcaption></figure>", format="html"),
         ]
 
@@ -69,16 +70,13 @@ def mark(
     )
 
 
-def draw(app: Sphinx, exception: Exception | None) -> None:
-    """The pictures, and the script with what the explorables know of the library."""
-    if exception is not None or app.builder.format != "html":
-        return
-    folder = Path(app.outdir) / FOLDER
-    (folder / "explorable_data.js").write_text(explorable_data.script(), encoding="utf-8")
-    for name, (_, picture) in STATIC.items():
-        picture()
-        plt.savefig(folder / f"{name}.png")
-        plt.close()
+def write_data(app: Sphinx) -> None:
+    """A script with what the explorables know of the library, among the static files."""
+    folder = Path(app.outdir).parent / "explorables" / "static"
+    file = folder / "explore" / "explorable_data.js"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(explorable_data.script(), encoding="utf-8")
+    app.config.html_static_path.append(str(folder))
 
 
 def growth() -> None:

@@ -6,10 +6,9 @@ formulas and shows them at once. The font for them comes with the theme.
 
 from __future__ import annotations
 
-import itertools
 import re
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -17,9 +16,26 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
+OPENING = ("(", "[", r"\{", r"\langle", r"\lvert", r"\lVert", r"\lfloor", r"\lceil")
+CLOSING = (")", "]", r"\}", r"\rangle", r"\rvert", r"\rVert", r"\rfloor", r"\rceil")
+BARS = ("|", r"\|", r"\vert", r"\Vert")
+MARK = "|".join(map(re.escape, (*OPENING, *CLOSING, *BARS)))
+TOKEN = re.compile(  # a delimiter of a chosen size; what ends a group or a cell; any other command
+    rf"(?P<size>\\[bB]igg?)(?P<side>[lr]?)(?![A-Za-z])\s*(?P<mark>{MARK})(?<![A-Za-z](?=[A-Za-z]))"
+    r"|\\[A-Za-z]+|\\.|[{}&]"
+)
 NAMED = re.compile(r"\\(ln|log|exp|cos|tanh)(?:\s+(?=[A-Za-z0-9])|\s*(?=\\[a-z])(?!\\left|\\big))")
 
+
 logger = logging.getLogger(__name__)
+
+
+class Fence(NamedTuple):
+    """An opened delimiter: as it was typed, its size, and what closes it."""
+
+    text: str
+    size: str
+    kind: str
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -65,8 +81,38 @@ def mathml(latex: str, display: str, node: nodes.Node) -> str:
 def with_fences(latex: str) -> str:
     """Delimiters of a chosen size become pairs that fit what they hold: browsers let no others
     carry an exponent.
+
+    A bar looks the same at both ends. Without ``l`` or ``r`` it closes the innermost pair where
+    that was opened by the same bar in the same size, and opens one otherwise.
+
+    Raises:
+        ValueError: a delimiter has no partner of its size in its group of braces and its cell.
     """
-    latex = re.sub(r"\\[bB]igg?l?\s*([(\[])", r"\\left\1", latex)
-    latex = re.sub(r"\\[bB]igg?r?\s*([)\]])", r"\\right\1", latex)
-    sides = itertools.cycle((r"\left\Vert ", r"\right\Vert "))
-    return re.sub(r"\\[bB]igg?[lr]?\\\|", lambda _: next(sides), latex)
+    opened: list[list[Fence]] = [[]]  # for each group of braces, the fences that are open in it
+
+    def replace(token: re.Match[str]) -> str:
+        text, size, side, mark = token.group(0, "size", "side", "mark")
+        if size is None:
+            if text in ("}", "&", r"\\") and opened[-1]:
+                raise ValueError(f"{opened[-1][-1].text} is not closed before {text}")
+            if text == "{":
+                opened.append([])
+            elif text == "}" and len(opened) > 1:
+                opened.pop()
+            return text
+        fence = Fence(text, size, mark if mark in BARS and not side else "bracket")
+        innermost = opened[-1][-1] if opened[-1] else None
+        fits = innermost is not None and innermost[1:] == fence[1:]
+        closes = side == "r" or (not side and (mark in CLOSING or (mark in BARS and fits)))
+        if closes and not fits:
+            raise ValueError(f"{text} closes nothing of its size")
+        if closes:
+            opened[-1].pop()
+        else:
+            opened[-1].append(fence)
+        return (r"\right" if closes else r"\left") + {r"\|": r"\Vert"}.get(mark, mark) + " "
+
+    result = TOKEN.sub(replace, latex)
+    for fence in (fence for group in opened for fence in group):
+        raise ValueError(f"{fence.text} is not closed")
+    return result

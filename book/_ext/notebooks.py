@@ -21,7 +21,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-from freshness import CELLS_DEPEND_ON, digest
+from freshness import digest
 
 SECONDS_A_CELL = 600
 
@@ -35,7 +35,7 @@ def main(root: Path) -> None:
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
     memory = root / "_build" / "notebooks.json"
     known = json.loads(memory.read_text()) if memory.exists() else {}
-    depends = digest(root, CELLS_DEPEND_ON)
+    depends = digest(root)
     book = root / "book"
     paths = sorted([*book.glob("*.ipynb"), *book.glob("_template/*.ipynb")])
     for path in chosen(paths, options.names):

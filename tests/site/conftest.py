@@ -4,16 +4,19 @@ import gzip
 import http.server
 import shutil
 import threading
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "_build" / "html"
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+OpenPage = Callable[..., tuple[Page, list[str]]]
 FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-gpu"]
 COMPRESSED = {".html", ".css", ".js", ".svg", ".json", ".ipynb"}
 
@@ -27,10 +30,10 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     }
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, *_args):
+    def log_message(self, *_args: object) -> None:
         pass
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         file = Path(self.translate_path(self.path))
         found = file.is_file()
         content = (file if found else SITE / "404.html").read_bytes()
@@ -46,7 +49,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="session")
-def base():
+def base() -> Iterator[str]:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=SITE))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
@@ -55,7 +58,7 @@ def base():
 
 
 @pytest.fixture(scope="session")
-def browser():
+def browser() -> Iterator[Browser]:
     path = (
         shutil.which("chromium")
         or shutil.which("chromium-browser")
@@ -74,16 +77,19 @@ def browser():
 
 
 @pytest.fixture
-def tab(browser):
+def tab(browser: Browser) -> Iterator[OpenPage]:
     """A function that opens a page: its tab, and what went wrong while it loaded."""
     contexts = []
 
-    def open_page(url, *, width=1280, theme="light", **settings):
+    def open_page(
+        url: str, *, width: int = 1280, theme: Literal["light", "dark"] = "light", **settings: Any
+    ) -> tuple[Page, list[str]]:
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=theme, **settings
         )
         contexts.append(context)
-        page, wrong = context.new_page(), []
+        page = context.new_page()
+        wrong: list[str] = []
         page.set_default_timeout(5000)
         home = (
             url.split("/book/")[0].rsplit("/", 1)[0]

@@ -16,7 +16,6 @@ import tempfile
 import threading
 from functools import partial
 from http.server import ThreadingHTTPServer
-from pathlib import Path
 
 from conftest import SITE, Handler
 
@@ -61,7 +60,7 @@ def main() -> int:
             f"lighthouse@{VERSION}",
         ]
         subprocess.run(npm, check=True)
-        lighthouse = Path(folder) / "node_modules/.bin/lighthouse"
+        lighthouse = f"{folder}/node_modules/.bin/lighthouse"
         for page in pages():
             scores: dict[str, list[float]] = {}
             weights = []

@@ -5,6 +5,8 @@ from a folder.
 import html
 import html.parser
 import re
+from base64 import b64decode
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -142,7 +144,8 @@ def test_search_finds_what_people_ask(tab, base, question, place):
 
 
 def test_the_font_has_every_character_of_the_formulas():
-    font = TTFont(ROOT / "book/_theme/sdpa/static/fonts/stix-two-math.woff")
+    style = (SITE / "_static/formula_font.css").read_text(encoding="utf-8")
+    font = TTFont(BytesIO(b64decode(re.search(r"base64,([^\"]+)", style)[1])))
     used = set()
     for page in SITE.rglob("*.html"):
         for formula in re.findall(r"<math.*?</math>", page.read_text(encoding="utf-8"), re.DOTALL):
@@ -214,8 +217,8 @@ def test_without_a_script_nothing_is_lost(browser, base):
     page.goto(f"{base}book/04_softmax_saturation.html")
     assert page.locator("#chapters a").first.is_visible()
     assert page.locator("math").count() > 20
-    page.locator("details.solution summary").first.click()
-    assert page.locator("details.solution p").first.is_visible()
+    page.locator("details.dropdown summary").first.click()
+    assert page.locator("details.dropdown p").first.is_visible()
     context.close()
 
 

@@ -14,13 +14,15 @@ from typing import Any
 
 from sdpa_lib._checks import unknown_name
 from sdpa_lib.book.ledger._claims import Claim, Source, load_claims, load_sources
-from sdpa_lib.book.ledger._page import COLUMNS, Entry, Ledger
+from sdpa_lib.book.ledger._page import COLUMNS, Entry, Ledger, shown
+from sdpa_lib.book.ledger._record import RECORD, load_record
 from sdpa_lib.book.ledger._verdict import Finding, Verdict, decide, fits, found
 from sdpa_lib.book.ledger.checks import CHECKS
 
 __all__ = [
     "CHECKS",
     "COLUMNS",
+    "RECORD",
     "Claim",
     "Entry",
     "Finding",
@@ -33,6 +35,7 @@ __all__ = [
     "fits",
     "found",
     "load_claims",
+    "load_record",
     "load_sources",
 ]
 
@@ -50,13 +53,13 @@ def check_claim(claim: Claim) -> Entry:
         ('S0-01', 'not testable here')
     """
     if claim.not_testable:
-        return Entry(claim, None, decide(claim, None))
+        return Entry(claim, None, decide(claim, None), claim.not_testable)
     if claim.check not in CHECKS:
         raise ValueError(f"{claim.id}: {unknown_name('check', claim.check, CHECKS)}")
     finding = _run(claim, claim.given)
     if claim.without:
         finding = replace(finding, without=_run(claim, {**claim.given, **claim.without}))
-    return Entry(claim, finding, decide(claim, finding))
+    return Entry(claim, finding, decide(claim, finding), _why(claim, finding))
 
 
 def _run(claim: Claim, given: Mapping[str, Any]) -> Finding:
@@ -66,6 +69,16 @@ def _run(claim: Claim, given: Mapping[str, Any]) -> Finding:
         raise ValueError(
             f"{claim.id}: {claim.check} does not take given = {dict(given)}: {error}"
         ) from error
+
+
+def _why(claim: Claim, finding: Finding) -> str:
+    """The claim's sentence with what was found filled in."""
+    facts = {"ours": ", ".join(shown(claim, finding)), **finding.facts}
+    if finding.without is not None:
+        other = replace(finding.without, error=0.0)
+        facts |= {f"without_{name}": fact for name, fact in other.facts.items()}
+        facts |= {"other": other.ours[0], "others": ", ".join(shown(claim, other))}
+    return claim.why.format(**facts)
 
 
 def check_claims(claims: Sequence[Claim] | None = None) -> Ledger:

@@ -1,14 +1,12 @@
-"""The ledger as a page, a summary and a file."""
+"""The ledger as a table, a summary and a file."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from sdpa_lib.book.ledger._claims import RELATIONS, Claim, Source
 from sdpa_lib.book.ledger._verdict import Finding, Verdict
@@ -37,13 +35,19 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of the ledger: a claim, what its check found (``None`` where it can't be tested), and
-    the verdict.
+    """One row of the ledger.
+
+    Attributes:
+        claim: what a source says.
+        finding: what its check found; ``None`` where it can't be tested.
+        verdict: what follows.
+        why: the sentence of the row, its names filled in with what was found.
     """
 
     claim: Claim
     finding: Finding | None
     verdict: Verdict
+    why: str
 
     @property
     def says(self) -> str:
@@ -60,28 +64,11 @@ class Entry:
         """Our figures as shown, with the standard error where there is one."""
         if self.finding is None:
             return ""
-        if self.finding.error:
-            return ", ".join(_measured(x, self.finding.error) for x in self.finding.ours)
-        return ", ".join(_shown(x, self.claim.digits) for x in self.finding.ours)
-
-    @property
-    def why(self) -> str:
-        """The sentence of the row, its names filled in with what was found."""
-        if self.finding is None:
-            return self.claim.not_testable
-        facts = dict(self.finding.facts)
-        if self.finding.without is not None:
-            other = self.finding.without
-            facts |= {f"without_{name}": fact for name, fact in other.facts.items()}
-            facts |= {
-                "other": other.ours[0],
-                "others": ", ".join(_shown(x, self.claim.digits) for x in other.ours),
-            }
-        return self.claim.why.format(ours=self.ours, **facts)
+        return ", ".join(shown(self.claim, self.finding))
 
 
 class Ledger:
-    """All entries, shown as a table that can be filtered; as text, one line an entry.
+    """All entries, shown as a table; as text, one line an entry.
 
     Args:
         entries: what :func:`~sdpa_lib.book.ledger.check_claims` gave.
@@ -127,10 +114,7 @@ class Ledger:
                     "; ".join(f"{x:g}" for x in claim.tolerance)
                     if tested and claim.relation == "="
                     else "",
-                    "; ".join(f"{x:.4g}" if finding.error else f"{x:.5g}" for x in finding.ours)
-                    if finding
-                    else "",
-                    f"{finding.error:.2g}" if finding and finding.error else "",
+                    *_stored(claim, finding),
                     *(entry.verdict.value, claim.holds_if, entry.why, claim.chapter),
                 )
             )
@@ -140,57 +124,29 @@ class Ledger:
         return "\n".join(f"{e.claim.id}  {e.verdict.value:17}{e.ours}" for e in self.entries)
 
     def _repr_html_(self) -> str:
-        rows = "\n".join(self._row(entry) for entry in self.entries)
-        head = "".join(
-            f'<th scope="col">{name}</th>'
-            for name in ("Claim", "The source", "Computed", "Verdict")
-        )
-        sources = _choices("source", "Source", {key: key for key in self.sources})
-        verdicts = _choices("verdict", "Verdict", {v.name.lower(): v.value for v in Verdict})
-        return (
-            f'<form class="ledger">{sources}{verdicts}<table><thead><tr>{head}</tr></thead>\n'
-            f'<tbody>{rows}</tbody></table><p class="ledger-count"></p></form>'
-        )
-
-    def _row(self, entry: Entry) -> str:
-        claim = entry.claim
-        says, measure = escape(entry.says), escape(claim.measure)
-        if entry.finding is None:
-            source = ""
-        elif claim.in_words:
-            source = f"<small>no figure; read as {measure}: {says}</small>"
-        else:
-            source = f"{says}<small>{measure}</small>"
-        why = re.sub(r"\bS\d-\d+\b", r'<a href="#\g<0>">\g<0></a>', escape(entry.why))  # other rows
-        section = escape(
-            f"section {claim.section}" if claim.section[0].isdigit() else claim.section
-        )
-        assumption = f" {escape(claim.holds_if)}" if entry.verdict is Verdict.HOLDS_IF else ""
-        return (
-            f'<tr id="{claim.id}" data-source="{claim.source}" '
-            f'data-verdict="{entry.verdict.name.lower()}">'
-            f'<th scope="row"><a href="#{claim.id}">{claim.id}</a> '
-            f"{escape(claim.claim)}<small>{section}</small></th>"
-            f'<td data-label="The source">{source}</td>'
-            f'<td data-label="Computed">{escape(entry.ours)}</td>'
-            f'<td data-label="Verdict"><b>{entry.verdict.value}</b>{assumption}'
-            f"<small>{why} <a "
-            f'href="{claim.chapter}.ipynb">{_chapter(claim.chapter)}</a></small></td></tr>'
-        )
+        rows = [(e.claim.id, e.says, e.ours, e.verdict.value, e.claim.claim) for e in self.entries]
+        headings = ("id", "the source", "computed", "verdict", "claim")
+        return Table(dict(zip(headings, zip(*rows, strict=True), strict=True)))._repr_html_()
 
 
-def _choices(name: str, legend: str, values: Mapping[str, str]) -> str:
-    """A group of radio buttons; the style sheet hides the rows that the checked ones exclude."""
-    choices = "".join(
-        f'<label><input type="radio" name="ledger-{name}" '
-        f'value="{value}"{" checked" if value == "all" else ""}> {label}</label>'
-        for value, label in ({"all": "all"} | dict(values)).items()
-    )
-    return f"<fieldset><legend>{legend}</legend>{choices}</fieldset>"
+def shown(claim: Claim, finding: Finding) -> list[str]:
+    """Our figures as shown, with the standard error where there is one."""
+    if finding.error:
+        return [_measured(x, finding.error) for x in finding.ours]
+    return [_shown(x, claim.digits) for x in finding.ours]
 
 
-def _chapter(stem: str) -> str:
-    return f"chapter {int(stem[:2])}"
+def _stored(claim: Claim, finding: Finding | None) -> tuple[str, str]:
+    """The file's columns ``computed`` and ``standard_error``, from which the figures can be shown
+    as they were: measured ones to the error's second digit, the others to five digits or more.
+    """
+    if finding is None:
+        return "", ""
+    if not finding.error:
+        return "; ".join(_shown(x, max(5, claim.digits)) for x in finding.ours), ""
+    measured = (_measured(x, finding.error).split(" ± ") for x in finding.ours)
+    figures, errors = zip(*measured, strict=True)
+    return "; ".join(figures), errors[0]
 
 
 def _plain(x: float) -> str:

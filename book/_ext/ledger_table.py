@@ -1,0 +1,128 @@
+"""Sphinx extension: ``{ledger-table}`` stands for the ledger, as the package's record has it.
+
+Each row is a target. A chapter links to it as [S1-04](ledger.ipynb#S1-04), which a notebook editor
+follows, too. Rows link to each other and to chapters, and Sphinx warns of every link that is dead.
+Radio buttons choose rows by source and verdict: the style sheet compares their values with the
+classes of rows, so that no script is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+from docutils import nodes
+from sdpa_lib.book.ledger import RECORD, Entry, Verdict, load_record
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+ROW = re.compile(r"\b(S\d-\d+)\b")
+HEADINGS = {"Claim": 27, "The source": 22, "Computed": 16, "Verdict": 35}
+"""And how wide each column is, in per cent."""
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("ledger-table", LedgerTable)
+    app.connect("doctree-read", name_rows)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class LedgerTable(SphinxDirective):
+    """The whole ledger. Its content is for editors that don't know the directive."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(RECORD))
+        ledger = load_record()
+        sources = {key: key for key in ledger.sources}
+        verdicts = {verdict.name.lower(): verdict.value for verdict in Verdict}
+        filters = choices("source", sources) + choices("verdict", verdicts)
+        body = nodes.tbody("", *(self.row(entry) for entry in ledger.entries))
+        head = nodes.thead("", nodes.row("", *(cell([nodes.Text(name)]) for name in HEADINGS)))
+        columns = [nodes.colspec(colwidth=width) for width in HEADINGS.values()]
+        columns[0]["stub"] = 1
+        table = nodes.table("", nodes.tgroup("", *columns, head, body, cols=len(HEADINGS)))
+        count = nodes.paragraph(classes=["ledger-count"])
+        raw = nodes.raw("", filters, format="html")
+        return [nodes.container("", raw, table, count, classes=["ledger"])]
+
+    def row(self, entry: Entry) -> nodes.row:
+        claim = entry.claim
+        row = nodes.row(
+            ids=[claim.id],
+            names=[nodes.fully_normalize_name(claim.id)],
+            classes=[claim.source, entry.verdict.name.lower()],
+        )
+        self.state.document.note_explicit_target(row)
+        section = f"section {claim.section}" if claim.section[0].isdigit() else claim.section
+        says, measure = entry.says, claim.measure
+        if entry.finding is None:
+            source = cell([])
+        elif claim.in_words:
+            source = cell([], [nodes.Text(f"no figure; read as {measure}: {says}")])
+        else:
+            source = cell([nodes.Text(says)], [nodes.Text(measure)])
+        assumption = f" {claim.holds_if}" if entry.verdict is Verdict.HOLDS_IF else ""
+        row += [
+            cell([self.link(claim.id), nodes.Text(f" {claim.claim}")], [nodes.Text(section)]),
+            source,
+            cell([nodes.Text(entry.ours)] if entry.ours else []),
+            cell(
+                [nodes.strong("", entry.verdict.value), nodes.Text(assumption)],
+                [*self.linked(entry.why), nodes.Text(" "), self.chapter(claim.chapter)],
+            ),
+        ]
+        return row
+
+    def linked(self, text: str) -> Iterable[nodes.Node]:
+        """A text in which the ids of rows are links to them."""
+        for part in ROW.split(text):
+            yield self.link(part) if ROW.fullmatch(part) else nodes.Text(part)
+
+    def link(self, name: str) -> nodes.reference:
+        """To a row; docutils warns if there is none of this name."""
+        link = nodes.reference("", name, refname=nodes.fully_normalize_name(name))
+        self.state.document.note_refname(link)
+        return link
+
+    def chapter(self, stem: str) -> addnodes.pending_xref:
+        """To a chapter; Sphinx warns if there is none of this name."""
+        return addnodes.pending_xref(
+            "",
+            nodes.inline("", f"chapter {int(stem[:2])}"),
+            refdomain="std",
+            reftype="doc",
+            reftarget=stem,
+            refdoc=self.env.docname,
+            refexplicit=True,
+            refwarn=True,
+        )
+
+
+def cell(text: list[nodes.Node], note: list[nodes.Node] | None = None) -> nodes.entry:
+    """A cell of a text and, below it, a note in small print."""
+    paragraphs = [nodes.paragraph("", "", *text)] if text else []
+    if note:
+        paragraphs.append(nodes.paragraph("", "", *note, classes=["note"]))
+    return nodes.entry("", *paragraphs)
+
+
+def choices(name: str, labels: Mapping[str, str]) -> str:
+    """A group of radio buttons, the first of which chooses all."""
+    buttons = "".join(
+        f'<label><input type="radio" name="ledger-{name}" value="{value}"'
+        f"{' checked' if value == 'all' else ''}> {escape(label)}</label>"
+        for value, label in {"all": "all", **labels}.items()
+    )
+    return f"<fieldset><legend>{name.capitalize()}</legend>{buttons}</fieldset>"
+
+
+def name_rows(app: Sphinx, doctree: nodes.document) -> None:
+    """MyST resolves a link into another document by this list, which has only headings."""
+    slugs = app.env.metadata[app.env.docname].setdefault("myst_slugs", {})
+    for row in doctree.findall(nodes.row):
+        slugs.update({name: (0, name, name) for name in row["ids"]})

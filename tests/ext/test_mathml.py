@@ -1,0 +1,68 @@
+"""Formulas: what becomes of delimiters, and that what can't be set fails the build."""
+
+import pytest
+from mathml import with_fences
+
+
+@pytest.mark.parametrize(
+    ("typed", "paired"),
+    [
+        (r"\big(a\big)^2", r"\left( a\right) ^2"),
+        (r"\Bigl[ a \Bigr]", r"\left[  a \right] "),
+        (r"\big[0,1\big)", r"\left[ 0,1\right) "),
+        (r"\big\|a\big\|", r"\left\Vert a\right\Vert "),
+        (r"\big|a\big|\,\big|b\big|", r"\left| a\right| \,\left| b\right| "),
+        (r"\Big|a+\big|b\big|\Big|", r"\left| a+\left| b\right| \right| "),
+        (r"\Big\|a+\big\|b\big\|\Big\|", r"\left\Vert a+\left\Vert b\right\Vert \right\Vert "),
+        (r"\big\|\big|a\big|\big\|", r"\left\Vert \left| a\right| \right\Vert "),
+        (r"\bigl|\bigl|a\bigr|\bigr|", r"\left| \left| a\right| \right| "),
+        (r"\bigl|a\bigr\rangle", r"\left| a\right\rangle "),
+        (r"\big(\frac{\big(a\big)}{b}\big)", r"\left( \frac{\left( a\right) }{b}\right) "),
+        (r"\Big\{\{a\}\Big\}", r"\left\{ \{a\}\right\} "),
+        (r"\bigcup a \bigm| b \big/ c", r"\bigcup a \bigm| b \big/ c"),
+    ],
+)
+def test_delimiters_are_paired(typed, paired):
+    assert with_fences(typed) == paired
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (r"\big(a", r"\big( is not closed"),
+        (r"a\big)", r"\big) closes nothing"),
+        (r"\big|a", r"\big| is not closed"),
+        (r"\big\|\Big|a\big\|\Big|", r"\big\| is not closed"),
+        (r"\Big(a\big)", r"\big) closes nothing of its size"),
+        (r"\big|a\big)", r"\big) closes nothing"),
+        (r"\frac{\big(a}{b\big)}", r"\big( is not closed before }"),
+        (r"\big( a & b \big)", r"\big( is not closed before &"),
+        (r"\big( a \\ b \big)", r"\big( is not closed before \\"),
+    ],
+)
+def test_a_delimiter_without_a_partner_fails_the_build_by_its_formula(build, typed, message):
+    site = build(
+        {"index": f"# A\n\n$$\n{typed}\n$$\n"},
+        "mathml",
+        html_math_renderer="mathml",
+        myst_enable_extensions=["dollarmath"],
+    )
+    assert "WARNING: no formula: " in site.warnings
+    assert typed in site.warnings
+    assert message in site.warnings
+    assert site.page().select_one("code").text == typed
+
+
+def test_nested_bars_are_two_pairs_in_mathml(build):
+    site = build(
+        {"index": "# A\n\nSo $\\Big|a + \\big|b\\big|^2\\Big|^2$, and $\\nosuch$.\n"},
+        "mathml",
+        html_math_renderer="mathml",
+        myst_enable_extensions=["dollarmath"],
+    )
+    outer, inner = site.page().select("math > mrow > msup > mrow, msup msup > mrow")
+    for pair in (outer, inner):
+        bars = [o for o in pair.find_all("mo", recursive=False) if o.text == "|"]
+        assert [bar["form"] for bar in bars] == ["prefix", "postfix"]
+    assert outer.find("msup") is not None
+    assert "doesn't know a command of this formula: \\nosuch" in site.warnings
