@@ -23,7 +23,6 @@ import torch
 from matplotlib.markers import MarkerStyle
 from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D
-from scipy.stats import distributions
 from sdpa_lib.book import plotting
 from sdpa_lib.visibility import Visible
 from torch import Tensor
@@ -45,7 +44,7 @@ class Component(NamedTuple):
     label: str
     uniforms: int
     draw: Callable[..., np.ndarray]
-    law: distributions.rv_frozen | None
+    law: Any
 
     @property
     def widest(self) -> float:
@@ -124,8 +123,12 @@ def dashes(line: str | tuple[float, tuple[float, ...]], width: float = 2.0) -> s
     """A Matplotlib line style as an SVG dash array, at this width of the line."""
     if line == "-":
         return "none"
-    names = {"--": "dashed", "-.": "dashdot", ":": "dotted"}
-    pattern = mpl.rcParams[f"lines.{names[line]}_pattern"] if isinstance(line, str) else line[1]
+    patterns = {
+        "--": mpl.rcParams["lines.dashed_pattern"],
+        "-.": mpl.rcParams["lines.dashdot_pattern"],
+        ":": mpl.rcParams["lines.dotted_pattern"],
+    }
+    pattern = patterns[line] if isinstance(line, str) else line[1]
     return " ".join(f"{width * length:g}" for length in pattern)
 
 
@@ -134,7 +137,7 @@ def outline(marker: MarkerStyle, area: float = 70.0) -> str:
     path = marker.get_path().transformed(marker.get_transform())
     size = 9.0
     if marker.is_filled():
-        x, y = path.transformed(Affine2D().scale(100)).to_polygons()[0].T / 100
+        x, y = np.asarray(path.transformed(Affine2D().scale(100)).to_polygons()[0]).T / 100
         size = math.sqrt(area / abs(np.trapezoid(y, x)))
     letters = {
         Outline.MOVETO: "M",
@@ -185,21 +188,21 @@ not at 0, where that of one is infinite.
 """
 
 
-def density(distribution: str, d_k: int) -> list[float]:
+def density(distribution: str, d_k: int) -> np.ndarray:
     """Density of q·k / sqrt(d_k) on the grid; at -1 and 1 its probabilities over their spacing."""
     root = math.sqrt(d_k)
     if COMPONENTS[distribution].law is None:
         sums = np.arange(d_k % 2, min(d_k, 5 * root) + 1, 2)
-        return (scipy.stats.binom.pmf((d_k + sums) / 2, d_k, 0.5) * root / 2).tolist()
+        return np.asarray(scipy.stats.binom.pmf((d_k + sums) / 2, d_k, 0.5)) * root / 2
     if d_k == 1:
-        return product_density(distribution, GRID * STEP).tolist()
+        return product_density(distribution, GRID * STEP)
     # Probabilities of the lattice's cells for one product, then the d_k-fold convolution.
     cells = np.arange(int(REACH / STEP) + 1)
     below = product_probability(distribution, (cells + 0.5) * STEP * root)
     half = np.diff(below, prepend=-below[0])  # the cell around 0 has two halves
     transformed = scipy.fft.rfft(np.concatenate([half, half[:0:-1]]))
     convolved = scipy.fft.irfft(transformed**d_k, 2 * len(half) - 1)
-    return (convolved[GRID] / STEP).tolist()
+    return np.asarray(convolved[GRID]) / STEP
 
 
 def product_density(distribution: str, z: np.ndarray) -> np.ndarray:
@@ -229,7 +232,7 @@ def product_probabilities(distribution: str) -> scipy.interpolate.PPoly:
 def product_probability(distribution: str, z: np.ndarray) -> np.ndarray:
     """The same at z."""
     spline = product_probabilities(distribution)
-    return spline(np.clip(np.log(z), spline.x[0], spline.x[-1]))
+    return np.asarray(spline(np.clip(np.log(z), spline.x[0], spline.x[-1])))
 
 
 # ---------------------------------------------------------------- scalings: divisors of drawn keys
