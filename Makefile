@@ -57,7 +57,7 @@ lab: $(INSTALLED) ## open the chapters in JupyterLab
 	@# Jupyter refuses to run as root, as containers do, unless it is told to.
 	$(BIN)/jupyter-lab book $(if $(filter 0,$(shell id -u)),--allow-root)
 
-lint: $(INSTALLED) ## ruff, and mypy in strict mode on sdpa_lib
+lint: $(INSTALLED) ## ruff, and mypy in strict mode
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -126,7 +126,7 @@ class Ledger:
     def _repr_html_(self) -> str:
         rows = [(e.claim.id, e.says, e.ours, e.verdict.value, e.claim.claim) for e in self.entries]
         headings = ("id", "the source", "computed", "verdict", "claim")
-        return Table(dict(zip(headings, zip(*rows, strict=True), strict=True)))._repr_html_()
+        return Table.from_rows(headings, rows)._repr_html_()
 
 
 def shown(claim: Claim, finding: Finding) -> list[str]:
