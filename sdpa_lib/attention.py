@@ -56,8 +56,7 @@ def scaled_dot_product_attention(
         value: (..., S, Ev).
         attn_mask: broadcastable to (..., L, S). Boolean: True where attention is allowed. Floating
             point, of the dtype of ``query``: added to the divided scores; -inf hides a key. A row
-            that sees no key gives
-                zeros.
+            that sees no key gives zeros.
         dropout_p: probability in [0, 1] of dropping a weight; applied whenever it is above 0.
         is_causal: query i sees keys 0 ... i (aligned top left). Not together with ``attn_mask``.
         rescaling: what the dot products are divided by: a name in ``RESCALINGS`` or

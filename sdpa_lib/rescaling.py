@@ -307,7 +307,7 @@ class LogBeyond(Rescaling):
     r"""The usual root, divided by :math:`\ln n / \ln n_0` from :math:`n_0` visible keys on.
 
     Source: the first Qwen, at inference, with :math:`n_0` the length it was trained at
-        :cite:p:`bai2023`.
+    :cite:p:`bai2023`.
 
     Example:
         >>> LogBeyond(32)(torch.ones(1024, 64)).item()  # ln 1024 is twice ln 32
@@ -337,9 +337,8 @@ class LogSteps(Rescaling):
     r"""The usual root, divided by :math:`1 + \beta \ln(1 + \lfloor n/n_0 \rfloor)`, n the number of
     visible keys.
 
-    Source: the code of Llama 4 in Hugging Face Transformers 5.23, for its layers without positions.
-        In causal order n is the
-    query's position, from 1.
+    Source: the code of Llama 4 in Hugging Face Transformers 5.23, for its layers without
+    positions. In causal order n is the query's position, from 1.
 
     Example:
         >>> LogSteps(8192, 0.1)(torch.ones(8191, 64)).item()

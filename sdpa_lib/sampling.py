@@ -240,7 +240,7 @@ def sample_qkv(
     """Independent queries, keys and values; ``d_v`` defaults to ``d_k``.
 
     The three come from separate streams: asking for more queries leaves keys and values as they
-        were.
+    were.
 
     Example:
         >>> q, k, v = sample_qkv(5, 32, 16, seed=0)

@@ -139,9 +139,8 @@ class Recall(Task):
     each?
 
     Names and values are drawn anew for each sequence, so nothing can be learned by heart: a
-        question must find the one token
-    that has its name. A model that attends to all pairs evenly knows which values there are, and no
-    more.
+    question must find the one token that has its name. A model that attends to all pairs evenly
+    knows which values there are, and no more.
 
     Source: :cite:t:`arora2024`, whose task has names and values as tokens of their own.
     """
