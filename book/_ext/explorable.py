@@ -25,7 +25,6 @@ import explorable_data
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("explorable", Explorable)
     app.connect("builder-inited", write_data)
-    app.connect("builder-inited", write_data)
     app.connect("html-page-context", mark)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

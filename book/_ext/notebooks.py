@@ -86,8 +86,8 @@ def execute(path: Path, *, keep_pictures: bool) -> None:
             take_pictures(old.get("outputs", []), new.get("outputs", []))
     language = {"language_info": {"name": notebook.metadata.language_info.name}}
     kernel = {key: told for key, told in notebook.metadata.items() if key == "kernelspec"}
-    notebook.metadata = nbformat.NotebookNode(kernel | language)  # type: ignore[no-untyped-call]
-    nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
+    notebook.metadata = nbformat.NotebookNode(kernel | language)
+    nbformat.write(notebook, path)
 
 
 def take_pictures(old: list[Any], new: list[Any]) -> None:
@@ -110,7 +110,7 @@ def pictures(output: Any) -> set[str]:
 
 
 def read(path: Path) -> Any:
-    return nbformat.read(path, nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
+    return nbformat.read(path, nbformat.NO_CONVERT)
 
 
 if __name__ == "__main__":
