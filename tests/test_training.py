@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 
+from sdpa_lib import get_device
 from sdpa_lib.book.training.model import SCALINGS, Transformer
 from sdpa_lib.book.training.results import STORED, load_study, make_study, provenance
 from sdpa_lib.book.training.study import (
@@ -252,15 +253,25 @@ def test_a_study_goes_on_where_it_was_interrupted(tmp_path):
     assert {r.run: r for r in again} == {r.run: r for r in whole}
 
 
-def test_studies_made_differently_do_not_mix(tmp_path):
+@pytest.mark.parametrize("other", ["settings", "device"])
+def test_studies_made_differently_do_not_mix(tmp_path, other):
     path = tmp_path / "study.jsonl"
-    path.write_text(
-        json.dumps(provenance(torch.device("cpu")) | {"versions": {"torch": "1.0"}}) + "\n"
-    )
+    path.write_text(json.dumps(provenance(torch.device("cpu")) | {other: {}}) + "\n")
     before = path.read_text()
-    with pytest.raises(ValueError, match="other versions; give another path"):
+    with pytest.raises(ValueError, match=f"other {other}; give another path"):
         make_study(path, {})
     assert path.read_text() == before
+
+
+def test_runs_of_other_versions_follow_a_line_that_says_which(tmp_path):
+    path = tmp_path / "study.jsonl"
+    here = json.loads(json.dumps(provenance(get_device())))
+    older = here | {"versions": {"torch": "1.0"}}
+    path.write_text(json.dumps(older) + "\n" + '{"cut off')
+    make_study(path, {})
+    make_study(path, {})
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [older, here]
+    assert load_study(path) == (older, [])
 
 
 @pytest.mark.parametrize(
@@ -295,8 +306,9 @@ def test_a_new_scaling_waits_for_its_runs_and_leaves_the_others_alone(stored):
     _, records = stored
     cell = Cell("digits", 64, 300)
     without = [r for r in records if r.run.scaling != "k_rss"]
-    assert {run.scaling for run in plan(without)} == {"k_rss"}
-    assert len(plan(without)) == 54  # nine cells, three rates, two seeds
+    waiting = set(plan(without)) - set(plan(records))
+    assert {run.scaling for run in waiting} == {"k_rss"}
+    assert len(waiting) == 54  # nine cells, three rates, two seeds
     best = at_best_rate(records, cell)
     begun = [*without, best["k_rss"][0]]
     for some in (without, begun):

@@ -1,4 +1,7 @@
-"""The stored study: one line of JSON for its provenance, then one for each run."""
+"""The stored study: a line of JSON for its provenance, then one for each run.
+
+Runs that other versions made follow a provenance of their own.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ def load_study(path: Path = STORED) -> tuple[dict[str, Any], list[Record]]:
             raise ValueError(
                 f"path must hold one JSON object a line, got {path}, line {number}: {error}"
             ) from None
-    return parsed[0], [_record(line) for line in parsed[1:]]
+    return parsed[0], [_record(line) for line in parsed if "run" in line]
 
 
 def make_study(
@@ -88,8 +91,8 @@ def make_study(
         workers: how many runs are made at a time, each with one thread.
 
     Raises:
-        ValueError: the file holds a study with other settings, versions or another device: two
-            studies don't mix.
+        ValueError: the file holds a study with other settings or of another device: two studies
+            don't mix. Runs of other versions do, and follow a line that says which.
     """
     records = _open(path)
     with (
@@ -107,8 +110,8 @@ def make_study(
 
 
 def _open(path: Path) -> list[Record]:
-    """The records that a file holds; a file that is not there yet is begun, and a line cut off at
-    the end is removed.
+    """The records that a file holds; a file that is not there yet is begun, a line cut off at the
+    end is removed, and where versions have changed since, a line says which come next.
     """
     here = json.loads(json.dumps(provenance(get_device())))
     if not path.exists():
@@ -116,14 +119,17 @@ def _open(path: Path) -> list[Record]:
         path.write_text(json.dumps(here) + "\n", encoding="utf-8")
     text = path.read_text(encoding="utf-8")
     there, records = load_study(path)
-    if there != here:
-        changed = ", ".join(name for name in here if there.get(name) != here[name])
+    if changed := [name for name in ("settings", "device") if there.get(name) != here[name]]:
         raise ValueError(
-            f"path must hold a study made like this one, got {path}, with other {changed}; give "
-            f"another path"
+            f"path must hold a study made like this one, got {path}, with other "
+            f"{' and '.join(changed)}; give another path"
         )
-    if not text.endswith("\n"):
-        path.write_text(text[: text.rindex("\n") + 1], encoding="utf-8")
+    whole = text[: text.rindex("\n") + 1]
+    last = [line for line in map(json.loads, whole.splitlines()) if "run" not in line][-1]
+    if last != here:
+        whole += json.dumps(here) + "\n"
+    if whole != text:
+        path.write_text(whole, encoding="utf-8")
     return records
 
 
