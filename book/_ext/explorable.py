@@ -158,7 +158,7 @@ STATIC: dict[str, tuple[str, Callable[[], None]]] = {
     ),
     "scalings": (
         "Weights by rank, a line for each divisor: they fall steeply without division, gently "
-        "with the root, hardly with divisors that grow with the keys.",
+        "with the root, and hardly where the divisor is large.",
         scalings,
     ),
     "phases": (

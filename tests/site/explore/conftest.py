@@ -1,6 +1,7 @@
 """What the tests of all explorables share: their chapters, their data, and how to open one."""
 
 import json
+import re
 
 import pytest
 from conftest import ROOT, SITE
@@ -8,12 +9,11 @@ from conftest import ROOT, SITE
 FOLDER = SITE / "_static" / "explore"
 SOURCES = ROOT / "book" / "_explore"
 PLACES = {
-    "growth": "book/02_dot_products_grow.html",
-    "saturation": "book/04_softmax_saturation.html",
-    "blend": "book/06_what_at_v_does.html",
-    "scalings": "book/07_alternative_scalings.html",
-    "phases": "book/11_phase_transition.html",
+    name: f"book/{path.stem}.html"
+    for path in sorted((ROOT / "book").glob("*.ipynb"))
+    for name in re.findall(r":::\{explorable\} (\w+)", path.read_text(encoding="utf-8"))
 }
+"""The explorables by name, each with the page that shows it."""
 
 
 SAMPLE = """(count, distribution, seed) =>
@@ -77,15 +77,14 @@ def state(figure):
 
 
 def wait_for_state(page, part):
-    """Until the state has this part."""
-    page.wait_for_function(
-        "part => document.querySelector('[data-explorable]').dataset.state.includes(part)", arg=part
-    )
+    """Until the state of an explorable of the page has this part."""
+    page.locator(f'[data-state*="{part}"]').wait_for(state="attached")
 
 
 def drag(page, handle, dx, dy):
     """Drag a handle by so many pixels, and wait until the state has changed."""
-    before = page.locator("[data-explorable]").get_attribute("data-state")
+    figure = handle.evaluate_handle("handle => handle.closest('[data-explorable]')")
+    before = figure.evaluate("figure => figure.dataset.state")
     handle.scroll_into_view_if_needed()
     box = handle.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -94,5 +93,5 @@ def drag(page, handle, dx, dy):
     page.mouse.move(x + dx, y + dy, steps=5)
     page.mouse.up()
     page.wait_for_function(
-        "before => document.querySelector('[data-explorable]').dataset.state !== before", arg=before
+        "([figure, before]) => figure.dataset.state !== before", arg=[figure, before]
     )

@@ -1,11 +1,24 @@
 """What holds for all explorables: they wait, weigh little, and work everywhere and for everyone."""
 
 import gzip
+import re
+from pathlib import Path
 
 import pytest
 from conftest import AXE, SITE
+from explorable import STATIC
 
-from .conftest import FOLDER, PLACES
+from .conftest import FOLDER, PLACES, SOURCES
+
+
+def test_every_explorable_has_its_source_picture_place_and_tests():
+    main = (SOURCES / "src" / "main.js").read_text(encoding="utf-8")
+    names = re.search(r"const explorables = \{(.*?)\}", main, re.S)[1]
+    made = {name.strip() for name in names.split(",") if name.strip()}
+    tested = {path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py")}
+    assert made == set(STATIC), "main.js of book/_explore and STATIC of book/_ext/explorable.py"
+    assert made == set(PLACES), "main.js of book/_explore and the chapters"
+    assert made <= tested
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -16,7 +29,7 @@ def test_an_explorable_waits_until_it_is_near_and_weighs_little(tab, base, name)
     loaded = []
     page.on("response", lambda response: loaded.append(response.url.rpartition("/")[2]))
     page.locator(f"[data-explorable={name}]").scroll_into_view_if_needed()
-    page.locator(".explorable-app").wait_for()
+    page.locator(f"[data-explorable={name}] .explorable-app").wait_for()
     scripts = [file for file in loaded if file.endswith(".js")]
     assert sorted(scripts) == ["explorable_data.js", "explorables.min.js"]
     files = [FOLDER / file for file in (*scripts, "explorables_loader.js", "explorables.css")]
@@ -26,7 +39,7 @@ def test_an_explorable_waits_until_it_is_near_and_weighs_little(tab, base, name)
 @pytest.mark.parametrize("name", PLACES)
 def test_an_explorable_runs_from_a_folder(tab, name):
     page, wrong = tab(f"{(SITE / PLACES[name]).as_uri()}#{name}:")
-    page.locator(".explorable-app").wait_for()
+    page.locator(f"[data-explorable={name}] .explorable-app").wait_for()
     assert wrong == []
 
 
@@ -51,7 +64,7 @@ def test_an_explorable_is_accessible_and_fits_a_phone(browser, base, name, theme
     )
     page = context.new_page()
     page.goto(f"{base}{PLACES[name]}#{name}:")
-    page.locator(".explorable-app").wait_for()
+    page.locator(f"[data-explorable={name}] .explorable-app").wait_for()
     page.evaluate(AXE)
     violations = page.evaluate(
         "axe.run('.explorable').then(r => r.violations.map(v => v.id + ': ' + "
