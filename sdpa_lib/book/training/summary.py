@@ -10,17 +10,18 @@ import scipy.stats
 import torch
 from torch import Tensor
 
+from sdpa_lib.book.training.model import SCALINGS
 from sdpa_lib.book.training.study import SEEDS, SWEEP_SEEDS, Cell, Record, best_rate, plan
 
 
 def by_scaling(records: Iterable[Record], cell: Cell) -> dict[str, dict[int, dict[int, Record]]]:
-    """A cell's records by scaling, rate and seed."""
+    """A cell's records by scaling, in the order of ``SCALINGS``, by rate and by seed."""
     table: dict[str, dict[int, dict[int, Record]]] = {}
     for record in records:
         run = record.run
         if run.cell == cell:
             table.setdefault(run.scaling, {}).setdefault(run.rate, {})[run.seed] = record
-    return {scaling: dict(sorted(rates.items())) for scaling, rates in table.items()}
+    return {name: dict(sorted(table[name].items())) for name in SCALINGS if name in table}
 
 
 def at_best_rate(records: Iterable[Record], cell: Cell) -> dict[str, list[Record]]:
