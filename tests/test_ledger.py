@@ -302,4 +302,3 @@ def test_a_notebook_shows_every_row(ledger, entries):
 def test_the_summary_counts_every_claim(ledger):
     columns = ledger.summary().columns
     assert columns["claims"][-1] == len(ROWS) == sum(columns["claims"][:-1])
-    assert f"Which of {len(ROWS)} claims" in (ROOT / "README.md").read_text(encoding="utf-8")
