@@ -211,9 +211,8 @@ def extra_memory(run: Callable[[], object], small: Callable[[], object]) -> floa
 
 def attention_memory(name: str, n: int, is_causal: bool) -> float:
     def call(n: int) -> Callable[[], object]:
-        q, k, v = (
-            torch.ones(1, 1, n, 64, dtype=DTYPE, device=DEVICE) for _ in range(3)
-        )  # drawing would leave memory behind
+        # drawing would leave memory behind
+        q, k, v = (torch.ones(1, 1, n, 64, dtype=DTYPE, device=DEVICE) for _ in range(3))
         return (
             contestants(q, k, v, is_causal) | {"textbook": lambda: textbook(q, k, v, is_causal)}
         )[name]

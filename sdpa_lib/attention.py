@@ -242,9 +242,8 @@ def score_blocks(
     wide, n_queries = computation_dtype(query.dtype), query.shape[-2]
     visible = _visible(query, key, attn_mask, is_causal)
     divisor = get_rescaling(rescaling)(key, visible)  # (..., L or 1, 1)
-    divisor = torch.where(
-        divisor == 0, 1.0, divisor
-    )  # every visible key has length zero: so has every dot product
+    # every visible key has length zero: so has every dot product
+    divisor = torch.where(divisor == 0, 1.0, divisor)
     for start in range(0, max(1, n_queries), rows):
         block = torch.arange(start, min(start + rows, n_queries), device=query.device)
         one_row = divisor.shape[-2] == 1

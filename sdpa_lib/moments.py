@@ -270,9 +270,8 @@ def normal_dot_product_density(x: Tensor, d_k: int, scale: float = 1.0) -> Tenso
         math.log(1e-7), math.log(math.sqrt(d_k) + 12.0), 4001, dtype=x.dtype, device=x.device
     )
     r = log_r.exp()
-    log_chi = (
-        d_k * log_r - r**2 / 2 - (d_k / 2 - 1) * math.log(2.0) - math.lgamma(d_k / 2)
-    )  # density of log r
+    # density of log r
+    log_chi = d_k * log_r - r**2 / 2 - (d_k / 2 - 1) * math.log(2.0) - math.lgamma(d_k / 2)
     at = (x * scale).unsqueeze(-1)  # (..., 1)
     log_normal = -((at / r) ** 2) / 2 - log_r - math.log(2.0 * math.pi) / 2
     return torch.trapezoid((log_chi + log_normal).exp(), log_r, dim=-1) * scale

@@ -440,9 +440,8 @@ def key_lengths(key: Tensor) -> Tensor:
     largest = torch.maximum(
         key.detach().amax(-1, keepdim=True), -key.detach().amin(-1, keepdim=True)
     )
-    largest = _at_least_some(
-        largest.to(computation_dtype(key.dtype))
-    )  # scaled by it, no square overflows or underflows
+    # scaled by it, no square overflows or underflows
+    largest = _at_least_some(largest.to(computation_dtype(key.dtype)))
     relative: Tensor = torch.linalg.vector_norm(key / largest, dim=-1)
     return relative * largest.squeeze(-1)
 

@@ -99,9 +99,8 @@ def softmax_jacobian(weights: Tensor) -> Tensor:
     """
     _check_weights(weights)
     products = weights.unsqueeze(-1) * weights.unsqueeze(-2)  # (..., n, n)
-    diagonal = weights * _sum_of_others(
-        weights
-    )  # p_i (1 - p_i), without taking 1 - p_i where p_i is nearly 1
+    # p_i (1 - p_i), without taking 1 - p_i where p_i is nearly 1
+    diagonal = weights * _sum_of_others(weights)
     return (-products).diagonal_scatter(diagonal, dim1=-2, dim2=-1)
 
 
@@ -288,9 +287,8 @@ def sample_gradients(
         0
     ]  # the products u_j
     p = torch.softmax(scores / c, dim=-1)
-    upstream = upstream - upstream.gather(
-        -1, p.argmax(-1, keepdim=True)
-    )  # changes no g, and nothing cancels near a one-hot row
+    # changes no g, and nothing cancels near a one-hot row
+    upstream = upstream - upstream.gather(-1, p.argmax(-1, keepdim=True))
     g = p * (upstream - (p * upstream).sum(-1, keepdim=True))  # the Jacobian times u
     orthogonal = chi_squared(n_queries, d_k - 1, seed=seed, stream=4, like=z)
     squares = (g * z).sum(-1).square() + orthogonal * g.square().sum(-1)

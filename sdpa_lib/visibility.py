@@ -36,9 +36,8 @@ class Visible(ABC):
         the device has it.
         """
         if self.groups > 1:
-            per_key = per_key.repeat_interleave(
-                self.groups, dim=-2
-            )  # from key heads to query heads
+            # from key heads to query heads
+            per_key = per_key.repeat_interleave(self.groups, dim=-2)
         return self._sum(per_key.to(widest_dtype(per_key.device))).to(per_key.dtype)
 
     def count(self, like: Tensor) -> Tensor:

@@ -135,9 +135,8 @@ def _open(path: Path) -> list[Record]:
 
 def _start_worker() -> None:
     torch.set_num_threads(1)
-    torch.set_flush_denormal(
-        True
-    )  # weights of saturated rows underflow, and would make the CPU ten times slower
+    # weights of saturated rows underflow, and would make the CPU ten times slower
+    torch.set_flush_denormal(True)
 
 
 def _to_line(record: Record) -> str:

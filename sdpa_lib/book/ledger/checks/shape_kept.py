@@ -199,9 +199,8 @@ def relative_sizes(n: int, d_k: int) -> Finding:
         attention_scores(q, k, rescaling="k_total"),
     )
     first, largest = raw[:, :1], raw.abs().amax(-1, keepdim=True)
-    change = difference(
-        raw * scores[:, :1] / largest, scores * first / largest
-    )  # ratios, without dividing by what is near 0
+    # ratios, without dividing by what is near 0
+    change = difference(raw * scores[:, :1] / largest, scores * first / largest)
     reached = (scores.abs() / q.norm(dim=-1, keepdim=True)).max().item()
     return found(change, reached=reached, std=scores.std().item(), even=1.0 / n)
 

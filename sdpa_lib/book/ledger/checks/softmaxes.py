@@ -114,9 +114,8 @@ def change_under_shift(scores: Sequence[float], shift: float, only_first: bool =
         step[1:] = 0.0
     weights = torch.softmax(z, -1)
     predicted = softmax_jacobian(weights) @ step
-    change = (
-        (torch.softmax(z + step, -1) - weights)[1:].abs().max().item()
-    )  # the first is 1, less what the others gain
+    # the first is 1, less what the others gain
+    change = (torch.softmax(z + step, -1) - weights)[1:].abs().max().item()
     if change < 1e-12 * weights.min().item():
         change = 0.0
     return found(change, predicted=predicted[1:].abs().max().item())
