@@ -3,6 +3,7 @@ does.
 """
 
 from sdpa_lib.attention import attention_scores, attention_weights, scaled_dot_product_attention
+from sdpa_lib.decoding import RunningDivisor
 from sdpa_lib.device import get_device, get_dtype
 from sdpa_lib.moments import (
     MeasuredMoments,
@@ -16,14 +17,21 @@ from sdpa_lib.moments import (
     shape_distance,
 )
 from sdpa_lib.rescaling import (
+    MODEL_RESCALINGS,
     RESCALINGS,
     CountTimesRootDk,
     KeyLengthNorm,
+    LogBeyond,
+    LogCount,
+    LogSteps,
     MeanKeyLength,
+    Multiple,
     PowerOfDk,
     Rescaling,
     get_rescaling,
     key_lengths,
+    known_rescalings,
+    register,
 )
 from sdpa_lib.sampling import (
     DISTRIBUTIONS,
@@ -45,20 +53,31 @@ from sdpa_lib.saturation import (
     saturation_of_rows,
     softmax_jacobian,
 )
+from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Visible
 
 __all__ = [
     "DISTRIBUTIONS",
+    "MODEL_RESCALINGS",
     "RESCALINGS",
+    "CausalOrder",
     "CountTimesRootDk",
     "Distribution",
+    "EveryKey",
     "Gradients",
     "KeyLengthNorm",
+    "LogBeyond",
+    "LogCount",
+    "LogSteps",
+    "Masked",
     "MeanKeyLength",
     "MeasuredMoments",
     "Moments",
+    "Multiple",
     "PowerOfDk",
     "Rescaling",
     "RowSaturation",
+    "RunningDivisor",
+    "Visible",
     "attention_gradients",
     "attention_scores",
     "attention_weights",
@@ -71,10 +90,12 @@ __all__ = [
     "get_rescaling",
     "jacobian_norm",
     "key_lengths",
+    "known_rescalings",
     "largest_weight",
     "measure_dot_products",
     "measure_moments",
     "normal_dot_product_density",
+    "register",
     "sample",
     "sample_dot_products",
     "sample_gradients",

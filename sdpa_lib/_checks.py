@@ -18,6 +18,8 @@ def check_tensor(name: str, value: object, *, min_dim: int = 1, shape: str = "")
     """Return ``value`` if it is a floating-point tensor of at least ``min_dim`` dimensions."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+    if value.is_nested:
+        raise TypeError(f"{name} must be a dense tensor, got a nested one")
     if not value.is_floating_point():
         raise TypeError(f"{name} must have a floating-point dtype, got {value.dtype}")
     if value.dim() < min_dim:
@@ -50,7 +52,8 @@ def check_number(
     """Return ``value`` as a finite float greater than ``above`` and at least ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    if not math.isfinite(value) or value <= above or value < minimum:
+    # Compared, not given to math.isfinite: torch.compile may have a symbol for the number.
+    if not -math.inf < value < math.inf or value <= above or value < minimum:
         bound = f" greater than {above:g}" if above > -math.inf else ""
         bound = f" of at least {minimum:g}" if minimum > -math.inf else bound
         raise ValueError(f"{name} must be a finite number{bound}, got {value}")
@@ -74,10 +77,6 @@ def check_query_key(query: Tensor, key: Tensor) -> None:
             f"query and key must share their last dimension d_k, got {tuple(query.shape)} and "
             f"{tuple(key.shape)}"
         )
-    if 0 in key.shape[-2:]:
-        raise ValueError(
-            f"key must hold at least one key of at least one component, got {tuple(key.shape)}"
-        )
 
 
 def check_value(key: Tensor, value: Tensor) -> None:
@@ -94,13 +93,16 @@ def check_value(key: Tensor, value: Tensor) -> None:
         )
 
 
-def check_batch(**tensors: Tensor) -> None:
-    """Refuse tensors whose batch dimensions, all but the last two, do not broadcast."""
+def check_batch(own: int = 2, **tensors: Tensor) -> None:
+    """Refuse tensors whose batch dimensions, all but their ``own`` last, do not broadcast."""
+    shapes = [tensor.shape[:-own] for tensor in tensors.values()]
+    if all(shape == shapes[0] for shape in shapes):
+        return
     try:
-        torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))  # type: ignore[no-untyped-call]
+        torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
     except RuntimeError:
-        shapes = " and ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
-        raise ValueError(f"batch dimensions must broadcast, got {shapes}") from None
+        came = " and ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
+        raise ValueError(f"batch dimensions must broadcast, got {came}") from None
 
 
 def unknown_name(argument: str, name: object, known: Iterable[str]) -> ValueError:

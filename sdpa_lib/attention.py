@@ -9,19 +9,85 @@ the query can be divided instead, and PyTorch's fused kernel does the rest.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention.bias import CausalBias, CausalVariant
 
 from sdpa_lib._checks import check_batch, check_number, check_query_key, check_value
-from sdpa_lib.device import computation_dtype
-from sdpa_lib.rescaling import Rescaling, get_rescaling
+from sdpa_lib.device import computation_dtype, peek
+from sdpa_lib.rescaling import Rescaling, checked_constant, checked_divisor, get_rescaling
 from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Visible
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+def _cast_by_autocast(function: Callable[P, R]) -> Callable[P, R]:
+    """Under autocast tensors are cast once, as PyTorch casts those of its own function; what is
+    computed from them is not cast again.
+    """
+
+    @functools.wraps(function)
+    def casting(*args: P.args, **kwargs: P.kwargs) -> R:
+        query = args[0] if args else kwargs.get("query")
+        device = query.device.type if isinstance(query, Tensor) else "meta"
+        if device == "meta" or not torch.is_autocast_enabled(device):
+            return function(*args, **kwargs)
+        dtype = torch.get_autocast_dtype(device)
+
+        def cast(x: Any) -> Any:
+            castable = (torch.float32, torch.float16, torch.bfloat16)
+            if isinstance(x, Tensor) and not isinstance(x, CausalBias) and x.dtype in castable:
+                return x.to(dtype)
+            return x
+
+        with torch.autocast(device, enabled=False):
+            return function(
+                *(cast(x) for x in args), **{name: cast(x) for name, x in kwargs.items()}
+            )
+
+    return casting
+
+
+@overload
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = ...,
+    dropout_p: float = ...,
+    is_causal: bool = ...,
+    *,
+    scale: float | None = ...,
+    rescaling: str | Rescaling = ...,
+    enable_gqa: bool = ...,
+    return_weights: Literal[False] = ...,
+) -> Tensor: ...
+
+
+@overload
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = ...,
+    dropout_p: float = ...,
+    is_causal: bool = ...,
+    *,
+    scale: float | None = ...,
+    rescaling: str | Rescaling = ...,
+    enable_gqa: bool = ...,
+    return_weights: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
+
+
+@_cast_by_autocast
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -30,6 +96,7 @@ def scaled_dot_product_attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
+    scale: float | None = None,
     rescaling: str | Rescaling = "sqrt_d_k",
     enable_gqa: bool = False,
     return_weights: bool = False,
@@ -52,15 +119,18 @@ def scaled_dot_product_attention(
 
     Args:
         query: (..., L, d_k). Batch dimensions broadcast.
-        key: (..., S, d_k), S at least 1.
+        key: (..., S, d_k).
         value: (..., S, Ev).
-        attn_mask: broadcastable to (..., L, S). Boolean: True where attention is allowed. Floating
-            point, of the dtype of ``query``: added to the divided scores; -inf hides a key. A row
-            that sees no key gives zeros.
+        attn_mask: broadcastable to (..., L, S). Boolean: True where attention is allowed; a row
+            that sees no key gives zeros. Floating point, of the dtype of ``query`` or float32:
+            added to the divided scores; where it is at or below ``HIDES``, -9984, the key does not
+            count in the divisor, so that -inf, ``torch.finfo(dtype).min``, -1e9 and -1e4 all hide.
+            Or a :class:`torch.nn.attention.bias.CausalBias`.
         dropout_p: probability in [0, 1] of dropping a weight; applied whenever it is above 0.
         is_causal: query i sees keys 0 ... i (aligned top left). Not together with ``attn_mask``.
-        rescaling: what the dot products are divided by: a name in ``RESCALINGS`` or
-            ``MODEL_RESCALINGS``, or an instance.
+        scale: what the dot products are multiplied by, in place of a division by a rescaling.
+        rescaling: what the dot products are divided by: a name in
+            :func:`~sdpa_lib.rescaling.known_rescalings`, or an instance.
         enable_gqa: grouped queries: ``query`` (..., Hq, L, d_k) with ``key`` and ``value`` (..., H,
             S, .), Hq a multiple of H.
         return_weights: also return the weights (..., L, S), as softmax gave them, before dropout.
@@ -74,10 +144,14 @@ def scaled_dot_product_attention(
             rescaling.
 
     Note:
-        Without ``return_weights`` no L x S matrix is made, unless the caller passed one as
-        ``attn_mask``, or PyTorch has no fused kernel for the case (dropout on the CPU, values wider
-        or narrower than keys). Lengths and divisors are computed in float32 for half precision.
-        Finite inputs give no NaN as long as the dot products themselves fit float32.
+        Without ``return_weights`` this is PyTorch's function, given another query: its kernels make
+        no L x S matrix where inputs have four dimensions of the same batch and heads, and it has
+        second derivatives and forward mode where inputs have two or three. Under autocast inputs
+        are cast as PyTorch casts them. Lengths and divisors are computed in float32 for half
+        precision, and keys of any finite length are measured rightly. Finite inputs give finite
+        outputs as long as dot products fit float32 and, without ``return_weights``,
+        :math:`q\sqrt{d_k}/c` fits the dtype of ``query``: float16 ends at 65,504. A row whose query
+        or divisor is beyond, or NaN, is NaN.
 
     Source: :cite:t:`vaswani2017`, equation 1; other rescalings: :cite:t:`bernhard2023`; grouped
         queries: :cite:t:`ainslie2023`.
@@ -90,95 +164,64 @@ def scaled_dot_product_attention(
     """
     check_query_key(query, key)
     check_value(key, value)
-    check_number("dropout_p", dropout_p, minimum=0.0)
-    if dropout_p > 1.0:
+    if not 0.0 <= check_number("dropout_p", dropout_p) <= 1.0:
         raise ValueError(f"dropout_p must be a probability in [0, 1], got {dropout_p}")
-    chosen = get_rescaling(rescaling)
-    if not return_weights:
-        visible = _visible(
-            query, key, attn_mask, is_causal, _groups(query, key) if enable_gqa else 1
-        )
-        folded, scale = _fold(query, key, visible, chosen)
-        return _kernel(folded, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-    scores = attention_scores(
-        query, key, attn_mask, is_causal, rescaling=chosen, enable_gqa=enable_gqa
-    )  # (..., L, S)
-    weights = _softmax(scores)
+    if return_weights:
+        scores = attention_scores(
+            query,
+            key,
+            attn_mask,
+            is_causal,
+            scale=scale,
+            rescaling=rescaling,
+            enable_gqa=enable_gqa,
+        )  # (..., L, S)
+        weights = _softmax(scores)
+        if enable_gqa:
+            value = _repeat_heads(query, value)
+        check_batch(scores=scores, value=value)
+        dropped = F.dropout(weights, dropout_p) if dropout_p > 0.0 else weights
+        output = (dropped @ value.to(weights.dtype)).to(query.dtype)  # (..., L, Ev)
+        return output, weights.to(query.dtype)
+    groups = _groups(query, key) if enable_gqa else 1
     if enable_gqa:
-        value = _repeat_heads(query, value)
-    check_batch(scores=scores, value=value)
-    dropped = F.dropout(weights, dropout_p) if dropout_p > 0.0 else weights
-    output = (dropped @ value.to(weights.dtype)).to(query.dtype)  # (..., L, Ev)
-    return output, weights.to(query.dtype)
-
-
-def _fold(
-    query: Tensor, key: Tensor, visible: Visible, rescaling: Rescaling
-) -> tuple[Tensor, float]:
-    """A query and a scale whose products are the divided query: a constant divisor is all scale,
-    any other goes into the query.
-
-    A divisor lies between sqrt(d_k) and n times that, typically. What is folded into a
-    half-precision query is how it differs from the geometric mean of the two, so that the query
-    keeps its digits; the kernel applies the mean, in float32.
-    """
-    constant = rescaling.constant(key.shape[-1])
-    if constant is not None:
-        return query, 1.0 / constant
-    divisor = rescaling(key, visible)  # (..., L or 1, 1)
-    mean = math.sqrt(key.shape[-1] * key.shape[-2])
-    folded = query * (mean / torch.where(divisor == 0, mean, divisor))
-    if query.dtype == torch.float16:
-        largest = torch.finfo(query.dtype).max
-        folded = folded.clamp(-largest, largest)
-    return folded.to(query.dtype), 1.0 / mean
-
-
-def _kernel(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None,
-    dropout_p: float,
-    causal: bool,
-    scale: float,
-    gqa: bool,
-) -> Tensor:
-    """``torch.nn.functional.scaled_dot_product_attention``, given the four dimensions for which it
-    has its fused kernels.
-    """
-    if gqa:
         _groups(query, value)
-    own = 3 if gqa else 2  # with grouped queries the heads differ, and the kernel pairs them
-    tensors = (query, key, value)
-    check_batch(
-        **{
-            name: x[..., :1, :, :] if gqa else x
-            for name, x in zip(("query", "key", "value"), tensors, strict=True)
-        }
-    )
-    batch = torch.broadcast_shapes(*(x.shape[:-own] for x in tensors))  # type: ignore[no-untyped-call]
-    query, key, value = (x.expand(*batch, *x.shape[-own:]) for x in tensors)
-    batch = query.shape[:-2]
-    if attn_mask is not None and len(batch) > 2:
-        attn_mask = attn_mask.expand(*batch, *attn_mask.shape[-2:])
-
-    def four(x: Tensor) -> Tensor:
-        return x.flatten(0, -4) if x.dim() > 4 else x[(None,) * (4 - x.dim())]
-
-    mask = None if attn_mask is None else four(attn_mask)
+    check_batch(3 if enable_gqa else 2, query=query, key=key, value=value)
+    attn_mask, is_causal, visible = _visible(query, key, attn_mask, is_causal, groups)
+    divide = _divide_by(query, key, visible, scale, rescaling)
+    if isinstance(divide, float):
+        return F.scaled_dot_product_attention(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=divide, enable_gqa=enable_gqa
+        )
+    # A divisor lies between sqrt(d_k) and n times that, typically. A half-precision query, divided
+    # by no more than what differs from the root, keeps its digits; the kernel applies the root, in
+    # float32.
+    if query.dtype == divide.dtype:
+        root, divided = 1.0, query / divide
+    else:
+        root = _root(query.shape[-1])
+        divided = (query / (divide / root)).to(query.dtype)
     output = F.scaled_dot_product_attention(
-        four(query), four(key), four(value), mask, dropout_p, causal, scale=scale, enable_gqa=gqa
+        divided,
+        key,
+        value,
+        attn_mask,
+        dropout_p,
+        is_causal,
+        scale=1.0 / root,
+        enable_gqa=enable_gqa,
     )
-    return output.reshape(*batch, *output.shape[-2:])
+    return _with_nan(output, divided)
 
 
+@_cast_by_autocast
 def attention_weights(
     query: Tensor,
     key: Tensor,
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
     *,
+    scale: float | None = None,
     rescaling: str | Rescaling = "sqrt_d_k",
     enable_gqa: bool = False,
 ) -> Tensor:
@@ -194,17 +237,25 @@ def attention_weights(
         tensor([[0.2000, 0.2000, 0.2000, 0.2000, 0.2000]])
     """
     scores = attention_scores(
-        query, key, attn_mask, is_causal, rescaling=rescaling, enable_gqa=enable_gqa
+        query,
+        key,
+        attn_mask,
+        is_causal,
+        scale=scale,
+        rescaling=rescaling,
+        enable_gqa=enable_gqa,
     )
     return _softmax(scores).to(query.dtype)
 
 
+@_cast_by_autocast
 def attention_scores(
     query: Tensor,
     key: Tensor,
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
     *,
+    scale: float | None = None,
     rescaling: str | Rescaling = "sqrt_d_k",
     enable_gqa: bool = False,
 ) -> Tensor:
@@ -219,45 +270,52 @@ def attention_scores(
         >>> attention_scores(torch.ones(1, 16), torch.ones(2, 16))
         tensor([[4., 4.]])
     """
-    check_query_key(query, key)
-    if enable_gqa:
-        key = _repeat_heads(query, key)
-    check_batch(query=query, key=key)
-    (scores,) = score_blocks(
-        query, key, attn_mask, is_causal, rescaling=rescaling, rows=max(1, query.shape[-2])
+    scores_of_rows = divided_scores(
+        query,
+        key,
+        attn_mask,
+        is_causal,
+        scale=scale,
+        rescaling=rescaling,
+        enable_gqa=enable_gqa,
     )
-    return scores
+    return scores_of_rows(torch.arange(query.shape[-2], device=query.device))
 
 
-def score_blocks(
+def divided_scores(
     query: Tensor,
     key: Tensor,
     attn_mask: Tensor | None,
     is_causal: bool,
     *,
+    scale: float | None,
     rescaling: str | Rescaling,
-    rows: int,
-) -> Iterator[Tensor]:
-    """The scores of ``rows`` queries at a time, (..., rows, S): the whole matrix is never there."""
-    wide, n_queries = computation_dtype(query.dtype), query.shape[-2]
-    visible = _visible(query, key, attn_mask, is_causal)
-    divisor = get_rescaling(rescaling)(key, visible)  # (..., L or 1, 1)
-    # every visible key has length zero: so has every dot product
-    divisor = torch.where(divisor == 0, 1.0, divisor)
-    for start in range(0, max(1, n_queries), rows):
-        block = torch.arange(start, min(start + rows, n_queries), device=query.device)
-        one_row = divisor.shape[-2] == 1
-        divided = query[..., block, :].to(wide) / (divisor if one_row else divisor[..., block, :])
-        scores = divided @ key.to(wide).mT  # (..., rows, S)
-        if attn_mask is not None and attn_mask.dtype != torch.bool:
-            scores = scores + attn_mask.expand(*attn_mask.shape[:-2], n_queries, -1)[
-                ..., block, :
-            ].to(wide)
-        yield (
-            scores
-            if isinstance(visible, EveryKey)
-            else scores.masked_fill(~visible.matrix(block), -math.inf)
-        )
+    enable_gqa: bool,
+) -> Callable[[Tensor], Tensor]:
+    """The scores, for whoever does not want all at once: a function from the numbers (R,) of some
+    rows to their scores (..., R, S). Arguments as in :func:`attention_scores`.
+    """
+    check_query_key(query, key)
+    groups = _groups(query, key) if enable_gqa else 1
+    wide = computation_dtype(query.dtype)
+    keys = (_repeat_heads(query, key) if enable_gqa else key).to(wide)  # (..., S, d_k)
+    check_batch(query=query, key=keys)
+    mask, _, visible = _visible(query, key, attn_mask, is_causal, groups)
+    divide = _divide_by(query, key, visible, scale, rescaling)
+
+    def scores_of(rows: Tensor) -> Tensor:
+        def chosen(x: Tensor) -> Tensor:
+            return x if x.shape[-2] == 1 else x[..., rows, :]
+
+        products = query[..., rows, :].to(wide) @ keys.mT  # (..., R, S)
+        scores = products * divide if isinstance(divide, float) else products / chosen(divide)
+        if mask is not None and mask.dtype != torch.bool:
+            return scores + chosen(mask).to(wide)
+        if isinstance(visible, EveryKey):
+            return scores
+        return scores.masked_fill(~visible.matrix(rows), -math.inf)
+
+    return scores_of
 
 
 def _softmax(scores: Tensor) -> Tensor:
@@ -268,22 +326,88 @@ def _softmax(scores: Tensor) -> Tensor:
     )
 
 
+def _divide_by(
+    query: Tensor,
+    key: Tensor,
+    visible: Visible,
+    scale: float | None,
+    rescaling: str | Rescaling,
+) -> float | Tensor:
+    """A number to multiply all dot products by; or, of a rescaling that is not constant, the
+    divisors of the rows, broadcastable to (..., L, 1).
+    """
+    chosen = get_rescaling(rescaling)
+    if scale is not None:
+        if rescaling != "sqrt_d_k":
+            raise ValueError(
+                f"scale and rescaling exclude each other, got {scale} and {chosen.name}: "
+                f"write PowerOfDk(0, factor=1 / scale), or a multiple of the rescaling"
+            )
+        return check_number("scale", scale)
+    d_k = query.shape[-1]
+    constant = checked_constant(chosen, d_k)
+    if constant is not None:
+        return 1.0 / constant
+    batch = key.shape[:-2] if visible.groups == 1 else (*key.shape[:-3], query.shape[-3])
+    rows = (*_broadcast(query.shape[:-2], batch), query.shape[-2], 1)
+    divisor = checked_divisor(chosen, key, visible, rows)
+    smallest = peek(divisor.detach().amin()) if divisor.numel() else None
+    if smallest is not None and smallest > 0.0:
+        return divisor
+    # no key is seen, or every key that is has length zero: so has every dot product
+    return divisor.masked_fill(divisor == 0, _root(d_k))
+
+
+def _with_nan(output: Tensor, query: Tensor) -> Tensor:
+    """The ``output``, NaN in the rows whose query has a component that is infinite or NaN.
+
+    PyTorch's kernels give zeros, as to a row that sees nothing, where all scores of a short row are
+    NaN: a divisor that is not a number must not look like that.
+    """
+    query = query.detach()
+    wide = torch.float32 if query.dtype == torch.float16 else query.dtype
+    of_all = peek(torch.linalg.vector_norm(query, dtype=wide))
+    if of_all is not None and math.isfinite(of_all):
+        return output
+    lengths: Tensor = torch.linalg.vector_norm(query, dim=-1, keepdim=True, dtype=wide)
+    return output + (lengths - lengths).to(output.dtype)
+
+
+def _root(d_k: int) -> float:
+    return math.sqrt(max(d_k, 1))
+
+
 def _visible(
-    query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool, groups: int = 1
-) -> Visible:
-    """What each row may see, from a mask or the causal order."""
+    query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool, groups: int
+) -> tuple[Tensor | None, bool, Visible]:
+    """What each row may see, from a mask or the causal order; and both as PyTorch's function takes
+    them.
+    """
     n_queries, n_keys = query.shape[-2], key.shape[-2]
     if attn_mask is None:
-        return CausalOrder(n_queries, n_keys, groups) if is_causal else EveryKey(n_keys, groups)
+        everything = EveryKey(n_keys, groups)
+        causal = CausalOrder(n_queries, n_keys, groups) if is_causal else everything
+        return None, is_causal, causal
     if not isinstance(attn_mask, Tensor):
         raise TypeError(f"attn_mask must be a torch.Tensor, got {type(attn_mask).__name__}")
     if is_causal:
         raise ValueError(
             "attn_mask and is_causal=True exclude each other: put the causal order into attn_mask"
         )
-    if attn_mask.dtype not in (torch.bool, query.dtype):
+    if isinstance(attn_mask, CausalBias):
+        if (attn_mask.seq_len_q, attn_mask.seq_len_kv) != (n_queries, n_keys):
+            raise ValueError(
+                f"attn_mask must be a CausalBias of {n_queries} queries and {n_keys} keys, got "
+                f"{attn_mask.seq_len_q} and {attn_mask.seq_len_kv}"
+            )
+        lower_right = attn_mask.variant == CausalVariant.LOWER_RIGHT
+        order = CausalOrder(n_queries, n_keys, groups, n_keys - n_queries if lower_right else 0)
+        if order.offset == 0:
+            return None, True, order
+        return order.matrix(torch.arange(n_queries, device=query.device)), False, order
+    if attn_mask.dtype not in (torch.bool, query.dtype, torch.float32):
         raise TypeError(
-            f"attn_mask must be boolean or have the dtype of query, {query.dtype}, got "
+            f"attn_mask must be boolean, float32 or have the dtype of query, {query.dtype}, got "
             f"{attn_mask.dtype}"
         )
     if attn_mask.device != query.device:
@@ -291,20 +415,23 @@ def _visible(
             f"attn_mask must be on the device of query, {query.device}, got {attn_mask.device}"
         )
     heads = key.shape[:-2] if groups == 1 else (*key.shape[:-3], query.shape[-3])
-    target = (*torch.broadcast_shapes(query.shape[:-2], heads), n_queries, n_keys)  # type: ignore[no-untyped-call]
+    target = (*_broadcast(query.shape[:-2], heads), n_queries, n_keys)
     try:
         attn_mask.expand(target)
     except RuntimeError:
         raise ValueError(
             f"attn_mask must broadcast to (..., L, S) = {target}, got {tuple(attn_mask.shape)}"
         ) from None
-    mask = attn_mask if attn_mask.dtype == torch.bool else attn_mask != -math.inf
-    return Masked(
-        mask.expand(*mask.shape[:-2], n_queries, n_keys)
-        if mask.dim() > 1
-        else mask.expand(n_queries, n_keys),
-        groups,
-    )
+    if attn_mask.dim() < 2:
+        attn_mask = attn_mask.expand(1, n_keys)
+    return attn_mask, False, Masked(attn_mask, n_keys, groups)
+
+
+def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """What two batch shapes broadcast to."""
+    if first == second:
+        return first
+    return torch.broadcast_shapes(first, second)  # type: ignore[no-untyped-call,no-any-return]
 
 
 def _groups(query: Tensor, shared: Tensor) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 import torch
+from torch import Tensor
 
 ENVIRONMENT_VARIABLE = "SDPA_DEVICE"
 
@@ -75,6 +76,22 @@ def computation_dtype(dtype: torch.dtype) -> torch.dtype:
         (torch.float32, torch.float64)
     """
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+
+
+def peek(x: Tensor) -> float | None:
+    """The value of a tensor of one element where looking at it is free, on the CPU; ``None`` on
+    other devices, and where there is no one value: in a graph being compiled, or under vmap.
+
+    Example:
+        >>> peek(torch.tensor(2.0))
+        2.0
+    """
+    if x.device.type != "cpu" or torch.compiler.is_compiling():
+        return None
+    try:
+        return float(x.item())
+    except RuntimeError:
+        return None
 
 
 def _best_device() -> str:

@@ -1,8 +1,9 @@
 r"""The divisors :math:`c_K`: what the dot products are divided by before softmax.
 
 A rescaling is one small object with a name, a formula, a look and one method from keys to divisor.
-To add one, write a class below and put an instance into ``RESCALINGS``; every chapter, figure,
-explorable, benchmark and test that lists rescalings picks it up.
+Your own is a class with that method, and works wherever a rescaling is asked for;
+:func:`register` gives it a name. To add one to the book, put an instance into ``RESCALINGS``: every
+chapter, figure, explorable, benchmark and test that lists rescalings picks it up.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_number, check_tensor, unknown_name
-from sdpa_lib.device import computation_dtype, widest_dtype
+from sdpa_lib.device import computation_dtype, peek, widest_dtype
 from sdpa_lib.visibility import EveryKey, Masked, Visible
 
 
@@ -38,7 +39,7 @@ class Look(NamedTuple):
 class Rescaling(ABC):
     """What a query's dot products with its keys are divided by before softmax."""
 
-    look: Look | None = None
+    look: ClassVar[Look | None] = None
     """How figures draw it; without one they choose a colour by its name."""
 
     @property
@@ -56,26 +57,32 @@ class Rescaling(ABC):
         """The name as menus show it, where no formula can stand."""
         return self.name
 
-    @abstractmethod
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        """The divisor of every row of scores.
+        """The divisor of every row of scores. A rescaling defines this, or :meth:`constant`.
 
         Args:
             key: (..., S, d_k).
             visible: which keys count in each row. Its ``sum`` adds up one number a key, its
-                ``count`` counts keys.
+                ``norm`` takes a p-norm of lengths, its ``count`` counts keys.
 
         Returns:
             Broadcastable to (..., L, 1): L is 1 where every row has the same. At least float32,
-            never negative, differentiable in ``key``.
+            never negative, differentiable in ``key``. Where it is 0, as of keys of length zero,
+            the scores are divided by the usual root.
         """
+        constant = checked_constant(self, key.shape[-1])
+        if constant is None:
+            raise NotImplementedError(f"{type(self).__name__} defines neither divisor nor constant")
+        return key.new_full((1, 1), constant, dtype=computation_dtype(key.dtype))
 
     def constant(self, d_k: int) -> float | None:
-        """The divisor, if nothing but ``d_k`` decides it, and None otherwise."""
+        """The divisor, if nothing but ``d_k`` decides it, and None otherwise. What it gives is
+        what counts: :meth:`divisor` is not asked then.
+        """
         return None
 
     def __call__(self, key: Tensor, visible: Tensor | Visible | None = None) -> Tensor:
-        """Check the arguments, then compute :meth:`divisor`.
+        """The divisor, with the arguments and the result checked.
 
         Args:
             key: (..., S, d_k).
@@ -93,13 +100,101 @@ class Rescaling(ABC):
                 raise TypeError(
                     f"visible must be boolean, True where a key may be seen, got {visible.dtype}"
                 )
-            if visible.shape[-1] != key.shape[-2]:
+            if visible.dim() < 2 or visible.shape[-1] != key.shape[-2]:
                 raise ValueError(
                     f"visible must have shape (..., L, S) with S = {key.shape[-2]} keys, got "
                     f"{tuple(visible.shape)}"
                 )
-            visible = Masked(visible)
-        return self.divisor(key, visible)
+            visible = Masked(visible, key.shape[-2])
+        if self.constant(key.shape[-1]) is not None:
+            return Rescaling.divisor(self, key, visible)
+        return checked_divisor(self, key, visible)
+
+    def __init_subclass__(cls) -> None:
+        """In ``class Mine(torch.nn.Module, Rescaling)`` a call goes to ``forward``, and from there
+        to the divisor.
+        """
+        super().__init_subclass__()
+        if issubclass(cls, torch.nn.Module) and cls.forward is torch.nn.Module.forward:
+            cls.forward = Rescaling.__call__
+
+    def __mul__(self, factor: float) -> Multiple:
+        return Multiple(self, factor)
+
+    __rmul__ = __mul__
+
+
+def checked_constant(rescaling: Rescaling, d_k: int) -> float | None:
+    """What ``rescaling.constant`` gives, if that is a divisor."""
+    constant = rescaling.constant(d_k)
+    # Compared, not given to math.isfinite, so that torch.compile may have a symbol for d_k.
+    if constant is not None and not 0.0 < constant < math.inf:
+        raise ValueError(
+            f"{type(rescaling).__name__}.constant must give None or a finite number greater than "
+            f"0, got {constant} for d_k = {d_k}"
+        )
+    return constant
+
+
+def checked_divisor(
+    rescaling: Rescaling, key: Tensor, visible: Visible, rows: tuple[int, ...] | None = None
+) -> Tensor:
+    """What ``rescaling.divisor`` gives, in the dtype of lengths, if it is one number a row.
+
+    Args:
+        rows: the shape (..., L, 1) to which it must broadcast; ``None`` checks only that there is
+            one number a row.
+    """
+    divisor = rescaling.divisor(key, visible)
+    if not isinstance(divisor, Tensor) or not divisor.is_floating_point():
+        came = divisor.dtype if isinstance(divisor, Tensor) else type(divisor).__name__
+        raise TypeError(
+            f"{type(rescaling).__name__}.divisor must give a floating-point torch.Tensor, got "
+            f"{came}"
+        )
+    shape = divisor.shape
+    if rows is None:
+        rows = (*shape[:-1], 1)
+    if shape != rows[-len(shape) :] and (
+        len(shape) > len(rows)
+        or any(own not in (1, row) for own, row in zip(shape[::-1], rows[::-1], strict=False))
+    ):
+        raise ValueError(
+            f"{type(rescaling).__name__}.divisor must give one number a row, broadcastable to "
+            f"(..., L, 1) = {rows}, got shape {tuple(shape)}"
+        )
+    return divisor.to(computation_dtype(key.dtype))
+
+
+@dataclass(frozen=True)
+class Multiple(Rescaling):
+    """A factor times another rescaling: ``2 * KeyLengthNorm(1)``.
+
+    Example:
+        >>> (2 * KeyLengthNorm(1))(torch.tensor([[3.0, 4.0], [0.0, 2.0]])).item()
+        14.0
+    """
+
+    rescaling: Rescaling
+    factor: float
+
+    def __post_init__(self) -> None:
+        check_number("factor", self.factor, above=0.0)
+
+    @property
+    def name(self) -> str:
+        return f"{self.factor:.4g}*{self.rescaling.name}"
+
+    @property
+    def formula(self) -> str:
+        return rf"{self.factor:.4g}\,{self.rescaling.formula}"
+
+    def constant(self, d_k: int) -> float | None:
+        constant = self.rescaling.constant(d_k)
+        return None if constant is None else self.factor * constant
+
+    def divisor(self, key: Tensor, visible: Visible) -> Tensor:
+        return self.factor * self.rescaling.divisor(key, visible)
 
 
 @dataclass(frozen=True)
@@ -154,15 +249,7 @@ class PowerOfDk(Rescaling):
         return str(fraction) if math.isclose(fraction, self.power) else f"{self.power:.4g}"
 
     def constant(self, d_k: int) -> float:
-        return self.factor * math.pow(d_k, self.power)
-
-    def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        return torch.full(
-            (1, 1),
-            self.constant(key.shape[-1]),
-            dtype=computation_dtype(key.dtype),
-            device=key.device,
-        )
+        return self.factor * _power(d_k, self.power)
 
 
 @dataclass(frozen=True)
@@ -201,15 +288,7 @@ class KeyLengthNorm(Rescaling):
         }.get(self.name)
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        lengths = key_lengths(key)  # (..., S)
-        if self.p == 1.0:
-            return visible.sum(lengths)
-        largest = _at_least_some(
-            lengths.detach().amax((-2, -1) if visible.groups > 1 else -1, keepdim=True)
-        )
-        # Squares and roots are quicker than powers, and two of them are enough for p = 2 and p = 4.
-        powers = (lengths / largest).to(widest_dtype(key.device)).square() ** (self.p / 2)
-        return _root(visible.sum(powers), self.p).to(lengths.dtype) * largest.unsqueeze(-1)
+        return visible.norm(key_lengths(key), self.p)
 
 
 @dataclass(frozen=True)
@@ -223,7 +302,7 @@ class MeanKeyLength(Rescaling):
         3.5
     """
 
-    look = Look("#8d8da8", "--", "v")
+    look: ClassVar[Look | None] = Look("#8d8da8", "--", "v")
 
     @property
     def name(self) -> str:
@@ -249,7 +328,7 @@ class CountTimesRootDk(Rescaling):
         24.0
     """
 
-    look = Look("#a38500", "--", "*")
+    look: ClassVar[Look | None] = Look("#a38500", "--", "*")
 
     @property
     def name(self) -> str:
@@ -264,7 +343,7 @@ class CountTimesRootDk(Rescaling):
         return r"n\sqrt{d_k}"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        return _count(key, visible) * math.sqrt(key.shape[-1])
+        return _count(key, visible) * _power(key.shape[-1], 0.5)
 
 
 @dataclass(frozen=True)
@@ -297,7 +376,7 @@ class LogCount(Rescaling):
         return rf"{PowerOfDk(self.power).formula} / ({self.s:.4g} \ln n)"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        return math.pow(key.shape[-1], self.power) / (
+        return _power(key.shape[-1], self.power) / (
             self.s * _count(key, visible).clamp(min=2).log()
         )
 
@@ -329,7 +408,7 @@ class LogBeyond(Rescaling):
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         growth = _count(key, visible).clamp(min=1).log() / math.log(self.n_0)
-        return math.sqrt(key.shape[-1]) / growth.clamp(min=1.0)
+        return _power(key.shape[-1], 0.5) / growth.clamp(min=1.0)
 
 
 @dataclass(frozen=True)
@@ -362,12 +441,7 @@ class LogSteps(Rescaling):
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         steps = (_count(key, visible) / self.n_0).floor()
-        return math.sqrt(key.shape[-1]) / (1.0 + self.beta * steps.log1p())
-
-
-def _count(key: Tensor, visible: Visible) -> Tensor:
-    """How many keys each row sees, in a dtype that holds them."""
-    return visible.count(torch.empty(0, dtype=computation_dtype(key.dtype), device=key.device))
+        return _power(key.shape[-1], 0.5) / (1.0 + self.beta * steps.log1p())
 
 
 RESCALINGS: dict[str, Rescaling] = {
@@ -400,6 +474,48 @@ and the others.
 """
 
 
+_REGISTERED: dict[str, Rescaling] = {}
+
+
+def register(rescaling: Rescaling, name: str | None = None) -> str:
+    """Make a rescaling known by name, wherever a rescaling is asked for.
+
+    Args:
+        rescaling: an instance.
+        name: what to call it, by default its own name. A name that you registered before is given
+            to the new one; those of ``RESCALINGS`` and ``MODEL_RESCALINGS`` are taken.
+
+    Returns:
+        The name.
+
+    Example:
+        >>> register(KeyLengthNorm(3.0))
+        'k_norm_3'
+        >>> get_rescaling("k_norm_3")
+        KeyLengthNorm(p=3.0)
+    """
+    if not isinstance(rescaling, Rescaling):
+        raise TypeError(f"rescaling must be a Rescaling, got {type(rescaling).__name__}")
+    name = rescaling.name if name is None else name
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"name must be a str that is not empty, got {name!r}")
+    if name in RESCALINGS or name in MODEL_RESCALINGS:
+        raise ValueError(f"name {name!r} is taken: register the rescaling under another one")
+    _REGISTERED[name] = rescaling
+    return name
+
+
+def known_rescalings() -> dict[str, Rescaling]:
+    """Every name that is accepted where a rescaling is asked for: ``RESCALINGS``,
+    ``MODEL_RESCALINGS``, and what :func:`register` was given.
+
+    Example:
+        >>> known_rescalings()["ssmax"]
+        LogCount(s=0.43, power=0.5)
+    """
+    return {**RESCALINGS, **MODEL_RESCALINGS, **_REGISTERED}
+
+
 def get_rescaling(rescaling: str | Rescaling) -> Rescaling:
     """A rescaling by name; an instance comes back as it is.
 
@@ -417,14 +533,15 @@ def get_rescaling(rescaling: str | Rescaling) -> Rescaling:
         raise TypeError(
             f"rescaling must be a name or a Rescaling instance, got {type(rescaling).__name__}"
         )
-    known = {**RESCALINGS, **MODEL_RESCALINGS}  # torch.compile of 2.6 can't trace |
-    if rescaling not in known:
-        raise unknown_name("rescaling", rescaling, known)
-    return known[rescaling]
+    for names in (RESCALINGS, MODEL_RESCALINGS, _REGISTERED):
+        if rescaling in names:
+            return names[rescaling]
+    raise unknown_name("rescaling", rescaling, known_rescalings())
 
 
 def key_lengths(key: Tensor) -> Tensor:
-    r"""The Euclidean lengths :math:`\|k_j\|` of the keys.
+    r"""The Euclidean lengths :math:`\|k_j\|` of the keys, whatever their size: no square leaves the
+    range of its dtype.
 
     Args:
         key: (..., S, d_k).
@@ -437,20 +554,43 @@ def key_lengths(key: Tensor) -> Tensor:
         tensor([5., 2.])
     """
     check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
-    largest = torch.maximum(
-        key.detach().amax(-1, keepdim=True), -key.detach().amin(-1, keepdim=True)
-    )
-    # scaled by it, no square overflows or underflows
-    largest = _at_least_some(largest.to(computation_dtype(key.dtype)))
-    relative: Tensor = torch.linalg.vector_norm(key / largest, dim=-1)
-    return relative * largest.squeeze(-1)
+    wide, widest = computation_dtype(key.dtype), widest_dtype(key.device)
+    lengths: Tensor
+    if wide != widest:
+        lengths = torch.linalg.vector_norm(key, dim=-1, dtype=wide)
+        if key.dtype == torch.float16 or _squares_fit(key, lengths):
+            return lengths
+        lengths = torch.linalg.vector_norm(key, dim=-1, dtype=widest)
+        return lengths.to(wide)
+    # no wider dtype: divided by its largest component, no key has squares that do not fit
+    largest = key.detach().abs().amax(-1, keepdim=True) if key.shape[-1] else key.new_ones(1)
+    largest = largest.masked_fill(largest == 0, 1.0)
+    lengths = torch.linalg.vector_norm(key / largest, dim=-1)
+    return lengths * largest.squeeze(-1)
 
 
-def _at_least_some(largest: Tensor) -> Tensor:
-    """1 where the largest of some numbers is 0: something to divide by."""
-    return torch.where(largest == 0, 1.0, largest)
+def _count(key: Tensor, visible: Visible) -> Tensor:
+    """How many keys each row sees, in a dtype that holds them."""
+    return visible.count(key.new_empty(0, dtype=computation_dtype(key.dtype)))
 
 
-def _root(total: Tensor, p: float) -> Tensor:
-    """The p-th root, with a gradient of 0 where there is nothing to take it of."""
-    return torch.where(total == 0, 0.0, _at_least_some(total).sqrt() ** (2.0 / p))
+def _squares_fit(key: Tensor, lengths: Tensor) -> bool:
+    """Whether it is known that float32 held the squares under these lengths."""
+    if lengths.numel() == 0:
+        return True
+    low, high = lengths.detach().aminmax()
+    smallest, largest = peek(low), peek(high)
+    if smallest is None or largest is None or not largest < 1e18:
+        return False
+    if smallest > 1e-15:
+        return True
+    short = torch.linalg.vector_norm(key.detach(), ord=1, dim=-1)[lengths <= 1e-15]
+    return not bool(short.any())  # all of them are zeros
+
+
+def _power(d_k: int, power: float) -> float:
+    """d_k^power, also where torch.compile or torch.export has a symbol for d_k; 1 without
+    components, of which every product is 0.
+    """
+    result: float = max(d_k, 1) ** power
+    return result

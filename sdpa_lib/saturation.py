@@ -14,7 +14,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdpa_lib._checks import (
-    check_batch,
     check_count,
     check_finite,
     check_number,
@@ -22,7 +21,7 @@ from sdpa_lib._checks import (
     check_tensor,
     check_value,
 )
-from sdpa_lib.attention import attention_scores, score_blocks
+from sdpa_lib.attention import attention_scores, divided_scores
 from sdpa_lib.moments import chi_squared, normal_scores
 from sdpa_lib.rescaling import Rescaling
 from sdpa_lib.sampling import sample
@@ -146,12 +145,13 @@ def saturation_of_rows(
     is_causal: bool = False,
     *,
     rescaling: str | Rescaling = "sqrt_d_k",
+    enable_gqa: bool = False,
     entries: int = 2**22,
 ) -> RowSaturation:
     """The saturation measures of attention over long sequences, exact, without storing the weights.
 
     Args:
-        query, key, attn_mask, is_causal, rescaling: as in
+        query, key, attn_mask, is_causal, rescaling, enable_gqa: as in
             :func:`~sdpa_lib.attention.scaled_dot_product_attention`.
         entries: how many weights to have at a time, at least 1: whole rows, so never fewer than one
             row of the batch.
@@ -167,13 +167,22 @@ def saturation_of_rows(
     check_query_key(query, key)
     check_finite("query", query)
     check_finite("key", key)
-    check_batch(query=query, key=key)
-    batch = math.prod(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))  # type: ignore[no-untyped-call]
-    rows = max(1, check_count("entries", entries) // (batch * key.shape[-2]))
+    scores_of = divided_scores(
+        query.detach(),
+        key.detach(),
+        attn_mask,
+        is_causal,
+        scale=None,
+        rescaling=rescaling,
+        enable_gqa=enable_gqa,
+    )
+    own = 3 if enable_gqa else 2
+    batch = math.prod(torch.broadcast_shapes(query.shape[:-own], key.shape[:-own]))  # type: ignore[no-untyped-call]
+    heads = query.shape[-3] if enable_gqa else 1
+    n_rows = max(1, check_count("entries", entries) // (batch * heads * key.shape[-2]))
     blocks = []
-    for scores in score_blocks(
-        query.detach(), key.detach(), attn_mask, is_causal, rescaling=rescaling, rows=rows
-    ):
+    for rows in torch.split(torch.arange(query.shape[-2], device=query.device), n_rows):
+        scores = scores_of(rows)  # (..., n_rows, S)
         if bool((scores == -math.inf).all(-1).any()):
             raise ValueError(
                 "attn_mask must let every row see a key: a row without weights has no entropy"

@@ -63,16 +63,6 @@ CASES = [
         r"value must hold one row per key, S = 3, got \(2, 5\)",
     ),
     (
-        lambda: ATTENTION(Q, K[:0], V[:0]),
-        ValueError,
-        r"key must hold at least one key .* got \(0, 4\)",
-    ),
-    (
-        lambda: ATTENTION(Q[:, :0], K[:, :0], V),
-        ValueError,
-        r"at least one key of at least one component, got \(3, 0\)",
-    ),
-    (
         lambda: ATTENTION(Q.to("meta"), K, V),
         ValueError,
         "query and key must be on the same device, got meta and cpu",
@@ -86,7 +76,7 @@ CASES = [
     (
         lambda: ATTENTION(Q, K, V, torch.ones(2, 3).int()),
         TypeError,
-        "attn_mask must be boolean or have the dtype of query",
+        "attn_mask must be boolean, float32 or have the dtype of query",
     ),
     (
         lambda: ATTENTION(Q, K, V, torch.ones(2, 3).double()),
@@ -121,7 +111,7 @@ CASES = [
     (
         lambda: ATTENTION(Q, K, V, dropout_p=-0.1),
         ValueError,
-        "dropout_p must be a finite number of at least 0, got -0.1",
+        r"dropout_p must be a probability in \[0, 1\], got -0.1",
     ),
     (lambda: ATTENTION(Q, K, V, dropout_p="0"), TypeError, "dropout_p must be a number, got str"),
     (

@@ -240,7 +240,7 @@ def test_running_sums_are_those_of_the_triangle():
     for n_queries in (1, 7, 11, 15):
         triangle = torch.ones(n_queries, 11, dtype=torch.bool).tril()
         torch.testing.assert_close(
-            CausalOrder(n_queries, 11).sum(per_key), Masked(triangle).sum(per_key)
+            CausalOrder(n_queries, 11).sum(per_key), Masked(triangle, 11).sum(per_key)
         )
         torch.testing.assert_close(
             CausalOrder(n_queries, 11).count(per_key), triangle.sum(-1, keepdim=True).double()

@@ -309,14 +309,17 @@ class Repeated(Visible):
     """One key, which every row sees ``times`` times: as many keys of one length, without them."""
 
     def __init__(self, times: int) -> None:
-        super().__init__(1)
+        super().__init__(n_rows=1, n_keys=1)
         self.times = times
 
     def matrix(self, rows: Tensor) -> Tensor:
         return torch.ones(1, 1, dtype=torch.bool, device=rows.device)
 
     def _sum(self, per_key: Tensor) -> Tensor:
-        return self.times * per_key.unsqueeze(-1)
+        return self.times * per_key
+
+    def count(self, like: Tensor) -> Tensor:
+        return like.new_full((1, 1), self.times)
 
 
 def typical_divisor(name: str, n: int, d_k: int) -> float:

@@ -44,7 +44,7 @@ def score_shapes(d_k: Sequence[int], n: int = 3) -> Finding:
 def dimensions(n_keys: int, d_k: int, d_v: int) -> Finding:
     """The length of an output row, and how far it is from the weighted sum of the values."""
     q, k, v = sample_qkv(1, n_keys, d_k, d_v, seed=0, device="cpu")
-    return found(float(scaled_dot_product_attention(q, k, v).shape[-1]))  # type: ignore[union-attr]
+    return found(float(scaled_dot_product_attention(q, k, v).shape[-1]))
 
 
 def values_and_keys_must_pair() -> Finding:
