@@ -401,7 +401,7 @@ def test_a_long_argument_is_shortened(call):
 def test_the_nearest_names_of_a_very_long_one_are_not_searched_for_long():
     name = LONG * 150  # difflib takes seconds to read it, and finds nothing
     start = time.perf_counter()
-    with pytest.raises(ValueError, match="is not known. Known names"):
+    with pytest.raises(ValueError, match="is not known"):
         sdpa.get_rescaling(name)
     assert time.perf_counter() - start < 1.0
 
