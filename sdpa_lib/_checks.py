@@ -8,10 +8,20 @@ from __future__ import annotations
 
 import difflib
 import math
+import reprlib
 from collections.abc import Iterable
 
 import torch
 from torch import Tensor
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
+_SHORT.maxtuple = _SHORT.maxlist = _SHORT.maxdict = 12
+
+
+def shown(value: object) -> str:
+    """``value`` as an error shows it: its repr, of which the middle is left out if it is long."""
+    return _SHORT.repr(value)
 
 
 def check_tensor(name: str, value: object, *, min_dim: int = 1, shape: str = "") -> Tensor:
@@ -108,6 +118,9 @@ def check_batch(own: int = 2, **tensors: Tensor) -> None:
 def unknown_name(argument: str, name: object, known: Iterable[str]) -> ValueError:
     """The error for a name that is not in a registry, with the nearest names suggested."""
     names = list(known)
-    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    # difflib would read all of a long name, and no known name is near to one
+    near = difflib.get_close_matches(str(name)[:200], names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return ValueError(f"{argument} {name!r} is not known.{hint} Known names: {', '.join(names)}")
+    return ValueError(
+        f"{argument} {shown(name)} is not known.{hint} Known names: {', '.join(names)}"
+    )

@@ -7,9 +7,12 @@ overrides the choice.
 from __future__ import annotations
 
 import os
+import textwrap
 
 import torch
 from torch import Tensor
+
+from sdpa_lib._checks import shown
 
 ENVIRONMENT_VARIABLE = "SDPA_DEVICE"
 
@@ -37,8 +40,9 @@ def get_device(device: str | torch.device | None = None) -> torch.device:
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
         raise ValueError(
-            f"{source} must name a device of this machine (cpu, cuda, mps), got {device!r}: {error}"
-        ) from error
+            f"{source} must name a device of this machine (cpu, cuda, mps), got {shown(device)}: "
+            f"{textwrap.shorten(str(error), 300)}"  # it repeats the name
+        ) from None
     return chosen
 
 

@@ -14,7 +14,7 @@ from numpy.polynomial import Polynomial
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_finite, check_number, check_tensor
-from sdpa_lib.device import get_device, get_dtype
+from sdpa_lib.device import get_device, get_dtype, widest_dtype
 from sdpa_lib.sampling import (
     Distribution,
     get_distribution,
@@ -49,7 +49,8 @@ def measure_moments(values: Tensor) -> MeasuredMoments:
     """Moments of all entries of ``values``, taken as independent draws.
 
     Args:
-        values: any shape, at least 2 entries, finite and not all equal.
+        values: any shape, at least 2 entries, finite and not all equal. Their standard deviation
+            must lie between 1e-150 and 1e150, so that the variance is a number.
 
     Returns:
         The variance is unbiased (divided by N - 1). Standard errors come from the influence
@@ -61,14 +62,14 @@ def measure_moments(values: Tensor) -> MeasuredMoments:
         0.3333
     """
     check_finite("values", check_tensor("values", values, min_dim=0))
-    wide = values.detach().to(get_dtype(values.device))
-    shift, scale = wide.mean().item(), wide.std(correction=0).item()
-    if values.numel() < 2 or scale == 0.0:
+    relative, unit = _in_units("values", values)
+    shift, scale = relative.mean().item(), relative.std(correction=0).item()
+    if not 1e-150 < scale * unit < 1e150:
         raise ValueError(
-            "values must hold at least two different numbers: skewness and kurtosis are not "
-            "defined otherwise"
+            "values must have a standard deviation between 1e-150 and 1e150, so that their "
+            f"variance is a number, got {scale * unit:.3g}: scale them first"
         )
-    return _from_power_sums(_power_sums(wide, shift, scale), shift, scale)
+    return _from_power_sums(_power_sums(relative, shift, scale), shift * unit, scale * unit)
 
 
 def measure_dot_products(
@@ -246,7 +247,7 @@ def normal_dot_product_density(x: Tensor, d_k: int, scale: float = 1.0) -> Tenso
 
     Given the query, :math:`q \cdot k` is normal with standard deviation :math:`\lVert q\rVert`, and
     the length is chi-distributed with ``d_k`` degrees of freedom: the density is that mixture,
-    integrated on a grid of lengths.
+    integrated on a grid of lengths, in the widest dtype of the device.
 
     Args:
         x: (...), finite. At d_k = 1 the density is infinite at 0, so x = 0 is refused there.
@@ -264,17 +265,23 @@ def normal_dot_product_density(x: Tensor, d_k: int, scale: float = 1.0) -> Tenso
     check_finite("x", check_tensor("x", x, min_dim=0))
     check_count("d_k", d_k)
     check_number("scale", scale, above=0.0)
-    if d_k == 1 and bool((x == 0).any()):
+    at = (x.to(widest_dtype(x.device)) * scale).unsqueeze(-1)  # (..., 1)
+    if d_k == 1 and bool((at == 0).any()):
         raise ValueError("x must not be 0 at d_k = 1: the density is infinite there")
-    log_r = torch.linspace(
-        math.log(1e-7), math.log(math.sqrt(d_k) + 12.0), 4001, dtype=x.dtype, device=x.device
-    )
-    r = log_r.exp()
-    # density of log r
-    log_chi = d_k * log_r - r**2 / 2 - (d_k / 2 - 1) * math.log(2.0) - math.lgamma(d_k / 2)
-    at = (x * scale).unsqueeze(-1)  # (..., 1)
-    log_normal = -((at / r) ** 2) / 2 - log_r - math.log(2.0 * math.pi) / 2
-    return torch.trapezoid((log_chi + log_normal).exp(), log_r, dim=-1) * scale
+    # The grid is even in u = ln(length / sqrt(d_k)). It leaves out less than 1e-16 of the
+    # integral, also in the tails; its step is finer than the integrand's width, which makes the
+    # error of a plain sum as small.
+    root = math.sqrt(d_k)
+    lowest, highest = -12.0 / root - 40.0 / max(1, d_k - 1), math.log1p(40.0 / root)
+    if d_k == 1:  # the shortest lengths count as much as any, down to x
+        lowest = min(lowest, math.log(at.detach().abs().min().item()) - 4.0)
+    steps = math.ceil((highest - lowest) * (root + 40.0) / 0.4)
+    u = torch.linspace(lowest, highest, steps, dtype=at.dtype, device=at.device)
+    # The density of u but for a constant factor, free of large terms that cancel; weights that sum
+    # to 1 need no factor.
+    log_weights = torch.log_softmax(-d_k / 2 * (torch.expm1(2.0 * u) - 2.0 * u), dim=-1)
+    log_normal = -((at / (root * u.exp())) ** 2) / 2 - u - math.log(2.0 * math.pi * d_k) / 2
+    return ((log_weights + log_normal).exp().sum(-1) * scale).to(x.dtype)
 
 
 def shape_distance(first: Tensor, second: Tensor) -> float:
@@ -296,17 +303,27 @@ def shape_distance(first: Tensor, second: Tensor) -> float:
     ordered = []
     for name, sample in (("first", first), ("second", second)):
         check_finite(name, check_tensor(name, sample))
-        wide = sample.detach().flatten().to(get_dtype(sample.device))
-        std = wide.std(correction=0)
-        if std.item() == 0.0:
-            raise ValueError(f"{name} must hold at least two different numbers")
-        ordered.append(((wide - wide.mean()) / std).sort().values)
+        relative, _ = _in_units(name, sample.flatten())
+        std = relative.std(correction=0)
+        ordered.append(((relative - relative.mean()) / std).sort().values)
     if ordered[0].shape != ordered[1].shape:
         raise ValueError(
             f"first and second must hold the same number of entries, got {first.numel()} and "
             f"{second.numel()}"
         )
     return (ordered[0] - ordered[1]).abs().mean().item()
+
+
+def _in_units(name: str, values: Tensor) -> tuple[Tensor, float]:
+    """The values over a power of two near the largest of them, and that power: no sum and no square
+    overflows then, and nothing is rounded.
+    """
+    wide = values.detach().to(get_dtype(values.device))
+    lowest, highest = (bound.item() for bound in wide.aminmax())
+    if lowest == highest:
+        raise ValueError(f"{name} must hold at least two different numbers")
+    unit = math.ldexp(1.0, math.frexp(max(-lowest, highest))[1] - 1)
+    return wide / unit, unit
 
 
 def _raw_moments(distribution: Distribution) -> tuple[float, float, float, float]:

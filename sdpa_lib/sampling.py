@@ -65,6 +65,9 @@ def student_t(df: float) -> Distribution:
     """Student's t with ``df`` > 2 degrees of freedom, scaled to variance 1, drawn by the polar
     method of :cite:t:`bailey1994`.
 
+    The uniform numbers behind a draw have 24 bits, and so the tails have an end. Of the variance
+    0.5 % lies beyond it at df = 3, 4 % at 2.5 and 46 % at 2.1.
+
     Example:
         >>> student_t(10.0).excess_kurtosis
         1.0
@@ -74,7 +77,11 @@ def student_t(df: float) -> Distribution:
     def draw(shape: tuple[int, ...], generator: Generator) -> Tensor:
         u = 1.0 - torch.rand(shape, generator=generator).double()  # in (0, 1]: no division by zero
         angle = 2.0 * math.pi * torch.rand(shape, generator=generator).double()
-        t = torch.sqrt(df * (u ** (-2.0 / df) - 1.0)) * torch.cos(angle)
+        power = -2.0 / df
+        # u^power - 1: at many degrees 1 would be taken from what rounds to 1. At few, where nothing
+        # is lost, expm1 would change a draw in a hundred million, by its last bit.
+        grown = u**power - 1.0 if df <= 1000.0 else torch.expm1(power * torch.log(u))
+        t = torch.sqrt(df * grown) * torch.cos(angle)
         return (t * math.sqrt((df - 2.0) / df)).float()
 
     return Distribution(f"student_t({df:g})", draw, 6.0 / (df - 4.0) if df > 4.0 else math.inf)
@@ -151,6 +158,7 @@ def get_distribution(distribution: str | Distribution) -> Distribution:
 
     Raises:
         ValueError: the name is not known; the nearest names are suggested.
+        TypeError: neither a name nor a distribution.
 
     Example:
         >>> get_distribution("laplace").excess_kurtosis
@@ -158,6 +166,11 @@ def get_distribution(distribution: str | Distribution) -> Distribution:
     """
     if isinstance(distribution, Distribution):
         return distribution
+    if not isinstance(distribution, str):
+        raise TypeError(
+            "distribution must be a name or a Distribution instance, got "
+            f"{type(distribution).__name__}"
+        )
     if distribution not in DISTRIBUTIONS:
         raise unknown_name("distribution", distribution, DISTRIBUTIONS)
     return DISTRIBUTIONS[distribution]

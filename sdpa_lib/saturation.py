@@ -2,6 +2,10 @@ r"""How sharp a row of weights is, and what gradient still passes through it.
 
 A row of weights :math:`p` has the softmax Jacobian :math:`\partial p_i/\partial z_j =
 p_i(\delta_{ij} - p_j)`, that is :math:`\mathrm{diag}(p) - pp^\top` :cite:p:`martins2016`.
+
+A query that sees no key has a row of zeros. Every measure is 0 there: the largest weight, the
+entropy, the effective number of keys, the Jacobian. Half precision is computed in float32, and the
+result rounded.
 """
 
 from __future__ import annotations
@@ -20,19 +24,21 @@ from sdpa_lib._checks import (
     check_query_key,
     check_tensor,
     check_value,
+    shown,
 )
 from sdpa_lib.attention import attention_scores, divided_scores
+from sdpa_lib.device import computation_dtype, widest_dtype
 from sdpa_lib.moments import chi_squared, normal_scores
-from sdpa_lib.rescaling import Rescaling
+from sdpa_lib.rescaling import Rescaling, get_rescaling
 from sdpa_lib.sampling import sample
 
 
 def largest_weight(weights: Tensor) -> Tensor:
-    """The largest weight of each row: 1/n when even, 1 when one-hot.
+    """The largest weight of each row: 1/n when even, 1 when one-hot, 0 where no key is seen.
 
     Args:
-        weights: (..., n), finite, in [0, 1], rows summing to 1 (or to 0, where a query sees no
-            key).
+        weights: (..., n), finite, in [0, 1]. Rows sum to 1, or are all zeros where a query sees no
+            key.
 
     Returns:
         (...), in [0, 1].
@@ -41,11 +47,11 @@ def largest_weight(weights: Tensor) -> Tensor:
         >>> largest_weight(torch.tensor([0.2, 0.5, 0.3]))
         tensor(0.5000)
     """
-    return _check_weights(weights).amax(-1)
+    return _check_weights(weights).amax(-1).to(weights.dtype)
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """The entropy of each row in nats: ln n when even, 0 when one-hot.
+    """The entropy of each row in nats: ln n when even, 0 when one-hot or where no key is seen.
 
     Args:
         weights: as in :func:`largest_weight`.
@@ -57,22 +63,21 @@ def entropy(weights: Tensor) -> Tensor:
         >>> entropy(torch.full((4,), 0.25))  # ln 4
         tensor(1.3863)
     """
-    entropies: Tensor = torch.special.entr(_check_weights(weights))
-    return entropies.sum(-1)
+    return _entropy(_check_weights(weights)).to(weights.dtype)
 
 
 def effective_keys(weights: Tensor, order: int = 1) -> Tensor:
-    r"""How many keys a row attends to in effect: n when even, 1 when one-hot.
+    r"""How many keys a row attends to in effect: n when even, 1 when one-hot, 0 where none is seen.
 
     Order 1 is :math:`e^{H}`, the exponential of the entropy; order 2 is :math:`1/\sum_i p_i^2`, the
     number by which blending independent values divides their variance. Source: :cite:t:`hill1973`.
 
     Args:
-        weights: as in :func:`largest_weight`, rows summing to 1.
+        weights: as in :func:`largest_weight`.
         order: 1 or 2.
 
     Returns:
-        (...), at least 1.
+        (...), at least 1, or 0 where no key is seen.
 
     Example:
         >>> effective_keys(torch.tensor([0.5, 0.5, 0.0]), order=2)
@@ -80,7 +85,13 @@ def effective_keys(weights: Tensor, order: int = 1) -> Tensor:
     """
     if check_count("order", order) > 2:
         raise ValueError(f"order must be 1 or 2, got {order}")
-    return entropy(weights).exp() if order == 1 else 1.0 / _check_weights(weights).square().sum(-1)
+    wide = _check_weights(weights)
+    sees_nothing = (wide == 0).all(-1)
+    if order == 1:
+        keys = _entropy(wide).exp()
+    else:
+        keys = 1.0 / wide.square().sum(-1).masked_fill(sees_nothing, 1.0)
+    return keys.masked_fill(sees_nothing, 0.0).to(weights.dtype)
 
 
 def softmax_jacobian(weights: Tensor) -> Tensor:
@@ -96,11 +107,7 @@ def softmax_jacobian(weights: Tensor) -> Tensor:
         tensor([[ 0.2500, -0.2500],
                 [-0.2500,  0.2500]])
     """
-    _check_weights(weights)
-    products = weights.unsqueeze(-1) * weights.unsqueeze(-2)  # (..., n, n)
-    # p_i (1 - p_i), without taking 1 - p_i where p_i is nearly 1
-    diagonal = weights * _sum_of_others(weights)
-    return (-products).diagonal_scatter(diagonal, dim1=-2, dim2=-1)
+    return _jacobian(_check_weights(weights)).to(weights.dtype)
 
 
 def jacobian_norm(weights: Tensor, norm: str = "fro") -> Tensor:
@@ -112,20 +119,28 @@ def jacobian_norm(weights: Tensor, norm: str = "fro") -> Tensor:
 
     Returns:
         (...), in [0, 1/2] for the spectral norm. Even weights give :math:`\sqrt{n-1}/n` and
-        :math:`1/n`.
+        :math:`1/n`. At a one-hot row, where the norm is 0 and has a kink, the gradient is 0.
 
     Example:
         >>> jacobian_norm(torch.full((4,), 0.25), "spectral")
         tensor(0.2500)
     """
+    if norm not in ("fro", "spectral"):
+        raise ValueError(f"norm must be 'fro' or 'spectral', got {shown(norm)}")
+    wide = _check_weights(weights)
+    diagonal = _jacobian_diagonal(wide)
+    # No entry is larger than the largest on the diagonal: over it no square underflows.
+    largest = diagonal.detach().amax(-1, keepdim=True)
+    one_hot = largest == 0  # or a row of zeros
+    largest = largest.masked_fill(one_hot, 1.0)
     if norm == "spectral":
-        largest_singular_value: Tensor = torch.linalg.matrix_norm(softmax_jacobian(weights), 2)
-        return largest_singular_value
-    if norm != "fro":
-        raise ValueError(f"norm must be 'fro' or 'spectral', got {norm!r}")
-    squares = _check_weights(weights).square()
-    # Diagonal entries p_i (1 - p_i) and off-diagonal ones -p_i p_j, squared and summed.
-    return (squares * (_sum_of_others(weights).square() + _sum_of_others(squares))).sum(-1).sqrt()
+        relative: Tensor = torch.linalg.matrix_norm(_jacobian(wide) / largest.unsqueeze(-1), 2)
+    else:
+        # diagonal entries p_i (1 - p_i) and off-diagonal ones -p_i p_j, squared and summed
+        squares = (wide / largest.sqrt()).square()
+        total = ((diagonal / largest).square() + squares * _sum_of_others(squares)).sum(-1)
+        relative = total.masked_fill(one_hot.squeeze(-1), 1.0).sqrt()
+    return (relative * largest.squeeze(-1)).masked_fill(one_hot.squeeze(-1), 0.0).to(weights.dtype)
 
 
 class RowSaturation(NamedTuple):
@@ -157,7 +172,7 @@ def saturation_of_rows(
             row of the batch.
 
     Raises:
-        ValueError: inputs that are not finite, or a row that sees no key.
+        ValueError: inputs that are not finite, scores that overflow, or a row that sees no key.
 
     Example:
         >>> q, k = torch.zeros(2, 4), torch.ones(8, 4)
@@ -183,10 +198,9 @@ def saturation_of_rows(
     blocks = []
     for rows in torch.split(torch.arange(query.shape[-2], device=query.device), n_rows):
         scores = scores_of(rows)  # (..., n_rows, S)
-        if bool((scores == -math.inf).all(-1).any()):
-            raise ValueError(
-                "attn_mask must let every row see a key: a row without weights has no entropy"
-            )
+        if attn_mask is not None and bool((scores == -math.inf).all(-1).any()):
+            raise ValueError("attn_mask must let every row see a key")
+        _check_scores(scores, rescaling)
         weights = torch.softmax(scores, dim=-1)
         blocks.append((largest_weight(weights), entropy(weights), effective_keys(weights)))
     return RowSaturation(*(torch.cat(measure, dim=-1) for measure in zip(*blocks, strict=True)))
@@ -216,16 +230,19 @@ def attention_gradients(
 
     Args:
         query, key, value: (..., L, d_k), (..., S, d_k), (..., S, Ev), with the same batch
-            dimensions.
+            dimensions and the same dtype.
         rescaling: a name in ``RESCALINGS`` or an instance. The gradient flows through a divisor
             made of keys, too.
         upstream: (..., L, Ev), the gradient of a loss by the output. ``None`` draws standard normal
             components.
         seed: for that draw.
 
+    Returns:
+        In the dtype of ``query``, also where autograd is switched off.
+
     Raises:
-        ValueError: inputs that are not finite, or an ``upstream`` whose shape is not that of the
-            output.
+        ValueError: inputs that are not finite, scores that overflow, or an ``upstream`` whose shape
+            is not that of the output.
 
     Example:
         >>> gradients = attention_gradients(torch.randn(5, 8), torch.randn(3, 8), torch.randn(3, 4))
@@ -234,18 +251,28 @@ def attention_gradients(
     """
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         check_finite(name, check_tensor(name, tensor, min_dim=2))
+    check_query_key(query, key)
     check_value(key, value)
-    query, key = query.detach().requires_grad_(), key.detach().requires_grad_()
-    scores = attention_scores(query, key, rescaling=rescaling)  # (..., L, S)
-    output = torch.softmax(scores, dim=-1) @ value.detach()  # (..., L, Ev)
-    if upstream is None:
-        upstream = sample(*output.shape, seed=seed, device=output.device, dtype=output.dtype)
-    elif upstream.shape != output.shape:
-        raise ValueError(
-            f"upstream must have the shape of the output, {tuple(output.shape)}, got "
-            f"{tuple(upstream.shape)}"
+    dtype = query.dtype
+    # autograd records nothing for the tensors of inference mode: copies are no such tensors
+    with torch.inference_mode(False), torch.enable_grad():
+        query, key, value = (
+            x.detach().to(computation_dtype(dtype), copy=True) for x in (query, key, value)
         )
-    return Gradients(*torch.autograd.grad(output, (scores, query, key), upstream))
+        query.requires_grad_()
+        key.requires_grad_()
+        scores = attention_scores(query, key, rescaling=rescaling)  # (..., L, S)
+        _check_scores(scores, rescaling)
+        output = torch.softmax(scores, dim=-1) @ value  # (..., L, Ev)
+        if upstream is None:
+            upstream = sample(*output.shape, seed=seed, device=output.device, dtype=output.dtype)
+        elif check_finite("upstream", check_tensor("upstream", upstream)).shape != output.shape:
+            raise ValueError(
+                f"upstream must have the shape of the output, {tuple(output.shape)}, got "
+                f"{tuple(upstream.shape)}"
+            )
+        gradients = torch.autograd.grad(output, (scores, query, key), upstream.to(output))
+        return Gradients(*(gradient.to(dtype) for gradient in gradients))
 
 
 def sample_gradients(
@@ -304,11 +331,47 @@ def sample_gradients(
     return squares.sqrt() / c.squeeze(-1)
 
 
+def _check_scores(scores: Tensor, rescaling: str | Rescaling) -> None:
+    """Refuse scores that overflowed, of which softmax would make NaN."""
+    if not bool((scores < math.inf).all()) or bool((scores == -math.inf).all(-1).any()):
+        raise ValueError(
+            f"query and key must have scores that fit {scores.dtype}, got NaN or infinity with "
+            f"rescaling {shown(get_rescaling(rescaling).name)}: scale query and key down, or "
+            "choose a rescaling that divides by more"
+        )
+
+
 def _check_weights(weights: Tensor) -> Tensor:
+    """The weights in the dtype to compute in, if each row sums to 1 or holds zeros alone."""
     check_finite("weights", check_tensor("weights", weights))
-    if bool((weights < 0).any()) or bool((weights > 1.001).any()):
+    if bool((weights < 0).any()):
         raise ValueError("weights must lie in [0, 1]: pass what softmax gave, not scores")
-    return weights
+    total = weights.sum(-1, dtype=widest_dtype(weights.device))
+    # What half precision does to a sum, in which the weights may have been before a cast: bfloat16
+    # rounds by up to 2^-8 of it, float16 by up to 2^-25 for each entry.
+    tolerance = 0.01 + weights.shape[-1] * 2.0**-25
+    wrong = (total != 0) & ((total - 1).abs() > tolerance)
+    if bool(wrong.any()):
+        raise ValueError(
+            "weights must sum to 1 in each row, or be all zeros where a query sees no key, got a "
+            f"row that sums to {total[wrong][0].item():.6g}: pass what softmax gave, not scores"
+        )
+    return weights.to(computation_dtype(weights.dtype))
+
+
+def _entropy(weights: Tensor) -> Tensor:
+    entropies: Tensor = torch.special.entr(weights)
+    return entropies.sum(-1)
+
+
+def _jacobian(weights: Tensor) -> Tensor:
+    products = weights.unsqueeze(-1) * weights.unsqueeze(-2)  # (..., n, n)
+    return (-products).diagonal_scatter(_jacobian_diagonal(weights), dim1=-2, dim2=-1)
+
+
+def _jacobian_diagonal(weights: Tensor) -> Tensor:
+    """p_i (1 - p_i), without taking 1 - p_i where p_i is nearly 1."""
+    return weights * _sum_of_others(weights)
 
 
 def _sum_of_others(x: Tensor) -> Tensor:

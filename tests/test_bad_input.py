@@ -3,6 +3,7 @@ expected.
 """
 
 import math
+import time
 
 import matplotlib.pyplot as plt
 import pytest
@@ -183,6 +184,11 @@ CASES = [
         ValueError,
         "mean must be a finite number, got inf",
     ),
+    (
+        lambda: sdpa.get_distribution(["normal"]),
+        TypeError,
+        "distribution must be a name or a Distribution instance, got list",
+    ),
     (lambda: sdpa.student_t(2), ValueError, "df must be a finite number greater than 2, got 2"),
     (lambda: make_generator(0, stream=-1), ValueError, "stream must be at least 0, got -1"),
     # devices
@@ -263,6 +269,21 @@ CASES = [
         ValueError,
         r"output, \(2, 5\), got \(2, 4\)",
     ),
+    (
+        lambda: sdpa.attention_gradients(Q, K, V, upstream=torch.full((2, 5), math.nan)),
+        ValueError,
+        "upstream must be finite",
+    ),
+    (
+        lambda: sdpa.attention_gradients(Q, K, V, upstream=[1.0]),
+        TypeError,
+        "upstream must be a torch.Tensor, got list",
+    ),
+    (
+        lambda: sdpa.attention_gradients(Q.half(), K, V),
+        TypeError,
+        "query and key must have the same dtype, got torch.float16 and torch.float32",
+    ),
     (lambda: sdpa.attention_gradients(Q, K, V[:2]), ValueError, "value must hold one row per key"),
     # tables, exercises, plotting
     (lambda: Table({}), ValueError, "columns must be one or more, of one length"),
@@ -281,6 +302,22 @@ CASES = [
         ValueError,
         "columns must be one or more, of one length, got {'a': 1, 'b': 2}",
     ),
+    (lambda: Table({"a": [1.0]}, digits=-1), ValueError, "digits must be at least 1, got -1"),
+    (lambda: Table({"a": [1.0]}, digits=0), ValueError, "digits must be at least 1, got 0"),
+    (lambda: Table({"a": [1.0]}, digits=2.5), TypeError, "digits must be an int, got float"),
+    (
+        lambda: Table({"a": [1, None]}),
+        TypeError,
+        r"column 'a' must hold texts, numbers or pairs \(value, standard error\), got None",
+    ),
+    (lambda: Table({"a": [(1.0, 0.1, 2.0)]}), TypeError, r"column 'a' .*got \(1.0, 0.1, 2.0\)"),
+    (lambda: Table({"a": [(1.0, "0.1")]}), TypeError, r"column 'a' .*got \(1.0, '0.1'\)"),
+    (
+        lambda: Table({"a": [(1.0, -0.1)]}),
+        ValueError,
+        r"column 'a' must hold standard errors of at least 0, got \(1.0, -0.1\)",
+    ),
+    (lambda: Table({2: [1]}), TypeError, "headings must be texts, got 2"),
     (
         lambda: check("divisor", 1),
         ValueError,
@@ -323,6 +360,40 @@ CASES = [
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+LONG = "k_total " * 12_500
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: sdpa.get_rescaling(LONG),
+        lambda: sdpa.get_distribution(LONG),
+        lambda: sdpa.get_device(LONG),
+        lambda: sdpa.jacobian_norm(P, LONG),
+        lambda: check(LONG, 1),
+        lambda: plotting.style(LONG),
+        lambda: Table({LONG: [None]}),
+        lambda: Table({"a": [(LONG, LONG)]}),
+        lambda: Table({LONG: [1], "b": []}),
+        lambda: Table.from_rows(("a", "b"), [(LONG,)]),
+        lambda: Table.from_rows((LONG, LONG), []),
+    ],
+)
+def test_a_long_argument_is_shortened(call):
+    with pytest.raises((ValueError, TypeError), match=r"got |is not known") as caught:
+        call()
+    assert len(str(caught.value)) < 2000
+    assert "..." in str(caught.value)
+
+
+def test_the_nearest_names_of_a_very_long_one_are_not_searched_for_long():
+    name = LONG * 150  # difflib takes seconds to read it, and finds nothing
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match="is not known"):
+        sdpa.get_rescaling(name)
+    assert time.perf_counter() - start < 1.0
 
 
 def test_environment_variable_chooses_the_device(monkeypatch):

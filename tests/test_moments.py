@@ -38,6 +38,39 @@ def test_measured_moments_against_scipy():
     assert ours.excess_kurtosis == pytest.approx(scipy.stats.kurtosis(data))
 
 
+@pytest.mark.parametrize("factor", [2.0**-480, 2.0**480])
+def test_moments_of_numbers_near_the_ends_of_the_dtype(factor):
+    """The factor is a power of two, and its square still a number: nothing is rounded."""
+    x = torch.cat([sample(1000, seed=0, device="cpu"), torch.tensor([1.0], dtype=torch.float64)])
+    plain, scaled = measure_moments(x), measure_moments(x * factor)
+    assert scaled.mean == plain.mean * factor
+    assert scaled.variance == plain.variance * factor**2
+    assert scaled.skewness == plain.skewness
+    assert scaled.standard_error.excess_kurtosis == plain.standard_error.excess_kurtosis
+
+
+@pytest.mark.parametrize("size", [1e-323, 1e-300, 1e300, 1e308])
+def test_numbers_whose_variance_is_none_are_refused(size):
+    values = torch.tensor([size, -size, 0.0], dtype=torch.float64)
+    with pytest.raises(ValueError, match="values must have a standard deviation between 1e-150"):
+        measure_moments(values)
+
+
+def test_equal_numbers_are_refused_though_their_mean_is_rounded():
+    values = torch.full((7,), 0.1, dtype=torch.float64)
+    assert values.std(correction=0) > 0
+    with pytest.raises(ValueError, match="values must hold at least two different numbers"):
+        measure_moments(values)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e300, 1e308])
+def test_shape_distance_of_numbers_near_the_ends_of_the_dtype(size):
+    first, second = (sample(200, seed=seed, device="cpu").tanh() for seed in (0, 1))
+    assert shape_distance(first * size, second * size) == pytest.approx(
+        shape_distance(first, second)
+    )
+
+
 def test_standard_errors_against_the_spread_of_repeated_measurements():
     repeats = [
         measure_moments(sample(2000, seed=seed, distribution="uniform").exp())
@@ -128,11 +161,48 @@ def test_density_against_the_bessel_function(d_k, scale):
     np.testing.assert_allclose(normal_dot_product_density(x, d_k, scale).numpy(), bessel, rtol=1e-6)
 
 
-def test_density_integrates_to_one_and_has_the_right_variance():
-    x = torch.linspace(-400, 400, 8001, dtype=torch.float64)
-    density = normal_dot_product_density(x, 512)
-    assert torch.trapezoid(density, x).item() == pytest.approx(1.0, abs=1e-6)
-    assert torch.trapezoid(density * x**2, x).item() == pytest.approx(512, rel=1e-6)
+@pytest.mark.parametrize("d_k", [1, 2, 64, 512, 10**5, 10**6, 10**8, 10**12, 10**100])
+def test_density_integrates_to_one_and_has_the_right_variance(d_k):
+    """On a grid even in ln x, fine enough at 0 for the density at d_k = 1, which is infinite there;
+    the density is even.
+    """
+    log_x = torch.arange(-42.0, 4.3, 0.02, dtype=torch.float64)
+    x = log_x.exp()  # in standard deviations
+    density = normal_dot_product_density(x, d_k, scale=math.sqrt(d_k))
+    assert 2 * torch.trapezoid(density * x, log_x).item() == pytest.approx(1.0, abs=1e-9)
+    assert 2 * torch.trapezoid(density * x**3, log_x).item() == pytest.approx(1.0, rel=1e-9)
+
+
+def test_density_tends_to_the_normal_one():
+    """By the Edgeworth series the relative difference is (x^4 - 6x^2 + 3) / (4 d_k), to first
+    order: the fourth Hermite polynomial times an excess kurtosis of 6/d_k over 24.
+    """
+    x = torch.linspace(-4, 4, 81, dtype=torch.float64)
+    normal = torch.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+    for d_k in (10**5, 10**6, 10**8, 10**12):
+        relative = normal_dot_product_density(x, d_k, scale=math.sqrt(d_k)) / normal - 1
+        torch.testing.assert_close(
+            relative * d_k, (x**4 - 6 * x**2 + 3) / 4, rtol=1e-2, atol=2e-2 + 1e-14 * d_k
+        )
+
+
+def test_density_far_out_and_near_zero():
+    """At d_k = 1 it is K_0(|x|) / pi, at d_k = 2 exp(-|x|) / 2."""
+    x = torch.tensor([1e-300, 1e-30, 1e-9, 1.0, 100.0, 650.0], dtype=torch.float64)
+    np.testing.assert_allclose(
+        normal_dot_product_density(x, 1).numpy(), scipy.special.k0(x.numpy()) / math.pi, rtol=1e-9
+    )
+    torch.testing.assert_close(
+        normal_dot_product_density(x, 2), torch.exp(-x) / 2, rtol=1e-9, atol=0
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_density_is_rounded_once(dtype):
+    x = torch.linspace(-3, 3, 13).to(dtype)
+    expected = normal_dot_product_density(x.double(), 512, scale=math.sqrt(512))
+    ours = normal_dot_product_density(x, 512, scale=math.sqrt(512))
+    assert torch.equal(ours, expected.to(dtype))
 
 
 @given(st.floats(0.01, 100), st.floats(-100, 100), st.integers(0, 100))

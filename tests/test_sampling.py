@@ -14,6 +14,7 @@ from sdpa_lib import (
     sample_qkv,
     student_t,
 )
+from sdpa_lib.sampling import make_generator
 
 N = 400_000
 
@@ -52,6 +53,29 @@ def test_rademacher_is_plus_or_minus_one():
 def test_heavy_tails_state_an_infinite_kurtosis():
     assert student_t(4.0).excess_kurtosis == math.inf
     assert student_t(5.0).excess_kurtosis == 6.0
+
+
+@pytest.mark.parametrize("df", [1e4, 1e8, 1e12, 1e17, 1e300])
+def test_student_t_of_many_degrees_is_a_normal_distribution(df):
+    """By the polar method the squared radius is then -2 ln u, as in Box and Muller's; the next term
+    is (ln u)^2 2/df.
+    """
+    drawn = student_t(df).draw((1000,), make_generator(0)).double()
+    generator = make_generator(0)
+    u, turn = (torch.rand(1000, generator=generator).double() for _ in range(2))
+    expected = torch.sqrt(-2 * torch.log(1 - u)) * torch.cos(2 * math.pi * turn)
+    torch.testing.assert_close(drawn, expected, rtol=20 / df + 1e-7, atol=1e-7)
+
+
+def test_student_t_of_few_degrees_lacks_the_variance_that_is_stated():
+    """Its uniform numbers are the multiples of 2^-24 up to 1, the cosine's mean square is 1/2."""
+    u = torch.arange(1, 2**24 + 1, dtype=torch.float64) / 2**24
+    doc = student_t.__doc__ or ""
+    lacking = {3.0: "0.5 % lies beyond it at df = 3", 2.5: "4 % at 2.5", 2.1: "46 % at 2.1"}
+    for df, stated in lacking.items():
+        assert stated in " ".join(doc.split())
+        share = 1 - (df - 2) / 2 * torch.expm1(-2 / df * torch.log(u)).mean().item()
+        assert 100 * share == pytest.approx(float(stated.split()[0]), rel=0.06)
 
 
 def test_same_seed_same_numbers_in_every_dtype():

@@ -18,6 +18,7 @@ from sdpa_lib import (
     sample,
     sample_gradients,
     sample_qkv,
+    saturation_of_rows,
     scaled_dot_product_attention,
     softmax_jacobian,
 )
@@ -84,6 +85,87 @@ def test_jacobian_of_nearly_one_hot_rows():
         )
 
 
+@pytest.mark.parametrize("norm", ["fro", "spectral"])
+def test_jacobian_norm_where_squares_underflow(norm):
+    """The norm is a multiple of exp(-gap), and so is its gradient at the scores."""
+    scores = torch.tensor([[70.0, 0.0, 0.0], [500.0, 0.0, 0.0]], dtype=torch.float64)
+    scores.requires_grad_()
+    norms = jacobian_norm(torch.softmax(scores, -1), norm)
+    expected = {"fro": math.sqrt(10), "spectral": 3.0}[norm] * torch.exp(-scores[:, 0])
+    torch.testing.assert_close(norms, expected, rtol=1e-9, atol=0)
+    (gradient,) = torch.autograd.grad(norms.log().sum(), scores)
+    torch.testing.assert_close(gradient, torch.tensor([[-1.0, 0.5, 0.5]] * 2).double())
+
+
+@pytest.mark.parametrize("norm", ["fro", "spectral"])
+def test_gradient_of_the_jacobian_norm(norm):
+    """Where the norm is 0, the least it can be, 0 is a subgradient; elsewhere autograd agrees with
+    finite differences.
+    """
+    rows = [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.5, 0.3, 0.2]]
+    weights = torch.tensor(rows, dtype=torch.float64, requires_grad=True)
+    jacobian_norm(weights, norm).sum().backward()
+    assert torch.equal(weights.grad[:3], torch.zeros(3, 3, dtype=torch.float64))
+    assert bool((weights.grad[3] > 0).all())
+    scores = sample(5, 4, seed=0, device="cpu").requires_grad_()
+    assert torch.autograd.gradcheck(lambda z: jacobian_norm(torch.softmax(z, -1), norm), scores)
+
+
+MEASURES = {
+    "largest_weight": largest_weight,
+    "entropy": entropy,
+    "effective_keys": effective_keys,
+    "effective_keys of order 2": lambda p: effective_keys(p, order=2),
+    "softmax_jacobian": softmax_jacobian,
+    "jacobian_norm": jacobian_norm,
+    "spectral jacobian_norm": lambda p: jacobian_norm(p, "spectral"),
+}
+EVERY_MEASURE = pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
+
+
+@EVERY_MEASURE
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_in_float32_and_rounded_once(measure, dtype):
+    weights = torch.softmax(sample(6, 50, seed=0, device="cpu", dtype=torch.float32), -1).to(dtype)
+    wide = weights.float()
+    expected = measure(wide / wide.sum(-1, keepdim=True))  # a row whose sum is not 1 is refused
+    result = measure(weights)
+    assert result.dtype == dtype
+    eps = torch.finfo(dtype).eps
+    torch.testing.assert_close(result.float(), expected, rtol=2 * eps, atol=eps / 50)
+
+
+@EVERY_MEASURE
+def test_a_query_that_sees_no_key(measure):
+    seen = torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64)
+    weights = torch.stack([torch.zeros_like(seen), seen]).requires_grad_()
+    assert not bool(measure(weights)[0].any())
+    torch.testing.assert_close(measure(weights)[1], measure(seen))
+    if measure is not entropy and measure is not effective_keys:  # their slope is infinite at p = 0
+        measure(weights).sum().backward()
+        assert bool(torch.isfinite(weights.grad).all())
+
+
+@EVERY_MEASURE
+@pytest.mark.parametrize("row", [[1.0, 1.0], [0.5, 0.3], [1e-3, 0.0], [3.0, 0.0]])
+def test_rows_that_sum_to_something_else_are_refused(measure, row):
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+        weights = torch.tensor([[0.5, 0.5], row], dtype=dtype)
+        sums = f"{weights[1].double().sum().item():.6g}"
+        with pytest.raises(ValueError, match=f"weights must sum to 1 .* sums to {sums}: pass what"):
+            measure(weights)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("n", [1, 3, 1000, 70_001, 1_000_003])
+def test_rounding_of_many_weights_is_no_wrong_sum(dtype, n):
+    weights = torch.softmax(sample(n, seed=0, device="cpu", dtype=torch.float32).to(dtype), -1)
+    even = torch.full((n,), 1 / n).to(dtype)
+    for row in (weights, even):
+        for cast in (row, row.float(), row.double()):
+            assert largest_weight(cast) == cast.max()
+
+
 @EVERY_RESCALING
 def test_gradients_against_finite_differences(rescaling):
     q, k, v = sample_qkv(2, 4, 3, seed=0, device="cpu")
@@ -110,6 +192,51 @@ def test_gradient_at_the_scores_is_the_jacobian_times_what_arrives():
     expected = (softmax_jacobian(weights) @ (v @ upstream.mT)).mT
     torch.testing.assert_close(
         attention_gradients(q, k, v, upstream=upstream).scores, expected.squeeze(0)
+    )
+
+
+@EVERY_RESCALING
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_gradients_of_half_precision_are_those_of_float32_rounded(rescaling, dtype):
+    tensors = [x.to(dtype) for x in sample_qkv(4, 6, 8, 3, seed=0, device="cpu")]
+    upstream = sample(4, 3, seed=1, device="cpu").to(dtype)
+    for arrives in (None, upstream):
+        ours = attention_gradients(*tensors, rescaling=rescaling, upstream=arrives)
+        wide = attention_gradients(
+            *(x.float() for x in tensors),
+            rescaling=rescaling,
+            upstream=None if arrives is None else arrives.float(),
+        )
+        for half, single in zip(ours, wide, strict=True):
+            assert torch.equal(half, single.to(dtype))
+
+
+@EVERY_RESCALING
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_gradients_where_autograd_is_switched_off(rescaling, mode):
+    expected = attention_gradients(*sample_qkv(4, 6, 8, seed=0), rescaling=rescaling)
+    with mode():
+        inside = sample_qkv(4, 6, 8, seed=0)
+        gradients = attention_gradients(*inside, rescaling=rescaling)
+        assert not torch.is_grad_enabled()
+    for ours, theirs in zip(gradients, expected, strict=True):
+        assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_scores_that_overflow_are_named(sign):
+    q, k = torch.full((2, 4), 1e30), torch.full((3, 4), sign * 1e30)
+    message = "query and key must have scores that fit torch.float32, .* rescaling 'sqrt_d_k'"
+    for call in (
+        lambda: saturation_of_rows(q, k),
+        lambda: saturation_of_rows(q, k, is_causal=True),
+        lambda: attention_gradients(q, k, torch.ones(3, 5)),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert (
+        saturation_of_rows(q, k, rescaling="k_total").largest_weight.tolist()
+        == [pytest.approx(1 / 3)] * 2
     )
 
 

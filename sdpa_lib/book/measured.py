@@ -11,7 +11,8 @@ from torch import Tensor
 class Measured(NamedTuple):
     """A figure and its standard error.
 
-    As text both are rounded to the error's second significant digit.
+    As text both are rounded to the error's second significant digit. Each keeps digits of its own
+    where that would take zeros by the dozen, or where the error is no number.
 
     Example:
         >>> print(Measured(63.9417, 0.2874), Measured(0.00012, 0.0031), sep=", ")
@@ -24,6 +25,8 @@ class Measured(NamedTuple):
     def __str__(self) -> str:
         if self.error == 0.0:
             return f"{significant(self.value)} ± 0"
+        if not 1e-12 < abs(self.error) < 1e12 or not abs(self.value) < 1e15:
+            return f"{significant(self.value)} ± {significant(self.error, 2)}"
         places = max(0, 1 - int(f"{self.error:.1e}".split("e")[1]))
         return f"{self.value:.{places}f} ± {self.error:.{places}f}"
 

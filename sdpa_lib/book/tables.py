@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sdpa_lib._checks import check_count, shown
 from sdpa_lib.book.measured import Measured, significant
 
 Cell = str | int | float | tuple[float, float]
@@ -23,7 +24,8 @@ class Table:
         digits: significant digits, at least 1.
 
     Raises:
-        ValueError: no column, or columns of different lengths.
+        TypeError: a heading that is no text, or a cell of another type.
+        ValueError: no column, columns of different lengths, a negative error, or digits below 1.
 
     Example:
         >>> Table({"d_k": [2, 64], "variance": [(2.0123, 0.012), 63.94]})
@@ -51,21 +53,27 @@ class Table:
              64    8.000
         """
         if len(set(headings)) != len(headings):
-            raise ValueError(f"headings must differ from each other, got {tuple(headings)}")
+            raise ValueError(f"headings must differ from each other, got {shown(tuple(headings))}")
         lines = list(rows)
         for line in lines:
             if len(line) != len(headings):
                 raise ValueError(
-                    f"rows must hold {len(headings)} cells, one for each heading, got {line!r}"
+                    f"rows must hold {len(headings)} cells, one for each heading, got {shown(line)}"
                 )
         return cls(
             {heading: [line[i] for line in lines] for i, heading in enumerate(headings)}, digits
         )
 
     def __post_init__(self) -> None:
+        check_count("digits", self.digits)
         if len({len(cells) for cells in self.columns.values()}) != 1:
             lengths = {heading: len(cells) for heading, cells in self.columns.items()}
-            raise ValueError(f"columns must be one or more, of one length, got {lengths}")
+            raise ValueError(f"columns must be one or more, of one length, got {shown(lengths)}")
+        for heading, cells in self.columns.items():
+            if not isinstance(heading, str):
+                raise TypeError(f"headings must be texts, got {shown(heading)}")
+            for cell in cells:
+                self._check(heading, cell)
 
     def __repr__(self) -> str:
         lines = [list(self.columns), *self._rows()]
@@ -95,6 +103,20 @@ class Table:
             '<div class="sdpa-table-wrap"><table class="sdpa-table">'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         )
+
+    @staticmethod
+    def _check(heading: str, cell: object) -> None:
+        numbers = cell if isinstance(cell, tuple) and len(cell) == 2 else (cell,)
+        if not isinstance(cell, str) and not all(isinstance(x, (int, float)) for x in numbers):
+            raise TypeError(
+                f"column {shown(heading)} must hold texts, numbers or pairs (value, standard "
+                f"error), got {shown(cell)}"
+            )
+        if isinstance(cell, tuple) and cell[1] < 0:
+            raise ValueError(
+                f"column {shown(heading)} must hold standard errors of at least 0, got "
+                f"{shown(cell)}"
+            )
 
     @staticmethod
     def _is_text(cells: Sequence[Cell]) -> bool:

@@ -1,0 +1,36 @@
+"""Cells of tables, and the figures with standard errors in them."""
+
+import math
+
+import pytest
+
+from sdpa_lib.book.measured import Measured
+from sdpa_lib.book.tables import Table
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ((63.9417, 0.2874), "63.94 ± 0.29"),
+        ((1234.5, 56.0), "1234 ± 56"),
+        ((1.5, 0.0), "1.500 ± 0"),
+        ((1.5, math.nan), "1.500 ± nan"),
+        ((1.5, math.inf), "1.500 ± inf"),
+        ((math.nan, 0.1), "nan ± 0.10"),
+        ((-math.inf, math.nan), "-inf ± nan"),
+        ((1.5, 1e-300), "1.500 ± 1.0e-300"),
+        ((1e300, 1e298), "1.000e300 ± 1.0e298"),
+        (math.nan, "nan"),
+        (-math.inf, "-inf"),
+        (1e300, "1.000e300"),
+    ],
+)
+def test_every_number_has_a_cell(cell, shown):
+    table = Table({"figure": [cell]})
+    assert repr(table).splitlines()[1].strip() == shown
+    assert f'<td class="number">{shown}</td>' in table._repr_html_()
+
+
+def test_a_figure_is_a_pair():
+    pair = (2.0123, 0.012)
+    assert repr(Table({"a": [Measured(*pair)]})) == repr(Table({"a": [pair]}))
