@@ -46,6 +46,8 @@ from sdpa_lib.saturation import (
     softmax_jacobian,
 )
 
+__version__ = "2.0.0"
+
 __all__ = [
     "DISTRIBUTIONS",
     "RESCALINGS",
