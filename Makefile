@@ -57,10 +57,12 @@ lab: $(INSTALLED) ## open the chapters in JupyterLab
 	@# Jupyter refuses to run as root, as containers do, unless it is told to.
 	$(BIN)/jupyter-lab book $(if $(filter 0,$(shell id -u)),--allow-root)
 
-lint: $(INSTALLED) ## ruff, and mypy in strict mode
+lint: $(INSTALLED) ## ruff, mypy in strict mode, and pyright
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@# Pyright asks the network whether there is a newer one, unless it is told not to.
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
 clean: ## remove what was built; the next book starts from nothing
 	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

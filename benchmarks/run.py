@@ -8,7 +8,6 @@ a process of its own for each contestant. The results go to ``sdpa_lib/book/benc
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import math
 import multiprocessing
@@ -451,7 +450,7 @@ def main() -> None:
         "versions": {
             "torch": torch.__version__,
             "numpy": np.__version__,
-            "sdpa_lib": importlib.metadata.version("sdpa-lib"),
+            "sdpa_lib": sdpa.__version__,
         },
     }
     for part in (limits, attention, memory, lengths, simulation):

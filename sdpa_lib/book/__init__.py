@@ -1,8 +1,8 @@
 """What only the book needs: figures, tables, exercises, the ledger of claims and the training
 study.
 
-The package imports the library and is never imported by it. It needs more than torch and numpy:
-``pip install sdpa-lib[book]``.
+The package imports the library and is never imported by it. It is in no wheel and needs more than
+torch and numpy: ``pip install -e "PATH[book]"``, with PATH a clone of the repository.
 """
 
 import os

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -127,9 +128,9 @@ def in_the_dark(color: str) -> str:
         >>> in_the_dark("white")
         '#121212'
     """
-    turned = _HUE_ROTATE_180 @ (0.93 - 0.86 * np.array(mpl.colors.to_rgb(color)))
+    turned = _HUE_ROTATE_180 @ (0.93 - 0.86 * np.array(to_rgb(color)))
     red, green, blue = np.clip(turned, 0.0, 1.0).tolist()
-    return mpl.colors.to_hex((red, green, blue))
+    return to_hex((red, green, blue))
 
 
 def density_curve(values: Tensor, points: int = 400) -> tuple[np.ndarray, np.ndarray]:

@@ -153,7 +153,8 @@ def _claim(key: str, row: dict[str, Any], sources: Sequence[str]) -> Claim:
         raise ValueError(f"{key}: {unknown_name('relation', relation, RELATIONS)}")
     if relation != "=" and "tolerance" in row:
         raise ValueError(f"{key}: tolerance goes with relation '=', got relation {relation!r}")
-    return Claim(id=key, **row | {"says": says, "tolerance": tolerance})
+    fields: dict[str, Any] = row | {"says": says, "tolerance": tolerance}
+    return Claim(id=key, **fields)
 
 
 def _numbers(name: str, value: object, *, minimum: float = -math.inf) -> tuple[float, ...]:

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
+import sdpa_lib
 from sdpa_lib.book.training import study as plans
 from sdpa_lib.book.training.study import STUDY, Cell, Record, Run, plan, train
 from sdpa_lib.device import get_device
@@ -40,7 +41,8 @@ def provenance(device: torch.device) -> dict[str, Any]:
             "model": "d_model 32, 2 heads",
         },
         "versions": {"python": platform.python_version()}
-        | {name: version(name) for name in ("torch", "numpy", "scikit-learn", "sdpa-lib")},
+        | {name: version(name) for name in ("torch", "numpy", "scikit-learn")}
+        | {"sdpa-lib": sdpa_lib.__version__},
         "device": torch.cuda.get_device_name(device)
         if device.type == "cuda"
         else f"{platform.machine()} {device.type}",

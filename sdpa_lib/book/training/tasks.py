@@ -93,7 +93,10 @@ class Digits(Task):
 
     batch_size: int = 64
     n_classes = 10
-    n_tokens = 16
+
+    @property
+    def n_tokens(self) -> int:
+        return 16
 
     def embedding(self, d_model: int) -> nn.Module:
         return PatchEmbedding(4, 16, d_model)

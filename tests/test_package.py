@@ -1,0 +1,164 @@
+"""What an index would hand out: the library, and nothing that only the book needs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.specifiers import SpecifierSet
+
+import sdpa_lib
+from sdpa_lib.rescaling import MODEL_RESCALINGS, get_rescaling
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LIBRARY = {"py.typed", *(path.name for path in (ROOT / "sdpa_lib").glob("*.py"))}
+README = (ROOT / PROJECT["readme"]).read_text(encoding="utf-8")
+NEEDED_BY_THE_BOOK = ("matplotlib", "joblib", "sklearn", "scipy", "tqdm")
+
+
+def snippets(text: str) -> str:
+    return "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a wheel and a source distribution, built of a copy, which building litters."""
+    pytest.importorskip("setuptools", minversion="77", reason="an old torch brings no new one")
+    source = tmp_path_factory.mktemp("source")
+    for path in ROOT.iterdir():
+        if path.is_file() and not path.name.startswith("."):
+            shutil.copy(path, source)
+    for name in ("sdpa_lib", "tests"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    built = tmp_path_factory.mktemp("dist")
+    code = f"""
+from setuptools import build_meta
+build_meta.build_sdist({str(built)!r})
+build_meta.build_wheel({str(built)!r})
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True)
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the wheel is unpacked."""
+    folder = tmp_path_factory.mktemp("installed")
+    (wheel,) = dist.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def test_the_wheel_holds_the_library_alone(installed: Path) -> None:
+    files = {path.relative_to(installed) for path in installed.rglob("*") if path.is_file()}
+    packed = {path.as_posix() for path in files if not path.parts[0].endswith(".dist-info")}
+    assert packed == {f"sdpa_lib/{name}" for name in LIBRARY}
+
+
+def test_the_wheel_says_what_it_is(installed: Path) -> None:
+    (path,) = installed.glob("*.dist-info/METADATA")
+    metadata = message_from_bytes(path.read_bytes())
+    assert metadata["Version"] == sdpa_lib.__version__
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    needed = [line for line in metadata.get_all("Requires-Dist") if "extra ==" not in line]
+    assert needed == PROJECT["dependencies"]
+
+
+def test_the_source_distribution_holds_what_builds_the_wheel(dist: Path) -> None:
+    (archive,) = dist.glob("*.tar.gz")
+    with tarfile.open(archive) as source:
+        files = {member.name.partition("/")[2] for member in source if member.isfile()}
+    about = {"CHANGELOG.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "pyproject.toml"}
+    made = {"PKG-INFO", "setup.cfg"}
+    assert {name for name in files if ".egg-info/" not in name} == about | made | {
+        f"sdpa_lib/{name}" for name in ("README.md", *LIBRARY)
+    }
+
+
+def test_every_module_of_the_wheel_and_its_readme_run_with_torch_and_numpy_alone(
+    installed: Path,
+) -> None:
+    modules = [Path(name).stem for name in LIBRARY - {"py.typed", "__init__.py"}]
+    code = f"""
+import importlib, sys
+for name in {NEEDED_BY_THE_BOOK}:
+    sys.modules[name] = None
+for name in {modules}:
+    module = importlib.import_module("sdpa_lib." + name)
+    assert module.__file__.startswith({str(installed)!r}), module.__file__
+try:
+    import sdpa_lib.book
+except ModuleNotFoundError:
+    pass
+else:
+    raise AssertionError(sdpa_lib.book)
+{snippets(README)}
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=installed,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    for name in sdpa_lib.RESCALINGS:
+        assert f"\n{name} " in ran.stdout
+
+
+def test_the_snippets_of_the_repository_run() -> None:
+    code = snippets((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert "scaled_dot_product_attention" in code
+    exec(code, {})
+
+
+def test_the_readme_needs_no_place_beside_it() -> None:
+    """An index shows no pictures of the repository, and follows no link into it."""
+    assert re.findall(r"!\[|<img|\]\((?!https://)", README) == []
+
+
+def test_the_readme_names_rescalings_that_there_are() -> None:
+    (table,) = re.findall(r"^\| divisor .*?\n(?=\n)", README, re.S | re.M)
+    rows = [line.split("|") for line in table.splitlines()[2:]]
+    names = [name for row in rows for name in re.findall(r"`([^`]+)`", row[2])]
+    assert len(names) > 5
+    for name in names:
+        assert get_rescaling(name).name == name
+    for _, _, _, instances, _ in rows:
+        for instance in re.findall(r"`([^`]+)`", instances):
+            assert isinstance(eval(instance, vars(sdpa_lib)), sdpa_lib.Rescaling)
+    assert {"mup", "yarn_32", "ssmax"} <= set(MODEL_RESCALINGS)  # which the text names
+
+
+def test_one_version_stands_everywhere() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == sdpa_lib.__version__
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.findall(r"^## (\d.*)$", changes, re.M)
+    assert released[0] == sdpa_lib.__version__
+
+
+def test_the_pythons_listed_are_those_supported_and_tried() -> None:
+    language = "Programming Language :: Python :: "
+    classified = [
+        line.removeprefix(language)
+        for line in PROJECT["classifiers"]
+        if line.startswith(language + "3.")
+    ]
+    supported = SpecifierSet(PROJECT["requires-python"])
+    assert classified[0] == min(f"3.{n}" for n in range(10, 100) if f"3.{n}" in supported)
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    tried = yaml.safe_load(workflow)["jobs"]["everywhere"]["strategy"]["matrix"]["python"]
+    assert tried[0] == classified[0]
+    assert tried[-1] == classified[-1]
+    assert set(tried) <= set(classified)
