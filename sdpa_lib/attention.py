@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn.attention.bias import CausalBias, CausalVariant
 
 from sdpa_lib._checks import check_batch, check_number, check_query_key, check_value
-from sdpa_lib.device import computation_dtype, peek
+from sdpa_lib.device import computation_dtype, is_positive, peek
 from sdpa_lib.rescaling import Rescaling, checked_constant, checked_divisor, get_rescaling
 from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Visible
 
@@ -47,10 +47,12 @@ def _cast_by_autocast(function: Callable[P, R]) -> Callable[P, R]:
                 return x.to(dtype)
             return x
 
+        call: Any = function
         with torch.autocast(device, enabled=False):
-            return function(
+            result: R = call(
                 *(cast(x) for x in args), **{name: cast(x) for name, x in kwargs.items()}
             )
+        return result
 
     return casting
 
@@ -189,7 +191,7 @@ def scaled_dot_product_attention(
     check_batch(3 if enable_gqa else 2, query=query, key=key, value=value)
     attn_mask, is_causal, visible = _visible(query, key, attn_mask, is_causal, groups)
     divide = _divide_by(query, key, visible, scale, rescaling)
-    if isinstance(divide, float):
+    if not isinstance(divide, Tensor):
         return F.scaled_dot_product_attention(
             query, key, value, attn_mask, dropout_p, is_causal, scale=divide, enable_gqa=enable_gqa
         )
@@ -308,7 +310,7 @@ def divided_scores(
             return x if x.shape[-2] == 1 else x[..., rows, :]
 
         products = query[..., rows, :].to(wide) @ keys.mT  # (..., R, S)
-        scores = products * divide if isinstance(divide, float) else products / chosen(divide)
+        scores = products / chosen(divide) if isinstance(divide, Tensor) else products * divide
         if mask is not None and mask.dtype != torch.bool:
             return scores + chosen(mask).to(wide)
         if isinstance(visible, EveryKey):
@@ -351,8 +353,7 @@ def _divide_by(
     batch = key.shape[:-2] if visible.groups == 1 else (*key.shape[:-3], query.shape[-3])
     rows = (*_broadcast(query.shape[:-2], batch), query.shape[-2], 1)
     divisor = checked_divisor(chosen, key, visible, rows)
-    smallest = peek(divisor.detach().amin()) if divisor.numel() else None
-    if smallest is not None and smallest > 0.0:
+    if is_positive(divisor):
         return divisor
     # no key is seen, or every key that is has length zero: so has every dot product
     return divisor.masked_fill(divisor == 0, _root(d_k))

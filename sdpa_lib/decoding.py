@@ -47,8 +47,8 @@ class RunningDivisor(Rescaling):
     """
 
     def __init__(self, rescaling: str | Rescaling, *, window: int | None = None) -> None:
-        self.rescaling = get_rescaling(rescaling)
-        self.window = None if window is None else check_count("window", window)
+        self.rescaling: Rescaling = get_rescaling(rescaling)
+        self.window: int | None = None if window is None else check_count("window", window)
         # of each sum or norm that the rescaling takes, in order
         self._past: list[Tensor] = []
         self._rows: Tensor | None = None

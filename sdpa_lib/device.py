@@ -98,6 +98,19 @@ def peek(x: Tensor) -> float | None:
         return None
 
 
+def is_positive(x: Tensor) -> bool:
+    """Whether all of ``x`` is known to be greater than 0, from a look that is free.
+
+    Example:
+        >>> is_positive(torch.tensor([1.0, 2.0])), is_positive(torch.tensor([1.0, 0.0]))
+        (True, False)
+    """
+    if x.numel() == 0:
+        return False
+    smallest = peek(x.detach().amin())
+    return smallest is not None and smallest > 0.0
+
+
 def _best_device() -> str:
     if torch.cuda.is_available():
         return "cuda"

@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -115,19 +115,26 @@ class Rescaling(ABC):
         to the divisor.
         """
         super().__init_subclass__()
-        if issubclass(cls, torch.nn.Module) and cls.forward is torch.nn.Module.forward:
-            cls.forward = Rescaling.__call__
+        module: Any = cls
+        if issubclass(module, torch.nn.Module) and module.forward is torch.nn.Module.forward:
+            module.forward = Rescaling.__call__
 
     def __mul__(self, factor: float) -> Multiple:
         return Multiple(self, factor)
 
-    __rmul__ = __mul__
+    def __rmul__(self, factor: float) -> Multiple:
+        return Multiple(self, factor)
 
 
 def checked_constant(rescaling: Rescaling, d_k: int) -> float | None:
     """What ``rescaling.constant`` gives, if that is a divisor."""
     constant = rescaling.constant(d_k)
     # Compared, not given to math.isfinite, so that torch.compile may have a symbol for d_k.
+    if isinstance(constant, Tensor):
+        raise TypeError(
+            f"{type(rescaling).__name__}.constant must give None or a number, got a torch.Tensor: "
+            f"what is learned is for divisor to give"
+        )
     if constant is not None and not 0.0 < constant < math.inf:
         raise ValueError(
             f"{type(rescaling).__name__}.constant must give None or a finite number greater than "
@@ -163,6 +170,8 @@ def checked_divisor(
             f"{type(rescaling).__name__}.divisor must give one number a row, broadcastable to "
             f"(..., L, 1) = {rows}, got shape {tuple(shape)}"
         )
+    if divisor.dim() < 2:
+        divisor = divisor.reshape(1, 1)
     return divisor.to(computation_dtype(key.dtype))
 
 

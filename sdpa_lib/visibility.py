@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_lib.device import widest_dtype
+from sdpa_lib.device import is_positive, widest_dtype
 
 HIDES = -9984.0
 """An additive mask hides a key from the divisor where it is at or below this: -10,000 as bfloat16
@@ -31,7 +31,9 @@ class Visible(ABC):
     """
 
     def __init__(self, n_rows: int, n_keys: int, groups: int = 1) -> None:
-        self.n_rows, self.n_keys, self.groups = n_rows, n_keys, groups
+        self.n_rows: int = n_rows
+        self.n_keys: int = n_keys
+        self.groups: int = groups
 
     @abstractmethod
     def matrix(self, rows: Tensor) -> Tensor:
@@ -176,11 +178,11 @@ def _root(total: Tensor, p: float) -> Tensor:
     """(..., L) to the p-th roots (..., L, 1), with a gradient of 0 where there is nothing to take
     it of.
     """
-    nothing = total == 0
-    roots: Tensor = total.masked_fill(nothing, 1.0).sqrt()
-    if p != 2.0:
-        roots = roots ** (2.0 / p)
-    return roots.masked_fill(nothing, 0.0).unsqueeze(-1)
+    nothing = None if is_positive(total) else total == 0
+    if nothing is not None:
+        total = total.masked_fill(nothing, 1.0)
+    roots = total.sqrt() if p == 2.0 else total ** (1.0 / p)
+    return (roots if nothing is None else roots.masked_fill(nothing, 0.0)).unsqueeze(-1)
 
 
 def _largest(x: Tensor) -> Tensor:

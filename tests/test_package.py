@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -162,3 +163,15 @@ def test_the_pythons_listed_are_those_supported_and_tried() -> None:
     assert tried[0] == classified[0]
     assert tried[-1] == classified[-1]
     assert set(tried) <= set(classified)
+
+
+def test_every_type_of_the_public_interface_is_declared(installed: Path) -> None:
+    """So that type checkers agree on what they make of a user's code."""
+    pytest.importorskip("pyright", reason="the requirements are not installed here")
+    places = {"PYTHONPATH": str(installed), "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
+    places["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    command = [sys.executable, "-m", "pyright", "--verifytypes", "sdpa_lib", "--ignoreexternal"]
+    ran = subprocess.run(
+        command, cwd=installed, env=os.environ | places, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stdout

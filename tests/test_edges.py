@@ -1,0 +1,464 @@
+"""Where attention was once silently wrong, or other than PyTorch's: masks of large numbers, half
+precision, NaN, broken divisors, compiled graphs of any length, and memory.
+"""
+
+import math
+from typing import assert_type
+
+import pytest
+import torch
+import torch.nn.functional as F
+from every import EVERY_RESCALING
+from test_fused import LargestTensor, qkv, textbook
+from torch.export import Dim
+from torch.nn.attention.bias import causal_lower_right, causal_upper_left
+
+from sdpa_lib import (
+    RESCALINGS,
+    EveryKey,
+    KeyLengthNorm,
+    Rescaling,
+    attention_scores,
+    attention_weights,
+    key_lengths,
+    sample,
+    saturation_of_rows,
+    scaled_dot_product_attention,
+)
+
+FROM_KEYS = ["k_total", "k_mean", "k_rss", "k_norm_4", "n_sqrt_d_k"]
+HALF = (torch.float16, torch.bfloat16)
+
+
+# Masks
+
+
+@EVERY_RESCALING
+@pytest.mark.parametrize("dtype", [torch.float32, *HALF], ids=str)
+@pytest.mark.parametrize("hidden", ["inf", "min", -1e9, -1e4], ids=str)
+@pytest.mark.parametrize("return_weights", [False, True])
+def test_every_way_to_write_a_mask_hides(rescaling, dtype, hidden, return_weights):
+    q, k, v = qkv(2, 4, n_queries=16, n_keys=16, dtype=dtype)
+    number = {"inf": -math.inf, "min": torch.finfo(dtype).min}.get(hidden, hidden)
+    number = max(number, torch.finfo(dtype).min) if hidden == -1e9 else number
+    causal = torch.ones(16, 16, dtype=torch.bool).tril()
+    mask = torch.zeros(16, 16, dtype=dtype).masked_fill(~causal, number)
+    ours = scaled_dot_product_attention(
+        q, k, v, mask, rescaling=rescaling, return_weights=return_weights
+    )
+    ours = ours[0] if return_weights else ours
+    expected = textbook(q, k, v, rescaling, is_causal=True)
+    tolerance = 1e-5 if dtype == torch.float32 else 4e-2
+    torch.testing.assert_close(ours.double(), expected, rtol=tolerance, atol=tolerance)
+
+
+@EVERY_RESCALING
+def test_a_bias_that_is_not_that_low_hides_nothing(rescaling):
+    q, k, _ = qkv(2, 3)
+    bias = -9000.0 * torch.rand(9, 11, dtype=torch.float64)
+    scores = attention_scores(q, k, bias, rescaling=rescaling)
+    torch.testing.assert_close(scores, attention_scores(q, k, rescaling=rescaling) + bias)
+
+
+@EVERY_RESCALING
+@pytest.mark.parametrize("dtype", HALF, ids=str)
+def test_a_float32_mask_with_half_precision_inputs(rescaling, dtype):
+    q, k, v = qkv(2, 3, dtype=dtype)
+    mask = sample(9, 11, seed=3, device="cpu", dtype=torch.float32)
+    ours = scaled_dot_product_attention(q, k, v, mask, rescaling=rescaling)
+    assert ours.dtype == dtype
+    expected = textbook(q, k, v, rescaling, attn_mask=mask)
+    torch.testing.assert_close(ours.double(), expected, rtol=4e-2, atol=4e-2)
+
+
+@EVERY_RESCALING
+@pytest.mark.parametrize(
+    "shape", [(11,), (1, 11), (3, 1, 11), (2, 1, 1, 11), (2, 1, 9, 1)], ids=str
+)
+def test_masks_of_every_shape_that_broadcasts(rescaling, shape):
+    q, k, v = qkv(2, 3)
+    mask = sample(*shape, seed=4, device="cpu") > -0.7
+    full = mask.expand(2, 3, 9, 11).contiguous()
+    torch.testing.assert_close(
+        scaled_dot_product_attention(q, k, v, mask, rescaling=rescaling),
+        textbook(q, k, v, rescaling, attn_mask=full),
+        rtol=1e-10,
+        atol=1e-11,
+    )
+    five = [x.unsqueeze(0) for x in (q, k, v)]
+    torch.testing.assert_close(
+        scaled_dot_product_attention(*five, mask, rescaling=rescaling)[0],
+        textbook(q, k, v, rescaling, attn_mask=full),
+        rtol=1e-10,
+        atol=1e-11,
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Lower right causal bias will produce NaNs")  # zeros, in fact
+@EVERY_RESCALING
+@pytest.mark.parametrize("n_queries", [9, 11, 14])
+@pytest.mark.parametrize("corner", [causal_upper_left, causal_lower_right])
+def test_causal_bias(rescaling, n_queries, corner):
+    q, k, v = qkv(2, 3, n_queries=n_queries)
+    offset = 11 - n_queries if corner is causal_lower_right else 0
+    seen = torch.ones(n_queries, 11, dtype=torch.bool).tril(offset)
+    bias = corner(n_queries, 11)
+    torch.testing.assert_close(
+        scaled_dot_product_attention(q, k, v, bias, rescaling=rescaling),
+        textbook(q, k, v, rescaling, attn_mask=seen),
+        rtol=1e-10,
+        atol=1e-11,
+    )
+    torch.testing.assert_close(
+        attention_weights(q, k, bias, rescaling=rescaling),
+        attention_weights(q, k, seen, rescaling=rescaling),
+    )
+    with pytest.raises(ValueError, match="CausalBias of 5 queries and 11 keys, got"):
+        scaled_dot_product_attention(q[..., :5, :], k, v, bias, rescaling=rescaling)
+
+
+# Numbers that are too large, too small, or none
+
+
+@pytest.mark.parametrize("rescaling", RESCALINGS)
+def test_float16_over_many_short_keys(rescaling):
+    """The query that is divided by short keys stays in float16's range, and keeps its digits over
+    131,072 of them.
+    """
+    for n_keys, length in ((32_768, 1 / 80), (131_072, 1.0)):
+        q = 3 * sample(1, 1, 1, 64, seed=0, device="cpu").half()
+        k, v = (
+            sample(1, 1, n_keys, 64, seed=0, stream=s, device="cpu", dtype=torch.float32)
+            for s in (1, 2)
+        )
+        k, v = (k * length).half(), v.half()
+        ours = scaled_dot_product_attention(q, k, v, rescaling=rescaling)
+        exact = textbook(q, k, v, rescaling)
+        without = scaled_dot_product_attention(q, k, v, rescaling=rescaling, return_weights=True)[0]
+        assert (ours.double() - exact).abs().max() <= 2e-3 * exact.abs().max() + 2e-4
+        torch.testing.assert_close(ours, without, rtol=1e-2, atol=1e-3)
+
+
+@EVERY_RESCALING
+@pytest.mark.parametrize("dims", [2, 3, 4])
+@pytest.mark.parametrize("n_keys", [1, 3, 50])
+@pytest.mark.parametrize("where", ["query", "key"])
+def test_nan_stays_nan(rescaling, dims, n_keys, where):
+    """PyTorch's own kernels give zeros for a few of these: there a constant divisor does, too."""
+    q, k, v = qkv(*(1, 2)[: dims - 2], n_queries=4, n_keys=n_keys, dtype=torch.float32)
+    (q if where == "query" else k)[..., 0, :] = math.nan
+    ours = scaled_dot_product_attention(q, k, v, rescaling=rescaling)
+    theirs = F.scaled_dot_product_attention(q, k, v)
+    assert (ours.isnan() | ~theirs.isnan()).all()
+    if str(rescaling) in ("k_total", "k_mean", "k_rss", "k_norm_4"):
+        assert ours[..., 0, :].isnan().all()
+        assert where == "query" or ours.isnan().all()
+
+
+class Given(Rescaling):
+    """Whatever divisor it is given."""
+
+    name, formula = "given", "c"
+
+    def __init__(self, divisor, constant=None):
+        self._divisor, self._constant = divisor, constant
+
+    def constant(self, d_k):
+        return self._constant
+
+    def divisor(self, key, visible):
+        return self._divisor
+
+
+@pytest.mark.parametrize("n_keys", [1, 3, 50])
+@pytest.mark.parametrize("divisor", [math.nan, math.inf])
+def test_a_divisor_that_is_no_number_gives_nan_and_not_zeros(n_keys, divisor):
+    q, k, v = qkv(1, 2, n_queries=4, n_keys=n_keys, dtype=torch.float32)
+    divisors = torch.tensor([[2.0], [divisor], [2.0], [2.0]])
+    for return_weights in (False, True):
+        ours = scaled_dot_product_attention(
+            q, k, v, rescaling=Given(divisors), return_weights=return_weights
+        )
+        ours = ours[0] if return_weights else ours
+        assert ours[..., [0, 2, 3], :].isfinite().all()
+        if math.isnan(divisor):
+            assert ours[..., 1, :].isnan().all()
+
+
+@pytest.mark.parametrize("rescaling", FROM_KEYS)
+def test_a_divided_query_that_overflows_is_nan_and_the_textbook_is_right(rescaling):
+    q, k, v = (torch.ones(1, 1, 3, 4) for _ in range(3))
+    q, k = 1e10 * q, 1e-30 * k
+    ours, weights = scaled_dot_product_attention(q, k, v, rescaling=rescaling, return_weights=True)
+    assert weights.isfinite().all()
+    torch.testing.assert_close(ours, torch.ones_like(ours))
+    fused = scaled_dot_product_attention(q, k, v, rescaling=rescaling)
+    assert fused.isnan().all() or torch.equal(fused, ours)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize("size", [1e-36, 1e-30, 1e-20, 1e-3, 1.0, 1e20, 1e36])
+def test_lengths_are_right_at_any_size(dtype, size):
+    key = torch.tensor([[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]]).to(dtype) * size
+    expected = torch.linalg.vector_norm(key.double(), dim=-1).to(key_lengths(key).dtype)
+    torch.testing.assert_close(key_lengths(key), expected, rtol=1e-6, atol=0)
+    mixed = torch.cat([key, torch.ones(1, 2, dtype=dtype)])
+    torch.testing.assert_close(key_lengths(mixed)[:3], expected, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("p", [2.0, 8.0, 9.0, 300.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_a_long_hidden_key_does_not_swallow_the_visible(p, dtype):
+    key = torch.tensor([[3.0, 4.0], [1e12, 0.0]], dtype=dtype)
+    masks = (torch.tensor([[True, False]]), torch.tensor([[True, False], [True, True]]))
+    for mask in masks:
+        divisor = KeyLengthNorm(p)(key, mask)
+        torch.testing.assert_close(divisor[0, 0], torch.tensor(5.0, dtype=dtype))
+    q, v = torch.ones(2, 2, dtype=dtype), torch.ones(2, 2, dtype=dtype)
+    scores = attention_scores(q, key, is_causal=True, rescaling=KeyLengthNorm(p))
+    torch.testing.assert_close(scores[0, 0], torch.tensor(7.0 / 5.0, dtype=dtype))
+    assert scaled_dot_product_attention(q, key, v, rescaling=KeyLengthNorm(p)).isfinite().all()
+
+
+# What a rescaling may give
+
+
+@pytest.mark.parametrize(
+    ("divisor", "error", "message"),
+    [
+        (torch.ones(2, 3, 1, 8), ValueError, r"got shape \(2, 3, 1, 8\)"),
+        (torch.ones(5, 1), ValueError, r"broadcastable to \(..., L, 1\) = \(2, 3, 8, 1\)"),
+        (torch.ones(4, 2, 3, 8, 1), ValueError, "one number a row"),
+        (torch.ones(8), ValueError, "one number a row"),
+        (2.0, TypeError, r"Given.divisor must give a floating-point torch.Tensor, got float"),
+        (torch.ones(1, 1).int(), TypeError, "got torch.int32"),
+    ],
+)
+def test_a_wrong_divisor_is_refused(divisor, error, message):
+    q = k = v = torch.ones(2, 3, 8, 8)  # as many components as keys
+    for return_weights in (False, True):
+        with pytest.raises(error, match=message):
+            scaled_dot_product_attention(
+                q, k, v, rescaling=Given(divisor), return_weights=return_weights
+            )
+    if not isinstance(divisor, torch.Tensor) or divisor.shape[-1:] != (1,):
+        with pytest.raises(error, match=r"Given\.divisor must give"):
+            Given(divisor)(k)
+
+
+@pytest.mark.parametrize("constant", [0.0, 0, -2.0, math.nan, math.inf])
+def test_a_wrong_constant_is_refused(constant):
+    q = torch.ones(2, 8)
+    for return_weights in (False, True):
+        with pytest.raises(ValueError, match=r"Given.constant must give None or a finite number"):
+            scaled_dot_product_attention(
+                q, q, q, rescaling=Given(None, constant), return_weights=return_weights
+            )
+
+
+@pytest.mark.parametrize("divisor", [torch.tensor(4.0), torch.full((1, 1), 4.0).double()])
+def test_divisors_of_another_dtype_or_no_dimension_are_taken(divisor):
+    q, k, v = qkv(2, 3, dtype=torch.float32)
+    expected = F.scaled_dot_product_attention(q, k, v)  # d_k is 16
+    for given in (Given(divisor), Given(torch.full((1, 1), 9.0), constant=4.0)):
+        ours, weights = scaled_dot_product_attention(q, k, v, rescaling=given, return_weights=True)
+        torch.testing.assert_close(ours, expected)
+        torch.testing.assert_close(scaled_dot_product_attention(q, k, v, rescaling=given), expected)
+        assert weights.dtype == torch.float32
+    assert Given(torch.full((1, 1), 9.0), constant=4.0)(k).item() == 4.0
+
+
+# What PyTorch's function takes
+
+
+@pytest.mark.parametrize("scale", [0.3, 1, 0.0, -0.2])
+def test_scale_is_that_of_pytorch(scale):
+    q, k, v = qkv(2, 3)
+    expected = F.scaled_dot_product_attention(q, k, v, scale=scale)
+    torch.testing.assert_close(scaled_dot_product_attention(q, k, v, scale=scale), expected)
+    ours, weights = scaled_dot_product_attention(q, k, v, scale=scale, return_weights=True)
+    torch.testing.assert_close(ours, expected)
+    torch.testing.assert_close(attention_weights(q, k, scale=scale), weights)
+    with pytest.raises(ValueError, match=r"scale and rescaling exclude each other, got .* k_rss"):
+        scaled_dot_product_attention(q, k, v, scale=scale, rescaling="k_rss")
+    with pytest.raises(ValueError, match="scale must be a finite number, got nan"):
+        scaled_dot_product_attention(q, k, v, scale=math.nan)
+
+
+@EVERY_RESCALING
+@pytest.mark.parametrize("return_weights", [False, True])
+@pytest.mark.parametrize(("n_keys", "d_k"), [(0, 4), (5, 0), (0, 0)])
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("batch", [(), (1, 2)])
+def test_no_keys_and_no_components(rescaling, return_weights, n_keys, d_k, is_causal, batch):
+    q, k, v = qkv(*batch, n_queries=3, n_keys=n_keys, d_k=d_k, d_v=4)
+    theirs = F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
+    ours = scaled_dot_product_attention(
+        q, k, v, is_causal=is_causal, rescaling=rescaling, return_weights=return_weights
+    )
+    torch.testing.assert_close(ours[0] if return_weights else ours, theirs)
+
+
+@EVERY_RESCALING
+@pytest.mark.parametrize("return_weights", [False, True])
+def test_mixed_dtypes_under_autocast(rescaling, return_weights):
+    q, k, v = qkv(2, 3, dtype=torch.float32)
+    mask = sample(9, 11, seed=3, device="cpu", dtype=torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        ours = scaled_dot_product_attention(
+            q,
+            k.bfloat16(),
+            v.half(),
+            attn_mask=mask,
+            rescaling=rescaling,
+            return_weights=return_weights,
+        )
+        theirs = F.scaled_dot_product_attention(q, k.bfloat16(), v.half(), attn_mask=mask)
+    ours = ours[0] if return_weights else ours
+    assert ours.dtype == theirs.dtype == torch.bfloat16
+    expected = textbook(q, k, v, rescaling, attn_mask=mask)
+    torch.testing.assert_close(ours.double(), expected, rtol=4e-2, atol=4e-2)
+    with pytest.raises(TypeError, match="query and key must have the same dtype"):
+        scaled_dot_product_attention(q, k.bfloat16(), v, rescaling=rescaling)
+
+
+def test_nested_tensors_are_refused_by_name():
+    dense = torch.ones(2, 4)
+    nested = torch.nested.nested_tensor([dense, dense[:1]], layout=torch.jagged)
+    for place, name in enumerate(("query", "key", "value")):
+        given = [torch.ones(2, 2, 4)] * 3
+        given[place] = nested
+        with pytest.raises(TypeError, match=f"{name} must be a dense tensor, got a nested one"):
+            scaled_dot_product_attention(*given)
+
+
+def test_types_say_whether_weights_come():
+    q = torch.ones(2, 4)
+    assert_type(scaled_dot_product_attention(q, q, q), torch.Tensor)
+    pair = scaled_dot_product_attention(q, q, q, return_weights=True)
+    assert_type(pair, tuple[torch.Tensor, torch.Tensor])
+
+
+# Derivatives
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.* is")  # torch's own forward mode
+@EVERY_RESCALING
+@pytest.mark.parametrize("batch", [(), (2,)])
+@pytest.mark.parametrize("mask", ["none", "causal", "additive"])
+def test_second_derivatives_and_forward_mode(rescaling, batch, mask):
+    """Inputs of two and three dimensions have them, as in PyTorch's function."""
+    q, k, v = (x.requires_grad_() for x in qkv(*batch, n_queries=3, n_keys=4, d_k=2, d_v=2))
+    given = {"none": {}, "causal": {"is_causal": True}}.get(mask)
+    if given is None:
+        given = {"attn_mask": sample(3, 4, seed=5, device="cpu", dtype=torch.float64)}
+
+    def attend(q, k, v):
+        return scaled_dot_product_attention(q, k, v, rescaling=rescaling, **given)
+
+    assert torch.autograd.gradcheck(attend, (q, k, v), check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(attend, (q, k, v))
+    tangents = tuple(torch.ones_like(x) for x in (q, k, v))
+    _, tangent = torch.func.jvp(attend, (q.detach(), k.detach(), v.detach()), tangents)
+    assert tangent.isfinite().all()
+    hessian = torch.func.hessian(lambda q: attend(q, k.detach(), v.detach()).sum())(q.detach())
+    assert hessian.isfinite().all()
+
+
+# Memory
+
+
+@pytest.mark.parametrize("rescaling", FROM_KEYS)
+@pytest.mark.parametrize("additive", [False, True])
+def test_a_padding_mask_makes_a_row_of_numbers_for_each_of_its_rows(rescaling, additive):
+    q, k, v = qkv(2, 8, n_queries=512, n_keys=512, d_k=16, dtype=torch.float32)
+    mask = torch.arange(512).expand(2, 1, 1, 512) < torch.tensor([400, 512]).view(2, 1, 1, 1)
+    given = torch.zeros(2, 1, 1, 512).masked_fill(~mask, -math.inf) if additive else mask
+    with LargestTensor() as seen:
+        ours = scaled_dot_product_attention(q, k, v, given, rescaling=rescaling)
+    assert seen.entries <= q.numel()
+    torch.testing.assert_close(
+        ours.double(), textbook(q, k, v, rescaling, attn_mask=mask), rtol=1e-5, atol=1e-5
+    )
+
+
+# torch.compile and torch.export
+
+
+LENGTHS = [(5, 7), (6, 8), (9, 9), (31, 7), (4, 30)]
+KINDS = pytest.mark.parametrize("kind", ["every key", "causal", "mask", "padding"])
+
+
+def of_lengths(kind, batch, n_queries, n_keys):
+    q, k, v = qkv(batch, 4, n_queries=n_queries, n_keys=n_keys, dtype=torch.float32)
+    if kind == "mask":
+        return q, k, v, torch.ones(batch, 1, n_queries, n_keys, dtype=torch.bool).tril()
+    if kind == "padding":
+        return q, k, v, (torch.arange(n_keys) > 0).expand(batch, 1, 1, n_keys).contiguous()
+    return q, k, v
+
+
+class Attention(torch.nn.Module):
+    def __init__(self, rescaling, kind):
+        super().__init__()
+        self.rescaling, self.is_causal = rescaling, kind == "causal"
+
+    def forward(self, query, key, value, attn_mask=None):
+        return scaled_dot_product_attention(
+            query, key, value, attn_mask, is_causal=self.is_causal, rescaling=self.rescaling
+        )
+
+
+@EVERY_RESCALING
+@pytest.mark.parametrize(
+    ("kind", "dynamic"),
+    [("every key", None), ("causal", None), ("mask", None), ("padding", None), ("causal", True)],
+)
+def test_two_graphs_do_for_every_length(rescaling, kind, dynamic):
+    torch.compiler.reset()
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    attend = Attention(rescaling, kind)
+    compiled = torch.compile(attend, fullgraph=True, backend=backend, dynamic=dynamic)
+    for n_queries, n_keys in LENGTHS:
+        given = of_lengths(kind, 2, n_queries, n_keys)
+        torch.testing.assert_close(compiled(*given), attend(*given), rtol=1e-5, atol=1e-6)
+    assert len(graphs) <= 2
+
+
+@EVERY_RESCALING
+@KINDS
+def test_export_with_any_batch_and_lengths(rescaling, kind):
+    attend = Attention(rescaling, kind)
+    batch, n_queries, n_keys = Dim("batch"), Dim("n_queries"), Dim("n_keys")
+    rows = [{0: batch, 2: n_queries}, {0: batch, 2: n_keys}, {0: batch, 2: n_keys}]
+    mask = {"mask": {0: batch, 2: n_queries, 3: n_keys}, "padding": {0: batch, 3: n_keys}}.get(kind)
+    exported = torch.export.export(
+        attend,
+        of_lengths(kind, 3, 5, 7),
+        dynamic_shapes=tuple(rows) + ((mask,) if mask else (None,) * 0),
+    ).module()
+    for size, (n_queries, n_keys) in enumerate(LENGTHS[2:], 2):
+        given = of_lengths(kind, size, n_queries, n_keys)
+        torch.testing.assert_close(exported(*given), attend(*given), rtol=1e-5, atol=1e-6)
+
+
+# Saturation with grouped queries
+
+
+@EVERY_RESCALING
+@pytest.mark.parametrize("entries", [1, 2**22])
+def test_saturation_with_grouped_queries(rescaling, entries):
+    q, k, _ = qkv(2, heads=(6, 2, 2))
+    grouped = saturation_of_rows(q, k, rescaling=rescaling, enable_gqa=True, entries=entries)
+    repeated = saturation_of_rows(q, k.repeat_interleave(3, dim=-3), rescaling=rescaling)
+    for ours, expected in zip(grouped, repeated, strict=True):
+        torch.testing.assert_close(ours, expected)
+
+
+def test_every_key_is_seen_in_one_row():
+    assert EveryKey(3).matrix(torch.arange(5)).shape == (1, 3)
