@@ -24,9 +24,10 @@ sinks (gpt-oss), keys chosen by an indexer (DeepSeek 3.2). Continuous batching i
 say which those are. Whoever writes another back end has to read it the same way:
 
 - Boolean: True where the query sees the key. This is what Transformers makes for these names.
-- Floating point, added to the divided scores: an entry at or below about -1e4 hides the key, as do
-  -inf and the smallest number of a dtype, which models write there. Any other entry, such as a
-  position bias, moves the score and hides nothing.
+- Floating point, added to the divided scores: an entry at or below
+  :data:`~sdpa_lib.visibility.HIDES` hides the key, as do -1e4, -inf and the smallest number of a
+  dtype, which models write there. Any other entry, such as a position bias, moves the score and
+  hides nothing.
 - None: each of several queries sees the keys up to its own position if the module is causal and
   there are as many keys as queries; otherwise, and for a single query, every key is seen.
 - A row that sees no key, as padding does, gives zeros.
@@ -42,13 +43,8 @@ import torch
 from torch import Tensor, nn
 
 from sdpa_lib.attention import scaled_dot_product_attention
-from sdpa_lib.rescaling import (
-    MODEL_RESCALINGS,
-    RESCALINGS,
-    PowerOfDk,
-    Rescaling,
-    get_rescaling,
-)
+from sdpa_lib.decoding import RunningDivisor
+from sdpa_lib.rescaling import Rescaling, get_rescaling, known_rescalings
 
 PREFIX = "sdpa_lib"
 """The name of the implementation that keeps a model's own scaling; the others are
@@ -91,10 +87,11 @@ _REFUSED = {
 def register(rescaling: str | Rescaling | None = None, name: str | None = None) -> list[str]:
     """Make rescalings known to Transformers as attention implementations.
 
-    ``register()`` makes known the model's own scaling, as ``"sdpa_lib"``, and all of ``RESCALINGS``
-    and ``MODEL_RESCALINGS``, as ``"sdpa_lib:k_total"`` and so on. ``register(LogCount(0.3))`` makes
-    known that one, as ``"sdpa_lib:sqrt_d_k/0.3*ln_n"``, or, with ``name="mine"``, as
-    ``"sdpa_lib:mine"``. Done again, it changes nothing.
+    ``register()`` makes known the model's own scaling, as ``"sdpa_lib"``, and all of
+    :func:`~sdpa_lib.rescaling.known_rescalings`, as ``"sdpa_lib:k_total"`` and so on.
+    ``register(LogCount(0.3))`` makes known that one, as ``"sdpa_lib:sqrt_d_k/0.3*ln_n"``, or, with
+    ``name="mine"``, as ``"sdpa_lib:mine"``. Done again, it changes nothing. All layers share one
+    instance; what it learns, if it does, is not among the model's parameters.
 
     Args:
         rescaling: a name or an instance; ``None`` means all, and the model's own scaling.
@@ -108,7 +105,7 @@ def register(rescaling: str | Rescaling | None = None, name: str | None = None) 
         ValueError: a name that Transformers reads in its own way, or that belongs to another
             rescaling.
     """
-    known = {**RESCALINGS, **MODEL_RESCALINGS}
+    known = known_rescalings()
     if rescaling is None:
         if name is not None:
             raise ValueError(f"name {name!r} needs a rescaling to call so")
@@ -171,6 +168,11 @@ def attention_function(rescaling: str | Rescaling | None) -> Attention:
         (torch.Size([1, 3, 4, 8]), None)
     """
     chosen = None if rescaling is None else get_rescaling(rescaling)
+    if isinstance(chosen, RunningDivisor):
+        raise ValueError(
+            f"rescaling must serve all layers of a model, and {chosen.name!r} remembers the keys "
+            f"of one: take {chosen.rescaling.name!r}"
+        )
 
     def attention(
         module: nn.Module,
@@ -188,9 +190,6 @@ def attention_function(rescaling: str | Rescaling | None) -> Attention:
         _check_keywords(module, others)
         if chosen is not None:
             _check_unscaled(module, scaling)
-            divisor = chosen
-        else:
-            divisor = PowerOfDk() if scaling is None else PowerOfDk(0.0, factor=1.0 / scaling)
         n_queries, n_keys = query.shape[-2], key.shape[-2]
         causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
         causal = n_queries > 1 and attention_mask is None and causal
@@ -205,19 +204,20 @@ def attention_function(rescaling: str | Rescaling | None) -> Attention:
         if output_attentions is None:
             config = getattr(module, "config", None)
             output_attentions = getattr(config, "output_attentions", False)
-        query, key, value = _autocast(query, key, value)
-        result = scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            attention_mask,
-            dropout,
-            causal,
-            rescaling=divisor,
-            enable_gqa=query.shape[-3] != key.shape[-3],
-            return_weights=bool(output_attentions),
-        )
-        output, weights = result if isinstance(result, tuple) else (result, None)
+        options: dict[str, Any] = {
+            "attn_mask": attention_mask,
+            "dropout_p": dropout,
+            "is_causal": causal,
+            "enable_gqa": query.shape[-3] != key.shape[-3],
+            **({"scale": scaling} if chosen is None else {"rescaling": chosen}),
+        }
+        weights = None
+        if output_attentions:
+            output, weights = scaled_dot_product_attention(
+                query, key, value, **options, return_weights=True
+            )
+        else:
+            output = scaled_dot_product_attention(query, key, value, **options)
         return output.transpose(1, 2).contiguous(), weights
 
     return attention
@@ -230,17 +230,6 @@ def _with_bias(bias: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
     if mask is None:
         return bias
     return bias.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else bias + mask
-
-
-def _autocast(*tensors: Tensor) -> list[Tensor]:
-    """The tensors in the dtype that autocasting gives to PyTorch's own attention. A rotation may
-    have left the queries and keys in another than the values.
-    """
-    device = tensors[0].device.type
-    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
-        dtype = torch.get_autocast_dtype(device)
-        return [x if x.dtype == torch.float64 else x.to(dtype) for x in tensors]
-    return list(tensors)
 
 
 def _check_keywords(module: nn.Module, others: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import torch
 from every import EVERY_RESCALING
 from torch import nn
 
-from sdpa_lib import PowerOfDk, sample_qkv, scaled_dot_product_attention
+from sdpa_lib import PowerOfDk, RunningDivisor, sample_qkv, scaled_dot_product_attention
 from sdpa_lib.transformers import attention_function, register
 
 SCALING = 0.3
@@ -150,6 +150,11 @@ def test_a_layer_of_llama_4_with_positions_takes_a_rescaling(qkv):
 def test_names_that_can_not_be_given(arguments, message):
     with pytest.raises(ValueError, match=message):
         register(*arguments)
+
+
+def test_one_layers_memory_is_no_rescaling_for_a_model():
+    with pytest.raises(ValueError, match=r"'running k_rss' remembers .* take 'k_rss'"):
+        register(RunningDivisor("k_rss"))
 
 
 def test_register_says_what_to_install(monkeypatch):

@@ -18,6 +18,7 @@ from sdpa_lib.rescaling import (  # noqa: E402
     LogCount,
     LogSteps,
     PowerOfDk,
+    known_rescalings,
 )
 from sdpa_lib.transformers import register  # noqa: E402
 
@@ -145,7 +146,7 @@ def textbook(name):
 
 
 def test_the_names_are_those_of_the_rescalings():
-    names = [f"sdpa_lib:{name}" for name in [*RESCALINGS, *MODEL_RESCALINGS]]
+    names = [f"sdpa_lib:{name}" for name in known_rescalings()]
     assert register() == ["sdpa_lib", *names]  # once more
     assert register("ssmax") == ["sdpa_lib:ssmax"]
     assert register(LogCount(0.25)) == ["sdpa_lib:sqrt_d_k/0.25*ln_n"]
@@ -318,6 +319,9 @@ def test_an_encoder_and_decoder_are_what_they_were(kind):
         found = logits(model, name, ids, mask, **decoder)
         close(found, logits(model, name, hidden, mask, **decoder))
         assert found.isfinite().all()
+        options = {"attention_mask": mask, "max_new_tokens": 4, "do_sample": False}
+        written = [model.generate(ids, use_cache=cache, **options) for cache in (True, False)]
+        assert torch.equal(*written)
 
 
 def test_generate_with_a_static_cache_begins_with_a_prompt_of_one_token():
@@ -332,12 +336,13 @@ def test_generate_with_a_static_cache_begins_with_a_prompt_of_one_token():
         assert torch.equal(*found)
 
 
+@pytest.mark.parametrize("hides", [-math.inf, torch.finfo(torch.float64).min, -1e4])
 @EVERY
-def test_an_additive_mask_of_ones_own_says_the_same_as_a_boolean_one(name):
+def test_an_additive_mask_of_ones_own_says_the_same_as_a_boolean_one(name, hides):
     model = build(CONFIGURATIONS["Llama"]())
     visible = torch.rand(2, 1, LENGTH, LENGTH, generator=torch.Generator().manual_seed(2)) < 0.6
     visible |= torch.eye(LENGTH, dtype=torch.bool)
-    added = torch.zeros(visible.shape, dtype=torch.float64).masked_fill(~visible, -math.inf)
+    added = torch.zeros(visible.shape, dtype=torch.float64).masked_fill(~visible, hides)
     model.set_attn_implementation(name)
     with torch.no_grad():
         found = [model(tokens(), attention_mask=mask).logits for mask in (visible, added)]
