@@ -288,6 +288,7 @@ SEQUENCE_TO_SEQUENCE = {
         num_layers=2,
         num_heads=4,
         initializer_factor=2.0,
+        decoder_start_token_id=0,
     ),
     "BART": lambda: transformers.BartConfig(
         vocab_size=40,
@@ -427,13 +428,15 @@ def test_a_model_that_scales_its_queries_keeps_its_own_scaling(kind):
         logits(model, "sdpa_lib:k_total", tokens())
 
 
-@pytest.mark.parametrize("kind", ["Gemma2", "GptOss"])
+@pytest.mark.parametrize(
+    ("kind", "why"), [("Gemma2", "softcap, which caps the scores"), ("GptOss", "s_aux")]
+)
 @EVERY
-def test_capped_scores_and_attention_sinks_are_refused(kind, name):
-    """By Transformers, before a model is made, because the names say "sdpa"."""
+def test_capped_scores_and_attention_sinks_are_refused(kind, why, name):
+    """Here or, before a model is made, by Transformers, because the names say "sdpa"."""
     configuration = getattr(transformers, f"{kind}Config")(**SMALL)
-    with pytest.raises(ValueError, match=f"{kind}ForCausalLM does not support"):
-        build(configuration, attn_implementation=name)
+    with pytest.raises(ValueError, match=f"{kind}ForCausalLM does not support|passes {why}"):
+        logits(build(configuration, attn_implementation=name), name, tokens())
 
 
 @pytest.mark.parametrize("name", [OWN, "sdpa_lib:k_total", "sdpa_lib:ssmax"])
