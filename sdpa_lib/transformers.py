@@ -23,14 +23,15 @@ sinks (gpt-oss), keys chosen by an indexer (DeepSeek 3.2). Continuous batching i
 **How masks are read.** A divisor made of the keys counts those that a query sees, so the mask must
 say which those are. Whoever writes another back end has to read it the same way:
 
-- Boolean: True where the query sees the key. This is what Transformers makes for these names.
+- Boolean: True where the query sees the key. A row that sees no key, as padding does, gives zeros.
+  This is what Transformers makes for these names.
 - Floating point, added to the divided scores: an entry at or below
   :data:`~sdpa_lib.visibility.HIDES` hides the key, as do -1e4, -inf and the smallest number of a
   dtype, which models write there. Any other entry, such as a position bias, moves the score and
   hides nothing.
-- None: each of several queries sees the keys up to its own position if the module is causal and
-  there are as many keys as queries; otherwise, and for a single query, every key is seen.
-- A row that sees no key, as padding does, gives zeros.
+- None: a single query sees every key, and so do all queries of a module that is not causal. In
+  one that is, each of several queries sees the keys up to its own position, and another number of
+  keys than of queries is refused.
 """
 
 from __future__ import annotations
