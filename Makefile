@@ -9,10 +9,10 @@ INSTALLED := .venv/.installed
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
 
-.PHONY: help book test test-site lighthouse explorables notebooks study bench serve lab lint clean
+.PHONY: help book test test-transformers test-site lighthouse explorables notebooks study bench serve lab lint clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 19
 
 book: $(INSTALLED) ## execute the chapters that changed and build the site
 	@rm -f _build/html/index.html
@@ -25,6 +25,10 @@ book: $(INSTALLED) ## execute the chapters that changed and build the site
 
 test: $(INSTALLED) ## run the tests, the doctests, and every notebook through nbval
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-transformers: $(INSTALLED) ## try every rescaling in models of Hugging Face Transformers, which this installs
+	$(BIN)/python -m pip install -q -r tests/hugging_face/requirements.txt
+	$(BIN)/python -m pytest tests/hugging_face -n 2
 
 test-site: book ## open every page of the built site in a headless Chromium and use it
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null || { \

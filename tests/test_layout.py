@@ -28,12 +28,12 @@ def test_the_library_imports_nothing_that_only_the_book_needs():
 
 
 def test_the_library_runs_with_torch_and_numpy_alone():
-    """With every package blocked that only the book lists."""
+    """With every package blocked that only the book lists, or an optional module needs."""
     code = """
 import sys
-for name in ("matplotlib", "scipy", "sklearn", "tqdm", "IPython", "sdpa_lib.book"):
+for name in ("matplotlib", "scipy", "sklearn", "tqdm", "IPython", "transformers", "sdpa_lib.book"):
     sys.modules[name] = None
-import torch, sdpa_lib, sdpa_lib.models
+import torch, sdpa_lib, sdpa_lib.models, sdpa_lib.transformers
 x = torch.ones(2, 4)
 assert sdpa_lib.scaled_dot_product_attention(x, x, x, rescaling="k_total").equal(x)
 assert sdpa_lib.measure_dot_products(4, 10, seed=0).count == 10

@@ -1,0 +1,261 @@
+r"""Every rescaling as an attention implementation of Hugging Face Transformers, chosen by name.
+
+::
+
+    import sdpa_lib.transformers
+
+    sdpa_lib.transformers.register()
+    model = AutoModelForCausalLM.from_pretrained(path, attn_implementation="sdpa_lib:k_total")
+    model.set_attn_implementation("sdpa_lib")  # the model's own scaling again
+
+It works on every model that uses Transformers' attention interface, in causal order, in a sliding
+window or bidirectional, padded on either side, with grouped queries, and decoding with a cache. A
+model without the interface warns, and keeps the attention it has, or can't be made. Transformers
+itself is needed only by :func:`register`.
+
+**What is replaced.** A rescaling replaces the number by which the model scales its dot products:
+:math:`\sqrt{d_k}`, and with it whatever factor the model has put there, such as a layer's number or
+YaRN's correction. What a model does to queries and keys before (norms, rotations) stays. A model
+that has scaled its queries already, such as Whisper, OPT or Llama 4, would be scaled twice and is
+refused; so is everything else that no rescaling can express: capped scores (Gemma 2), attention
+sinks (gpt-oss), keys chosen by an indexer (DeepSeek 3.2). Continuous batching is not possible.
+
+**How masks are read.** A divisor made of the keys counts those that a query sees, so the mask must
+say which those are. Whoever writes another back end has to read it the same way:
+
+- Boolean: True where the query sees the key. A row that sees no key, as padding does, gives zeros.
+  This is what Transformers makes for these names.
+- Floating point, added to the divided scores: an entry at or below
+  :data:`~sdpa_lib.visibility.HIDES` hides the key, as do -1e4, -inf and the smallest number of a
+  dtype, which models write there. Any other entry, such as a position bias, moves the score and
+  hides nothing.
+- None: a single query sees every key, and so do all queries of a module that is not causal. In
+  one that is, each of several queries sees the keys up to its own position, and another number of
+  keys than of queries is refused.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sdpa_lib.attention import scaled_dot_product_attention
+from sdpa_lib.decoding import RunningDivisor
+from sdpa_lib.rescaling import Rescaling, get_rescaling, known_rescalings
+
+PREFIX = "sdpa_lib"
+"""The name of the implementation that keeps a model's own scaling; the others are
+``sdpa_lib:NAME``.
+"""
+
+Attention = Callable[..., tuple[Tensor, Tensor | None]]
+
+_WITHOUT_EFFECT = {
+    "cache_position",
+    "cu_seq_lens_k",
+    "cu_seq_lens_q",
+    "deterministic",
+    "max_length_k",
+    "max_length_q",
+    "num_items_in_batch",
+    "output_hidden_states",
+    "output_router_logits",
+    "position_ids",
+    "seq_idx",
+    "sliding_window",
+    "use_cache",
+}
+"""What models hand through to their attention and a masked dot product has no use for: the window
+and the bounds of packed sequences are in the mask.
+"""
+
+_REFUSED = {
+    "softcap": "caps the scores",
+    "s_aux": "adds an attention sink to each row",
+    "sinks": "adds an attention sink to each row",
+    "head_mask": "multiplies the weights",
+    "indices": "says which keys are seen, beside the mask",
+    "block_indices": "says which keys are seen, beside the mask",
+    "cache": "keeps keys in pages",
+}
+"""What some models ask of their attention and this one does not do."""
+
+
+def register(rescaling: str | Rescaling | None = None, name: str | None = None) -> list[str]:
+    """Make rescalings known to Transformers as attention implementations.
+
+    ``register()`` makes known the model's own scaling, as ``"sdpa_lib"``, and all of
+    :func:`~sdpa_lib.rescaling.known_rescalings`, as ``"sdpa_lib:k_total"`` and so on.
+    ``register(LogCount(0.3))`` makes known that one, as ``"sdpa_lib:sqrt_d_k/0.3*ln_n"``, or, with
+    ``name="mine"``, as ``"sdpa_lib:mine"``. Done again, it changes nothing. All layers share one
+    instance; what it learns, if it does, is not among the model's parameters.
+
+    Args:
+        rescaling: a name or an instance; ``None`` means all, and the model's own scaling.
+        name: what to call an instance, after ``"sdpa_lib:"``.
+
+    Returns:
+        The names that ``attn_implementation=`` and ``set_attn_implementation`` take now.
+
+    Raises:
+        ImportError: Transformers is not installed.
+        ValueError: a name that Transformers reads in its own way, or that belongs to another
+            rescaling.
+    """
+    known = known_rescalings()
+    if rescaling is None:
+        if name is not None:
+            raise ValueError(f"name {name!r} needs a rescaling to call so")
+        implementations = {PREFIX: attention_function(None)}
+        implementations |= {f"{PREFIX}:{key}": attention_function(key) for key in known}
+    else:
+        chosen = get_rescaling(rescaling)
+        if name is None:
+            name = rescaling if isinstance(rescaling, str) else chosen.name
+        if known.get(name, chosen) != chosen:
+            raise ValueError(f"name {name!r} belongs to {known[name]!r}, give another")
+        if not name or any(word in name for word in ("flash", "flex_attention")):
+            raise ValueError(
+                f"name must not be empty, nor contain 'flash' or 'flex_attention', which "
+                f"Transformers takes for its own, got {name!r}"
+            )
+        implementations = {f"{PREFIX}:{name}": attention_function(chosen)}
+    try:
+        transformers = importlib.import_module("transformers")
+        sdpa_mask = importlib.import_module("transformers.masking_utils").sdpa_mask
+    except ImportError as error:
+        raise ImportError(
+            "sdpa_lib.transformers needs Hugging Face Transformers: pip install transformers"
+        ) from error
+
+    def mask(
+        *, q_length: int, kv_length: int, allow_is_causal_skip: bool = True, **others: Any
+    ) -> Any:
+        """The boolean mask of ``"sdpa"``, left out only where :func:`attention_function` reads
+        no mask as the same: ``"sdpa"`` also leaves it out for a prompt in a longer, still empty
+        cache.
+        """
+        skip = allow_is_causal_skip and q_length in (1, kv_length)
+        return sdpa_mask(
+            q_length=q_length, kv_length=kv_length, allow_is_causal_skip=skip, **others
+        )
+
+    for key, attention in implementations.items():
+        transformers.AttentionInterface.register(key, attention)
+        transformers.AttentionMaskInterface.register(key, mask)
+    return list(implementations)
+
+
+def attention_function(rescaling: str | Rescaling | None) -> Attention:
+    """The function that a model calls for attention: what :func:`register` makes known.
+
+    Args:
+        rescaling: a name or an instance; ``None`` keeps the scaling that the model passes.
+
+    Returns:
+        A function of the module, query (B, Hq, L, d_k), key (B, H, S, d_k), value (B, H, S, Ev),
+        mask and keyword arguments, as Transformers calls it. It gives the output (B, L, Hq, Ev)
+        and, where ``output_attentions`` is set, the weights (B, Hq, L, S), else None.
+
+    Example:
+        >>> attention = attention_function("k_total")
+        >>> query, key = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
+        >>> output, weights = attention(nn.Module(), query, key, key, None, scaling=8**-0.5)
+        >>> output.shape, weights
+        (torch.Size([1, 3, 4, 8]), None)
+    """
+    chosen = None if rescaling is None else get_rescaling(rescaling)
+    if isinstance(chosen, RunningDivisor):
+        raise ValueError(
+            f"rescaling must serve all layers of a model, and {chosen.name!r} remembers the keys "
+            f"of one: take {chosen.rescaling.name!r}"
+        )
+
+    def attention(
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Tensor | None,
+        dropout: float = 0.0,
+        scaling: float | None = None,
+        is_causal: bool | None = None,
+        position_bias: Tensor | None = None,
+        output_attentions: bool | None = None,
+        **others: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        _check_keywords(module, others)
+        if chosen is not None:
+            _check_unscaled(module, scaling)
+        n_queries, n_keys = query.shape[-2], key.shape[-2]
+        causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+        causal = n_queries > 1 and attention_mask is None and causal
+        if causal and n_queries != n_keys:
+            raise ValueError(
+                f"{type(module).__name__} passes attention_mask=None with {n_queries} queries and "
+                f"{n_keys} keys: which keys a query sees in causal order can't be told"
+            )
+        if position_bias is not None:
+            attention_mask = _with_bias(position_bias, attention_mask, causal)
+            causal = False
+        if output_attentions is None:
+            config = getattr(module, "config", None)
+            output_attentions = getattr(config, "output_attentions", False)
+        options: dict[str, Any] = {
+            "attn_mask": attention_mask,
+            "dropout_p": dropout,
+            "is_causal": causal,
+            "enable_gqa": query.shape[-3] != key.shape[-3],
+            **({"scale": scaling} if chosen is None else {"rescaling": chosen}),
+        }
+        weights = None
+        if output_attentions:
+            output, weights = scaled_dot_product_attention(
+                query, key, value, **options, return_weights=True
+            )
+        else:
+            output = scaled_dot_product_attention(query, key, value, **options)
+        return output.transpose(1, 2).contiguous(), weights
+
+    return attention
+
+
+def _with_bias(bias: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+    """A position bias and the mask, or the causal order, in one additive mask."""
+    if causal:
+        mask = torch.ones(bias.shape[-2:], dtype=torch.bool, device=bias.device).tril()
+    if mask is None:
+        return bias
+    return bias.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else bias + mask
+
+
+def _check_keywords(module: nn.Module, others: dict[str, Any]) -> None:
+    """Refuse what would change the result and is not done here."""
+    for name, value in others.items():
+        if name not in _WITHOUT_EFFECT and value is not None and value is not False:
+            why = _REFUSED.get(name, "may change the result")
+            raise ValueError(
+                f"{type(module).__name__} passes {name}, which {why}: sdpa_lib does not do that"
+            )
+
+
+def _check_unscaled(module: nn.Module, scaling: float | None) -> None:
+    """Refuse to rescale the dot products of queries that the model has scaled itself."""
+    config = getattr(module, "config", None)
+    own = getattr(module, "scaling", None)
+    by_position = (
+        (getattr(module, "attn_temperature_tuning", False) and not module.use_rope)
+        or (getattr(config, "rope_parameters", None) or {}).get("llama_4_scaling_beta")
+        or getattr(config, "log_scaling_n_floor", None)
+    )
+    if by_position or (
+        own is not None and scaling is not None and (isinstance(own, Tensor) or own != scaling)
+    ):
+        raise ValueError(
+            f"{type(module).__name__} scales its queries itself, before attention: a rescaling "
+            f"would come on top of that; only {PREFIX!r}, which keeps the model's own, is possible"
+        )

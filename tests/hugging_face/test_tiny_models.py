@@ -1,0 +1,454 @@
+"""Rescalings as attention implementations of Hugging Face Transformers, on tiny models of random
+weights.
+
+Models compute in double precision, except where they normalise and rotate in float32.
+"""
+
+import math
+
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers", reason="make test-transformers installs it")
+
+from sdpa_lib.rescaling import (  # noqa: E402
+    MODEL_RESCALINGS,
+    RESCALINGS,
+    LogBeyond,
+    LogCount,
+    LogSteps,
+    PowerOfDk,
+    known_rescalings,
+)
+from sdpa_lib.transformers import register  # noqa: E402
+
+OWN = "sdpa_lib"
+register()
+# Of models' own lengths, in the thousands, no text here has as many tokens: two are shortened.
+ONES_OWN = {
+    name: rescaling
+    for rescaling in (LogCount(0.3), LogBeyond(4), LogSteps(4, 0.5))
+    for name in register(rescaling)
+}
+ONES_OWN |= {name: PowerOfDk(0.4) for name in register(PowerOfDk(0.4), "mine")}
+RESCALING = {f"{OWN}:{name}": r for name, r in {**RESCALINGS, **MODEL_RESCALINGS}.items()}
+RESCALING |= ONES_OWN
+
+LENGTH, WINDOW, PADDING = 10, 4, 3
+SMALL = {
+    "vocab_size": 40,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.4,  # large weights, so that the scaling matters
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+}
+GROUPED = {"num_key_value_heads": 2, "head_dim": 8}
+CONFIGURATIONS = {
+    "Llama": lambda: transformers.LlamaConfig(**SMALL, num_key_value_heads=2),
+    "Qwen 3": lambda: transformers.Qwen3Config(**SMALL, **GROUPED),
+    "Mistral": lambda: transformers.MistralConfig(**SMALL, **GROUPED, sliding_window=WINDOW),
+    "Gemma 3": lambda: transformers.Gemma3TextConfig(
+        **SMALL,
+        **GROUPED,
+        query_pre_attn_scalar=24,
+        sliding_window=WINDOW,
+        layer_types=["sliding_attention", "full_attention"],
+    ),
+    "GPT-2": lambda: transformers.GPT2Config(
+        vocab_size=40,
+        n_positions=64,
+        n_embd=32,
+        n_layer=2,
+        n_head=4,
+        initializer_range=0.4,
+        scale_attn_by_inverse_layer_idx=True,
+        bos_token_id=1,
+        eos_token_id=None,
+    ),
+}
+CAUSAL = pytest.mark.parametrize("model", CONFIGURATIONS, indirect=True)
+EVERY = pytest.mark.parametrize("name", [OWN, *RESCALING])
+SIDES = pytest.mark.parametrize("side", ["none", "left", "right"])
+
+
+def build(configuration, kind=transformers.AutoModelForCausalLM, **options):
+    torch.manual_seed(0)
+    return kind.from_config(configuration, **options).double().eval()
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {}
+
+
+@pytest.fixture
+def model(request, models):
+    if request.param not in models:
+        models[request.param] = build(CONFIGURATIONS[request.param]())
+    return models[request.param]
+
+
+def tokens(batch=2, length=LENGTH):
+    return torch.randint(2, 40, (batch, length), generator=torch.Generator().manual_seed(1))
+
+
+def padding(side):
+    mask = torch.ones(2, LENGTH, dtype=torch.long)
+    if side == "left":
+        mask[0, :PADDING] = 0
+    if side == "right":
+        mask[0, -PADDING:] = 0
+    return mask
+
+
+def positions(mask):
+    """As ``generate`` gives them."""
+    return (mask.cumsum(-1) - 1).masked_fill(mask == 0, 1)
+
+
+@torch.no_grad()
+def logits(model, name, ids, mask=None, **inputs):
+    model.set_attn_implementation(name)
+    assert model.config._attn_implementation == name
+    if mask is not None and not model.config.is_encoder_decoder:
+        inputs["position_ids"] = positions(mask)
+    return model(ids, attention_mask=mask, use_cache=False, **inputs).logits
+
+
+def close(ours, theirs, by=1e-6):
+    torch.testing.assert_close(ours, theirs, rtol=by, atol=by)
+
+
+def textbook(name):
+    """The formula, made known to Transformers beside ours: every rescaling has to agree with it."""
+
+    def attention(module, query, key, value, attention_mask, **_):
+        groups = query.shape[1] // key.shape[1]
+        key, value = (x.repeat_interleave(groups, dim=1) for x in (key, value))
+        divisor = RESCALING[name](key, attention_mask)
+        divisor = torch.where(divisor == 0, 1.0, divisor)
+        scores = (query @ key.mT / divisor).masked_fill(~attention_mask, -math.inf)
+        weights = torch.softmax(scores, dim=-1).nan_to_num()  # rows that see no key
+        return (weights @ value).transpose(1, 2), None
+
+    def mask(**arguments):
+        arguments |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+        return transformers.masking_utils.sdpa_mask(**arguments)
+
+    transformers.AttentionInterface.register("textbook", attention)
+    transformers.AttentionMaskInterface.register("textbook", mask)
+    return "textbook"
+
+
+def test_the_names_are_those_of_the_rescalings():
+    names = [f"sdpa_lib:{name}" for name in known_rescalings()]
+    assert register() == ["sdpa_lib", *names]  # once more
+    assert register("ssmax") == ["sdpa_lib:ssmax"]
+    assert register(LogCount(0.25)) == ["sdpa_lib:sqrt_d_k/0.25*ln_n"]
+    assert register(LogCount(0.25), "mine") == ["sdpa_lib:mine"]
+    register(PowerOfDk(0.4), "mine")  # a name that is one's own may be given anew
+
+
+@CAUSAL
+@SIDES
+def test_without_a_rescaling_the_model_is_what_it_was(model, side):
+    mask = padding(side)
+    own = logits(model, OWN, tokens(), mask)[mask == 1]
+    close(own, logits(model, "sdpa", tokens(), mask)[mask == 1])
+    model.float()  # in double precision "eager" gives NaN in rows that see no key
+    try:
+        close(own.float(), logits(model, "eager", tokens(), mask)[mask == 1], by=1e-4)
+    finally:
+        model.double()
+
+
+@CAUSAL
+@SIDES
+@pytest.mark.parametrize("name", RESCALING)
+def test_every_rescaling_is_the_textbooks_formula(model, side, name):
+    mask = padding(side)
+    expected = logits(model, textbook(name), tokens(), mask)
+    close(logits(model, name, tokens(), mask), expected)
+
+
+def test_a_rescaling_changes_what_the_model_says():
+    """All but those that scale as Llama does itself, while the text is as short as here."""
+    model = build(CONFIGURATIONS["Llama"]())
+    own = logits(model, OWN, tokens())
+    same = {name for name in RESCALING if torch.allclose(logits(model, name, tokens()), own)}
+    assert same == {"sdpa_lib:sqrt_d_k", "sdpa_lib:qwen_1", "sdpa_lib:llama_4"}
+
+
+def caches(model, kind):
+    if kind == "dynamic":
+        return transformers.DynamicCache(config=model.config)
+    return transformers.StaticCache(config=model.config, max_cache_len=LENGTH + 5)
+
+
+@CAUSAL
+@EVERY
+@pytest.mark.parametrize("kind", ["dynamic", "static"])
+@pytest.mark.parametrize(
+    "steps", [[1] * LENGTH, [4, 1, 3, 2], [LENGTH - 1, 1]], ids=["steps", "chunks", "prompt"]
+)
+def test_decoding_with_a_cache_gives_what_one_pass_gives(model, name, kind, steps):
+    """A model with a sliding window keeps only the window's keys."""
+    mask = padding("left")
+    expected = logits(model, name, tokens(), mask)
+    cache, start, found = caches(model, kind), 0, []
+    for step in steps:
+        end = start + step
+        with torch.no_grad():
+            output = model(
+                tokens()[:, start:end],
+                attention_mask=mask[:, :end],
+                position_ids=positions(mask)[:, start:end],
+                past_key_values=cache,
+                use_cache=True,
+            )
+        found.append(output.logits)
+        start = end
+    close(torch.cat(found, dim=1)[mask == 1], expected[mask == 1])
+
+
+@CAUSAL
+@EVERY
+def test_a_cache_without_a_mask_gives_the_same(model, name):
+    """Nobody has to pass a mask of ones, not even for a prompt in a longer, empty cache."""
+    expected = logits(model, name, tokens())
+    for kind in ("dynamic", "static"):
+        cache = caches(model, kind)
+        with torch.no_grad():
+            found = [
+                model(part, past_key_values=cache, use_cache=True).logits
+                for part in tokens().split([6, 1, 3], dim=1)
+            ]
+        close(torch.cat(found, dim=1), expected)
+
+
+@CAUSAL
+@EVERY
+def test_padding_changes_nothing_and_stays_finite(model, name):
+    plain = tokens(batch=1, length=LENGTH - PADDING)
+    expected = logits(model, name, plain)
+    for side, pad in (("left", (PADDING, 0)), ("right", (0, PADDING))):
+        ids = torch.nn.functional.pad(plain, pad, value=2).repeat(2, 1)
+        mask = padding(side)
+        found = logits(model, name, ids, mask)
+        assert found.isfinite().all()
+        close(found[0][mask[0] == 1], expected[0])
+
+
+@CAUSAL
+@EVERY
+def test_generate_writes_the_same_with_every_cache_and_padding(model, name):
+    model.set_attn_implementation(name)
+    plain = tokens(batch=1, length=LENGTH - PADDING)
+    ids = torch.nn.functional.pad(plain, (PADDING, 0), value=2)
+    mask = padding("left")[:1]
+    options = {"max_new_tokens": 4, "do_sample": False, "pad_token_id": 2}
+    expected = model.generate(plain, attention_mask=torch.ones_like(plain), **options)
+    assert expected.shape == (1, LENGTH - PADDING + 4)
+    for more in ({}, {"cache_implementation": "static"}, {"use_cache": False}):
+        found = model.generate(ids, attention_mask=mask, **options, **more)
+        assert torch.equal(found[:, PADDING:], expected)
+
+
+@pytest.fixture(scope="module")
+def bert():
+    return build(transformers.BertConfig(**SMALL), transformers.AutoModelForMaskedLM)
+
+
+@SIDES
+def test_a_bidirectional_model_is_what_it_was(bert, side):
+    mask = padding(side)
+    own = logits(bert, OWN, tokens(), mask)
+    for theirs in ("sdpa", "eager"):
+        close(own, logits(bert, theirs, tokens(), mask))
+
+
+@SIDES
+@pytest.mark.parametrize("name", RESCALING)
+def test_a_bidirectional_model_takes_every_rescaling(bert, side, name):
+    mask = padding(side)
+    close(logits(bert, name, tokens(), mask), logits(bert, textbook(name), tokens(), mask))
+
+
+SEQUENCE_TO_SEQUENCE = {
+    "T5": lambda: transformers.T5Config(  # with a position bias
+        vocab_size=40,
+        d_model=32,
+        d_kv=8,
+        d_ff=48,
+        num_layers=2,
+        num_heads=4,
+        initializer_factor=2.0,
+        decoder_start_token_id=0,
+    ),
+    "BART": lambda: transformers.BartConfig(
+        vocab_size=40,
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=48,
+        decoder_ffn_dim=48,
+        init_std=0.4,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SEQUENCE_TO_SEQUENCE)
+def test_an_encoder_and_decoder_are_what_they_were(kind):
+    """The decoder attends to the encoder's states, whose padding it must not see."""
+    model = build(SEQUENCE_TO_SEQUENCE[kind](), transformers.AutoModelForSeq2SeqLM)
+    if not model._can_set_attn_implementation():
+        pytest.skip("T5 has the interface in later versions than the oldest that is promised")
+    ids, mask, decoder = tokens(), padding("right"), {"decoder_input_ids": tokens(length=6)}
+    own = logits(model, OWN, ids, mask, **decoder)
+    for theirs in ("sdpa", "eager"):
+        close(own, logits(model, theirs, ids, mask, **decoder))
+    hidden = ids.clone()
+    hidden[mask == 0] = 2
+    for name in RESCALING:
+        found = logits(model, name, ids, mask, **decoder)
+        close(found, logits(model, name, hidden, mask, **decoder))
+        assert found.isfinite().all()
+        options = {"attention_mask": mask, "max_new_tokens": 4, "do_sample": False}
+        written = [model.generate(ids, use_cache=cache, **options) for cache in (True, False)]
+        assert torch.equal(*written)
+
+
+def test_generate_with_a_static_cache_begins_with_a_prompt_of_one_token():
+    """The other keys of the cache are empty yet, and are not seen."""
+    model, prompt = build(CONFIGURATIONS["Llama"]()), tokens(batch=1, length=1)
+    options = {"max_new_tokens": 4, "do_sample": False, "pad_token_id": 2}
+    for name in [OWN, *RESCALING]:
+        model.set_attn_implementation(name)
+        found = [
+            model.generate(prompt, cache_implementation=c, **options) for c in ("static", None)
+        ]
+        assert torch.equal(*found)
+
+
+@pytest.mark.parametrize("hides", [-math.inf, torch.finfo(torch.float64).min, -1e4])
+@EVERY
+def test_an_additive_mask_of_ones_own_says_the_same_as_a_boolean_one(name, hides):
+    model = build(CONFIGURATIONS["Llama"]())
+    visible = torch.rand(2, 1, LENGTH, LENGTH, generator=torch.Generator().manual_seed(2)) < 0.6
+    visible |= torch.eye(LENGTH, dtype=torch.bool)
+    added = torch.zeros(visible.shape, dtype=torch.float64).masked_fill(~visible, hides)
+    model.set_attn_implementation(name)
+    with torch.no_grad():
+        found = [model(tokens(), attention_mask=mask).logits for mask in (visible, added)]
+    close(*found)
+
+
+def test_packed_sequences_do_not_see_each_other():
+    model, ids = build(CONFIGURATIONS["Llama"]()), tokens(batch=1)
+    places = torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4, 5]])
+    for name in [OWN, *RESCALING]:
+        found = logits(model, name, ids, position_ids=places)
+        apart = [logits(model, name, part) for part in ids.split([4, 6], dim=1)]
+        close(found, torch.cat(apart, dim=1))
+
+
+@CAUSAL
+def test_weights_are_given_where_they_are_asked_for(model):
+    mask, ids = padding("none"), tokens()
+    found = {}
+    for name in ("eager", OWN, "sdpa_lib:k_total"):
+        model.set_attn_implementation(name)
+        with torch.no_grad():
+            found[name] = model(ids, attention_mask=mask, output_attentions=True).attentions
+    if model.config.model_type == "gpt2":  # it keeps the request from its attention
+        assert found[OWN] == ()
+        return
+    for ours, theirs, others in zip(
+        found[OWN], found["eager"], found["sdpa_lib:k_total"], strict=True
+    ):
+        close(ours, theirs.double())
+        close(others.sum(-1), torch.ones(2, 4, LENGTH, dtype=torch.float64))
+        assert not torch.allclose(ours, others)
+
+
+def test_dropout_is_applied_in_training():
+    model = build(transformers.LlamaConfig(**SMALL, attention_dropout=0.5)).train()
+    found = {}
+    for name in ("sdpa", OWN):
+        torch.manual_seed(3)
+        found[name] = logits(model, name, tokens())
+    close(found["sdpa"], found[OWN])
+    assert not torch.allclose(found[OWN], logits(model.eval(), OWN, tokens()))
+
+
+@EVERY
+def test_a_model_learns_in_lower_precision(name):
+    """Autocasting leaves rotated queries and keys in float32 and values in bfloat16."""
+    model = build(CONFIGURATIONS["Gemma 3"](), attn_implementation=name).float()
+    ids, mask = tokens(), padding("left")
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = model(ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss
+    loss.backward()
+    exact = model(ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss
+    assert abs(loss - exact) < 0.05 * exact
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+    half = model.bfloat16()(ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss
+    assert abs(half - exact) < 0.05 * exact
+
+
+REFUSED = {  # what does not go beyond the model's own scaling
+    "OPT": lambda: transformers.OPTConfig(
+        vocab_size=40, hidden_size=32, num_hidden_layers=1, ffn_dim=32, num_attention_heads=4
+    ),
+    "Llama 4": lambda: transformers.Llama4TextConfig(
+        **SMALL | {"pad_token_id": None},
+        **GROUPED,
+        intermediate_size_mlp=32,
+        no_rope_layers=[1, 0],
+        num_local_experts=2,
+    ),
+    "Ministral 3": lambda: transformers.Ministral3Config(
+        **SMALL | {"max_position_embeddings": 8192}, **GROUPED
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_model_that_scales_its_queries_keeps_its_own_scaling(kind):
+    model = build(REFUSED[kind]())
+    close(logits(model, OWN, tokens()), logits(model, "sdpa", tokens()))
+    with pytest.raises(ValueError, match=r"Attention scales its queries itself.*only 'sdpa_lib'"):
+        logits(model, "sdpa_lib:k_total", tokens())
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"), [("Gemma2", "softcap, which caps the scores"), ("GptOss", "s_aux")]
+)
+@EVERY
+def test_capped_scores_and_attention_sinks_are_refused(kind, why, name):
+    """Here or, before a model is made, by Transformers, because the names say "sdpa"."""
+    configuration = getattr(transformers, f"{kind}Config")(**SMALL)
+    with pytest.raises(ValueError, match=f"{kind}ForCausalLM does not support|passes {why}"):
+        logits(build(configuration, attn_implementation=name), name, tokens())
+
+
+@pytest.mark.parametrize("name", [OWN, "sdpa_lib:k_total", "sdpa_lib:ssmax"])
+def test_a_step_of_decoding_is_compiled_in_one_piece(name):
+    """As ``generate`` does on a GPU, with a static cache."""
+    model, ids = build(CONFIGURATIONS["Gemma 3"]()), tokens()
+    expected, cache = logits(model, name, ids), caches(model, "static")
+    compiled = torch.compile(model.forward, fullgraph=True, backend="aot_eager")
+    with torch.no_grad():
+        found = [model(ids[:, :6], past_key_values=cache, use_cache=True).logits]
+        found += [
+            compiled(part, past_key_values=cache, use_cache=True).logits
+            for part in ids[:, 6:].split(1, dim=1)
+        ]
+    close(torch.cat(found, dim=1), expected)
