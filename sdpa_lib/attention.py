@@ -151,9 +151,9 @@ def scaled_dot_product_attention(
         second derivatives and forward mode where inputs have two or three. Under autocast inputs
         are cast as PyTorch casts them. Lengths and divisors are computed in float32 for half
         precision, and keys of any finite length are measured rightly. Finite inputs give finite
-        outputs as long as dot products fit float32 and, without ``return_weights``,
-        :math:`q\sqrt{d_k}/c` fits the dtype of ``query``: float16 ends at 65,504. A row whose query
-        or divisor is beyond, or NaN, is NaN.
+        outputs as long as the query over its divisor, :math:`q/c`, and the scores fit float32; in
+        float16 without ``return_weights``, :math:`q\sqrt{d_k}/c` must fit float16, which ends at
+        65,504. A row whose query or divisor is beyond, or NaN, is NaN.
 
     Source: :cite:t:`vaswani2017`, equation 1; other rescalings: :cite:t:`bernhard2023`; grouped
         queries: :cite:t:`ainslie2023`.
@@ -309,8 +309,11 @@ def divided_scores(
         def chosen(x: Tensor) -> Tensor:
             return x if x.shape[-2] == 1 else x[..., rows, :]
 
-        products = query[..., rows, :].to(wide) @ keys.mT  # (..., R, S)
-        scores = products / chosen(divide) if isinstance(divide, Tensor) else products * divide
+        of_rows = query[..., rows, :].to(wide)
+        if isinstance(divide, Tensor):  # first, since products of long keys may not fit
+            scores = (of_rows / chosen(divide)) @ keys.mT  # (..., R, S)
+        else:
+            scores = (of_rows @ keys.mT) * divide
         if mask is not None and mask.dtype != torch.bool:
             return scores + chosen(mask).to(wide)
         if isinstance(visible, EveryKey):
