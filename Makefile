@@ -50,7 +50,7 @@ notebooks: $(INSTALLED) ## execute the chapters that changed and store their out
 study: $(INSTALLED) ## train every scaling again, in about an hour on two cores; interrupted, it goes on where it was
 	$(BIN)/python -m sdpa_lib.book.training
 
-bench: $(INSTALLED) ## run every benchmark on this device, in about four minutes, and store the results
+bench: $(INSTALLED) ## run every benchmark on this device, in less than eight minutes, and store the results
 	$(BIN)/python -m pip install -q -r benchmarks/requirements.txt
 	$(BIN)/python benchmarks/run.py
 

@@ -1,16 +1,18 @@
 """Run every benchmark on the device at hand: ``make bench``.
 
-Contestants alternate in one process, and what is reported is the ratio of each run to the fused
-kernel's run of the same round: its median over the rounds, and its quartiles. Memory is measured in
-a process of its own for each contestant. The results go to ``sdpa_lib/book/benchmarks``:
-``<device>.json`` and, as a table to read, ``<device>.md``.
+Contestants alternate in one process, and what is reported is the ratio of each run to that of
+PyTorch's own function in the same round: its median over the rounds, and its quartiles; for short
+inputs the difference. Memory is measured in a process of its own for each contestant. The results
+go to ``sdpa_lib/book/benchmarks``: ``<device>.json`` and, as tables to read, ``<device>.md``.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import multiprocessing
+import os
 import platform
 import random
 import re
@@ -21,6 +23,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,16 +32,36 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import sdpa_lib as sdpa
-from sdpa_lib import RESCALINGS
+from sdpa_lib import RESCALINGS, RunningDivisor
 
 # Not imported from there: the book's package computes with one thread, and benchmarks with all.
 RESULTS = Path(sdpa.__file__).parent / "book" / "benchmarks"
 DEVICE = sdpa.get_device()
 ON_GPU = DEVICE.type == "cuda"
-SHAPE = (4, 16, 8192, 128) if ON_GPU else (1, 8, 4096, 64)
 DTYPE = torch.bfloat16 if ON_GPU else torch.float32
-LONG = (1, 1, 32_768, 64)  # where memory is measured
-ROUNDS = 7
+DTYPE_NAME = str(DTYPE).removeprefix("torch.")
+TORCH = "torch"
+"""PyTorch's own function, to which all others are compared."""
+
+LAYER = (8, 12, 512, 64)  # (batch, heads, tokens, d_k), as a layer of a small model has them
+LONG = (4, 16, 8192, 128) if ON_GPU else (1, 8, 4096, 64)
+PADDED = (2, 32, 2048, 64)
+CACHE = (1, 32, 4096, 64)
+SHORT = ((1, 2, 16, 16), (1, 4, 64, 32))
+MASKS = {
+    "mask of a batch": (LAYER, (LAYER[0], 1, LAYER[2], LAYER[2])),
+    "padding mask": (PADDED, (PADDED[0], 1, 1, PADDED[2])),
+}
+"""The shapes of queries and of a mask for them."""
+LONGEST = (1, 1, 32_768, 64)  # where memory is measured
+AT_MOST = {"constant": 10.0, "others": 35.0}
+"""For short inputs: how many microseconds more than PyTorch's function a call should take."""
+
+FEWEST, MOST = 5, 3000
+"""Rounds of a comparison."""
+
+MANY_THREADS = torch.get_num_threads()
+THREADS = sorted({1, min(2, MANY_THREADS), MANY_THREADS}) if not ON_GPU else [MANY_THREADS]
 
 
 def device_name() -> str:
@@ -51,7 +74,11 @@ def device_name() -> str:
         if model
         else platform.processor() or platform.machine()
     )
-    return f"{name}, {torch.get_num_threads()} threads"
+    return f"{name}, {in_words(MANY_THREADS)}"
+
+
+def in_words(threads: int | str) -> str:
+    return f"{threads} thread{'s' if int(threads) > 1 else ''}"
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -63,27 +90,37 @@ def seconds(run: Callable[[], object]) -> float:
 
 
 def compare(
-    contestants: dict[str, Callable[[], object]], base: str, rounds: int = ROUNDS
+    contestants: dict[str, Callable[[], object]], base: str, budget: float
 ) -> dict[str, dict[str, float]]:
-    """Seconds of each, and its ratio to ``base`` round by round: median and quartiles."""
+    """Seconds of each; its ratio to ``base`` round by round, median and quartiles; and its
+    difference. Rounds go on for ``budget`` seconds.
+    """
     for run in contestants.values():
         seconds(run)
     times: dict[str, list[float]] = {name: [] for name in contestants}
     names = list(contestants)
-    for turn in range(rounds):
-        for name in random.Random(turn).sample(
-            names, len(names)
-        ):  # nobody is always first, or always after the same one
+    order = random.Random(0)
+    started = time.perf_counter()
+    for rounds in range(MOST):
+        if rounds >= FEWEST and time.perf_counter() - started > budget:
+            break
+        order.shuffle(names)  # nobody is always first, or always after the same one
+        for name in names:
             times[name].append(seconds(contestants[name]))
     results = {}
     for name, measured in times.items():
-        ratios = [own / other for own, other in zip(measured, times[base], strict=True)]
-        low, middle, high = statistics.quantiles(ratios, n=4)
+        pairs = list(zip(measured, times[base], strict=True))
+        low, middle, high = statistics.quantiles([own / other for own, other in pairs], n=4)
+        more_low, more, more_high = statistics.quantiles([own - other for own, other in pairs], n=4)
         results[name] = {
             "seconds": statistics.median(measured),
             "ratio": middle,
             "ratio_low": low,
             "ratio_high": high,
+            "more": more,
+            "more_low": more_low,
+            "more_high": more_high,
+            "rounds": len(measured),
         }
     return results
 
@@ -145,44 +182,181 @@ def peers(
 
 
 def contestants(
-    q: Tensor, k: Tensor, v: Tensor, is_causal: bool
+    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False
 ) -> dict[str, Callable[[], Tensor]]:
-    """The fused kernel, and the library with each of its rescalings."""
+    """PyTorch's own function, and the library with each of its rescalings."""
 
     def ours(name: str) -> Callable[[], Tensor]:
         return lambda: sdpa.scaled_dot_product_attention(
-            q, k, v, is_causal=is_causal, rescaling=name
+            q, k, v, attn_mask, is_causal=is_causal, rescaling=name
         )
 
-    fused = {"torch fused": lambda: F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)}
-    return fused | {f"sdpa_lib {name}": ours(name) for name in RESCALINGS}
+    own = {
+        TORCH: lambda: F.scaled_dot_product_attention(q, k, v, attn_mask, is_causal=is_causal),
+    }
+    return own | {name: ours(name) for name in RESCALINGS}
+
+
+def mask(name: str) -> Tensor:
+    """A boolean mask: one for each sequence of a batch, in which documents follow each other; or
+    one that hides the padding at a sequence's end.
+    """
+    _, (batch, _, rows, n) = MASKS[name]
+    position = torch.arange(n, device=DEVICE)
+    if rows == 1:
+        lengths = torch.linspace(n // 2, n, batch, device=DEVICE).view(-1, 1, 1, 1)
+        return position < lengths
+    documents = position // torch.arange(n // 8, n // 8 + batch, device=DEVICE).view(-1, 1, 1)
+    return (documents.mT == documents).unsqueeze(1)
 
 
 def with_backward(run: Callable[[], Tensor], leaves: list[Tensor]) -> Callable[[], object]:
     upstream = torch.ones_like(leaves[0])
-    return lambda: torch.autograd.grad(run(), leaves, upstream)
+
+    def call() -> object:
+        with torch.enable_grad():
+            return torch.autograd.grad(run(), leaves, upstream)
+
+    return call
 
 
-def attention() -> dict[str, object]:
-    results: dict[str, object] = {
-        "shape": SHAPE,
-        "dtype": str(DTYPE).removeprefix("torch."),
-        "base": "torch fused",
+def plainly(
+    shape: tuple[int, ...], attn_mask: Tensor | None = None, is_causal: bool = False
+) -> dict[str, Callable[[], object]]:
+    return {**contestants(*inputs(shape, DTYPE), attn_mask, is_causal)}
+
+
+def masked(name: str) -> dict[str, Callable[[], object]]:
+    return plainly(MASKS[name][0], mask(name))
+
+
+def trained(shape: tuple[int, ...], is_causal: bool = False) -> dict[str, Callable[[], object]]:
+    leaves = [x.requires_grad_() for x in inputs(shape, DTYPE)]
+    return {
+        name: with_backward(run, leaves)
+        for name, run in contestants(*leaves, is_causal=is_causal).items()
     }
-    for order, is_causal in (("full", False), ("causal", True)):
-        tensors = inputs(SHAPE, DTYPE)
-        with torch.no_grad():
-            running = contestants(*tensors, is_causal)
-            results[f"forward, {order}"] = compare(running, "torch fused", 4 * ROUNDS)
-            others, results[f"absent, {order}"] = peers(*tensors, is_causal)
-            slow = {"torch fused": running["torch fused"]} | others
-            results[f"peers, forward, {order}"] = compare(slow, "torch fused", 5)
-        leaves = [x.requires_grad_() for x in tensors]
-        both = {
-            name: with_backward(run, leaves)
-            for name, run in contestants(*leaves, is_causal).items()
+
+
+def decoding(with_sums: bool) -> dict[str, Callable[[], object]]:
+    """One query, and its keys and values in a cache. With sums the new key is appended to them in
+    each call: they go on growing, as the cache here does not, which changes no time.
+    """
+    q, k, v = inputs(CACHE, DTYPE)
+    q, new = q[..., -1:, :], k[..., -1:, :]
+    without = contestants(q, k, v)
+    if not with_sums:
+        return {**without}
+
+    def step(name: str) -> Callable[[], Tensor]:
+        running = RunningDivisor(name)
+        running.append(k[..., :-1, :])
+
+        def call() -> Tensor:
+            running.append(new)
+            return sdpa.scaled_dot_product_attention(q, k, v, rescaling=running)
+
+        return call
+
+    return {TORCH: without[TORCH]} | {name: step(name) for name in RESCALINGS}
+
+
+class Case(NamedTuple):
+    """What is timed.
+
+    Attributes:
+        shape: of the queries.
+        target: how many times as long as PyTorch's function it should take at the most; ``None``
+            without one.
+        prepare: makes the contestants.
+        keys: the shape of the keys, where it is another.
+        every_number: also with fewer threads than all.
+    """
+
+    shape: tuple[int, ...]
+    target: float | None
+    prepare: Callable[[], dict[str, Callable[[], object]]]
+    keys: tuple[int, ...] | None = None
+    every_number: bool = True
+
+
+def cases() -> dict[str, Case]:
+    query = (*CACHE[:2], 1, CACHE[-1])
+    return {
+        "forward": Case(LAYER, 1.05, lambda: plainly(LAYER)),
+        "forward, causal": Case(LAYER, 1.05, lambda: plainly(LAYER, is_causal=True)),
+        "forward and backward": Case(LAYER, 1.10, lambda: trained(LAYER)),
+        "mask of a batch": Case(LAYER, 1.15, lambda: masked("mask of a batch")),
+        "padding mask": Case(PADDED, None, lambda: masked("padding mask")),
+        "decoding": Case(query, 1.30, lambda: decoding(False), CACHE),
+        "decoding, running sums": Case(query, 1.05, lambda: decoding(True), CACHE),
+        "long": Case(LONG, 1.05, lambda: plainly(LONG), every_number=False),
+        "long, causal": Case(LONG, 1.05, lambda: plainly(LONG, is_causal=True), every_number=False),
+    }
+
+
+def with_threads(
+    prepare: Callable[[], dict[str, Callable[[], object]]],
+    budget: float,
+    threads: list[int],
+) -> dict[str, dict[str, dict[str, float]]]:
+    """The comparison with each number of threads."""
+    results = {}
+    with torch.no_grad():
+        running = prepare()
+        for number in threads:
+            torch.set_num_threads(number)
+            results[str(number)] = compare(running, TORCH, budget)
+    torch.set_num_threads(MANY_THREADS)
+    return results
+
+
+def attention(budget: float) -> list[dict[str, object]]:
+    """The time over PyTorch's of every rescaling, in every case."""
+    return [
+        {
+            "name": name,
+            "shape": case.shape,
+            "keys": case.keys or case.shape,
+            "target": case.target,
+            "threads": with_threads(
+                case.prepare,
+                budget,
+                THREADS if case.every_number else [MANY_THREADS],
+            ),
         }
-        results[f"forward and backward, {order}"] = compare(both, "torch fused", 2 * ROUNDS)
+        for name, case in cases().items()
+    ]
+
+
+def short(budget: float) -> dict[str, object]:
+    """How much longer than PyTorch's a call takes where there is little to compute."""
+    rows = []
+    for shape in SHORT:
+        n = shape[-2]
+        visible = torch.ones(n, n, dtype=torch.bool, device=DEVICE).triu(-n // 2)
+        for name, attn_mask, is_causal in (
+            ("plain", None, False),
+            ("causal", None, True),
+            ("mask", visible, False),
+        ):
+            found = with_threads(
+                lambda given=(shape, attn_mask, is_causal): plainly(*given), budget, THREADS
+            )
+            rows.append({"name": name, "shape": shape, "threads": found})
+    return {"target": AT_MOST, "rows": rows}
+
+
+def others(budget: float) -> dict[str, object]:
+    """Other implementations, forward at the long shape with all threads."""
+    results: dict[str, object] = {"shape": LONG, "base": TORCH}
+    with torch.no_grad():
+        for order, is_causal in (("full", False), ("causal", True)):
+            q, k, v = inputs(LONG, DTYPE)
+            running, absent = peers(q, k, v, is_causal)
+            own = {TORCH: contestants(q, k, v, is_causal=is_causal)[TORCH]}
+            results[order] = compare(own | running, TORCH, budget)
+            results[f"absent, {order}"] = absent
     return results
 
 
@@ -213,11 +387,22 @@ def attention_memory(name: str, n: int, is_causal: bool) -> float:
         # drawing would leave memory behind
         q, k, v = (torch.ones(1, 1, n, 64, dtype=DTYPE, device=DEVICE) for _ in range(3))
         return (
-            contestants(q, k, v, is_causal) | {"textbook": lambda: textbook(q, k, v, is_causal)}
+            contestants(q, k, v, is_causal=is_causal)
+            | {"textbook": lambda: textbook(q, k, v, is_causal)}
         )[name]
 
     with torch.no_grad():
         return extra_memory(call(n), call(1024))
+
+
+def masked_memory(name: str, of_mask: str) -> float:
+    attn_mask = mask(of_mask)
+    q, k, v = (torch.ones(MASKS[of_mask][0], dtype=DTYPE, device=DEVICE) for _ in range(3))
+    small = [x[:1, :1] for x in (q, k, v)]
+    with torch.no_grad():
+        return extra_memory(
+            contestants(q, k, v, attn_mask)[name], contestants(*small, attn_mask[:1])[name]
+        )
 
 
 def sampler_memory(name: str, d_k: int, n_pairs: int) -> float:
@@ -234,30 +419,36 @@ def sampler_memory(name: str, d_k: int, n_pairs: int) -> float:
 
 
 def memory_here() -> dict[str, object]:
-    """Extra memory of each rescaling at a long sequence, of each path against the length, and of
-    each sampler against d_k.
+    """Extra memory of each rescaling at a long sequence and with masks, of each path against the
+    length, and of each sampler against d_k.
     """
-    n, d_k = LONG[-2:]
-    one_query = n * d_k * torch.finfo(DTYPE).bits // 8
-    names = ["torch fused", *(f"sdpa_lib {name}" for name in RESCALINGS)]
-    results: dict[str, object] = {
-        "shape": LONG,
-        "dtype": str(DTYPE).removeprefix("torch."),
-        "query_bytes": one_query,
-    }
+
+    def size(shape: tuple[int, ...]) -> int:
+        return math.prod(shape) * torch.finfo(DTYPE).bits // 8
+
+    names = [TORCH, *RESCALINGS]
+    results: dict[str, object] = {"shape": LONGEST, "query_bytes": size(LONGEST)}
     # Each measurement has a process of its own, forked before the first calculation: no memory that
     # an earlier one left.
     with multiprocessing.get_context("spawn" if ON_GPU else "fork").Pool(
         1, maxtasksperchild=1
     ) as pool:
         for order, is_causal in (("full", False), ("causal", True)):
-            measured = pool.starmap(
-                attention_memory, [(name, n, is_causal) for name in names], chunksize=1
-            )
             results[order] = {
-                name: extra / one_query for name, extra in zip(names, measured, strict=True)
+                name: pool.apply(attention_memory, (name, LONGEST[-2], is_causal)) for name in names
             }
-        paths = ("torch fused", "sdpa_lib k_total", "textbook")
+        results["masks"] = [
+            {
+                "name": of_mask,
+                "shape": shape,
+                "mask": mask_shape,
+                "query_bytes": size(shape),
+                "mask_bytes": 8 * math.prod(mask_shape),  # as numbers, in double precision
+                "bytes": {name: pool.apply(masked_memory, (name, of_mask)) for name in names},
+            }
+            for of_mask, (shape, mask_shape) in MASKS.items()
+        ]
+        paths = (TORCH, "k_total", "textbook")
         results["lengths"] = [
             {"n": n}
             | {
@@ -278,32 +469,12 @@ def memory_here() -> dict[str, object]:
     return results
 
 
-def memory() -> dict[str, object]:
+def memory(budget: float) -> dict[str, object]:
     """:func:`memory_here`, in a process that has calculated nothing yet."""
     run = subprocess.run(
         [sys.executable, __file__, "--memory"], capture_output=True, text=True, check=True
     )
     return json.loads(run.stdout)
-
-
-def at_length(n: int) -> dict[str, float]:
-    q, k, v = inputs((1, 1, n, 64), DTYPE)
-    running = contestants(q, k, v, False)
-    chosen: dict[str, Callable[[], object]] = {
-        name: running[name] for name in ("torch fused", "sdpa_lib k_total")
-    }
-    if n <= 8192:
-        chosen["textbook"] = lambda: textbook(q, k, v)
-    with torch.no_grad():
-        return {"n": n} | {
-            name: result["seconds"] for name, result in compare(chosen, "torch fused", 3).items()
-        }
-
-
-def lengths() -> dict[str, object]:
-    """Seconds against the sequence length, one head of 64."""
-    rows = [at_length(2**power) for power in range(8, 15)]
-    return {"d_k": 64, "heads": 1, "dtype": str(DTYPE).removeprefix("torch."), "rows": rows}
 
 
 def numpy_moments(d_k: int, n_pairs: int) -> None:
@@ -316,7 +487,7 @@ def numpy_moments(d_k: int, n_pairs: int) -> None:
     assert math.isfinite((z**3).mean() + (z**4).mean())
 
 
-def at_dimension(d_k: int) -> dict[str, float]:
+def at_dimension(d_k: int, budget: float) -> dict[str, float]:
     """Seconds a pair for the moments of q.k: by the query's length, drawn in blocks, and drawn at
     once in NumPy.
     """
@@ -324,7 +495,7 @@ def at_dimension(d_k: int) -> dict[str, float]:
     run = {"exact": lambda: sdpa.measure_moments(sdpa.sample_normal_scores(many, 1, d_k, seed=0))}
     row: dict[str, float] = {
         "d_k": d_k,
-        "exact": compare(run, "exact", 3)["exact"]["seconds"] / many,
+        "exact": compare(run, "exact", budget)["exact"]["seconds"] / many,
     }
     if d_k > 2**20:
         return row
@@ -332,16 +503,17 @@ def at_dimension(d_k: int) -> dict[str, float]:
         "blocks": lambda: sdpa.measure_dot_products(d_k, few, seed=0),
         "NumPy": lambda: numpy_moments(d_k, few),
     }
-    measured = compare(drawn, "blocks", 3)
+    measured = compare(drawn, "blocks", budget)
     row |= {name: result["seconds"] / few for name, result in measured.items()}
     return row | {"NumPy over blocks": measured["NumPy"]["ratio"]}
 
 
-def simulation() -> dict[str, object]:
-    return {"unit": "seconds a pair", "rows": [at_dimension(2**power) for power in range(0, 31, 3)]}
+def simulation(budget: float) -> dict[str, object]:
+    rows = [at_dimension(2**power, budget / 8) for power in range(0, 31, 3)]
+    return {"unit": "seconds a pair", "rows": rows}
 
 
-def limits() -> dict[str, float]:
+def limits(budget: float) -> dict[str, float]:
     """What the machine can do: bytes and multiplications a second."""
     x = torch.ones(2**27, dtype=torch.uint8, device=DEVICE)
     y = torch.empty_like(x)
@@ -352,110 +524,188 @@ def limits() -> dict[str, float]:
     return {"bytes_per_second": 2 * x.numel() / copy, "flop_per_second": 2 * n**3 / product}
 
 
+def grid(headings: list[str], rows: list[list[str]]) -> list[str]:
+    """A table in Markdown, with a blank line after it."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return ["| " + " | ".join(cells) + " |" for cells in lines] + [""]
+
+
+def highest(found: dict[str, dict[str, float]]) -> tuple[float, str]:
+    """The highest ratio of a rescaling, and whose it is."""
+    return max((found[name]["ratio"], name) for name in RESCALINGS)
+
+
+def spread(result: dict[str, float], what: str, unit: float = 1.0, digits: int = 3) -> str:
+    """A median with its quartiles."""
+    low, middle, high = (result[what + end] / unit for end in ("_low", "", "_high"))
+    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def speed_tables(found: list[dict]) -> list[str]:
+    numbers = list(found[0]["threads"])
+    summary = []
+    for case in found:
+        of_each = {n: highest(runs) for n, runs in case["threads"].items()}
+        cells = [f"{of_each[n][0]:.2f} ({of_each[n][1]})" if n in of_each else "" for n in numbers]
+        target = f"{case['target']:.2f}" if case["target"] else ""
+        summary.append([f"{case['name']}, {tuple(case['shape'])}", target, *cells])
+    lines = [
+        "## Time over PyTorch's",
+        "",
+        "Each call's time over that of `torch.nn.functional.scaled_dot_product_attention` in the "
+        "same round, median over the rounds. First the highest of all rescalings:",
+        "",
+        *grid(["queries", "target", *map(in_words, numbers)], summary),
+    ]
+    for case in found:
+        keys = "" if case["keys"] == case["shape"] else f", keys {tuple(case['keys'])}"
+        target = f", target {case['target']:.2f}" if case["target"] else ""
+        own = [f"{runs[TORCH]['seconds'] * 1e3:.3g} ms" for runs in case["threads"].values()]
+        rows = [
+            [name, *(spread(runs[name], "ratio") for runs in case["threads"].values())]
+            for name in RESCALINGS
+        ]
+        lines += [
+            f"### {case['name'].capitalize()}: {tuple(case['shape'])}{keys}{target}",
+            "",
+            *grid(
+                ["median (quartiles)", *map(in_words, case["threads"])],
+                [["PyTorch itself", *own], *rows],
+            ),
+        ]
+    return lines
+
+
+def short_tables(found: list[dict]) -> list[str]:
+    lines = [
+        "## Short inputs: microseconds more than PyTorch's call",
+        "",
+        f"Median (quartiles) of the difference in the same round. Target: "
+        f"{AT_MOST['constant']:.0f} for the constant divisors, {AT_MOST['others']:.0f} for the "
+        f"others.",
+        "",
+    ]
+    for shape in SHORT:
+        cases = [case for case in found if tuple(case["shape"]) == shape]
+        for number in cases[0]["threads"]:
+            runs = [case["threads"][number] for case in cases]
+            own = [f"{run[TORCH]['seconds'] * 1e6:.1f}" for run in runs]
+            rows = [
+                [name, *(spread(run[name], "more", 1e-6, 1) for run in runs)] for name in RESCALINGS
+            ]
+            lines += [
+                f"### {shape}, {in_words(number)}",
+                "",
+                *grid(
+                    ["", *(case["name"] for case in cases)],
+                    [["PyTorch itself, microseconds", *own], *rows],
+                ),
+            ]
+    return lines
+
+
+def peer_tables(found: dict) -> list[str]:
+    def cell(order: str, name: str) -> str:
+        return spread(found[order][name], "ratio", digits=2) if name in found[order] else ""
+
+    orders = ("full", "causal")
+    names = {name: None for order in orders for name in found[order] if name != TORCH}
+    return [
+        f"## Other implementations: forward, {tuple(found['shape'])}, over PyTorch's",
+        "",
+        *grid(["", *orders], [[name, *(cell(o, name) for o in orders)] for name in names]),
+        *(
+            f"Does not run here, {order}: {name} ({why}).\n"
+            for order in orders
+            for name, why in found[f"absent, {order}"].items()
+        ),
+    ]
+
+
+def memory_tables(found: dict) -> list[str]:
+    one = found["query_bytes"]
+    names = list(found["full"])
+    lines = [
+        f"## Memory beyond the inputs: {tuple(found['shape'])}",
+        "",
+        "In queries; the output is one.",
+        "",
+        *grid(
+            ["", "full", "causal"],
+            [[n, *(f"{found[o][n] / one:.2f}" for o in ("full", "causal"))] for n in names],
+        ),
+    ]
+    for case in found["masks"]:
+        own = case["bytes"][TORCH]
+        target = own + case["query_bytes"] + case["mask_bytes"]
+        rows = [
+            [name, f"{b / 2**20:.1f}", f"{b / own:.2f}", f"{b / case['query_bytes']:.2f}"]
+            for name, b in case["bytes"].items()
+        ]
+        lines += [
+            f"### {case['name'].capitalize()}: {tuple(case['shape'])}, {tuple(case['mask'])}",
+            "",
+            "Target: what PyTorch's function needs, the output among it, one query, and a row of "
+            f"numbers for each row of the mask: {target / 2**20:.1f} MiB.",
+            "",
+            *grid(["", "MiB", "over PyTorch's", "in queries"], rows),
+        ]
+    return lines
+
+
 def table(results: dict) -> str:
     """The results to read."""
+    rates = results["limits"]
+    rows = [
+        [
+            str(row["d_k"]),
+            *(
+                f"{row[name]:.2g}" if row.get(name) else ""
+                for name in ("blocks", "NumPy", "exact", "NumPy over blocks")
+            ),
+        ]
+        for row in results["simulation"]["rows"]
+    ]
     lines = [
         f"# {results['device']}",
         "",
-        ", ".join(f"{k} {v}" for k, v in results["versions"].items()),
+        ", ".join(f"{k} {v}" for k, v in results["versions"].items())
+        + f"; {results['dtype']}. The machine copies {rates['bytes_per_second'] / 1e9:.3g} GB/s "
+        f"and multiplies at {rates['flop_per_second'] / 1e9:.3g} GFLOP/s. Its load was "
+        f"{results['load']:.1f} when the run began.",
         "",
+        *speed_tables(results["attention"]),
+        *short_tables(results["short"]["rows"]),
+        *peer_tables(results["others"]),
+        *memory_tables(results["memory"]),
+        "## Moments of q·k: seconds a pair",
+        "",
+        *grid(
+            ["d_k", "in blocks", "NumPy, at once", "by the query's length", "NumPy over blocks"],
+            rows,
+        ),
     ]
-    found = results["attention"]
-    lines += [
-        f"Attention at {tuple(found['shape'])}, {found['dtype']}: time over that of the fused "
-        f"kernel in the same round,",
-        "",
-    ]
-    lines += [
-        "median (quartiles).",
-        "",
-        "| | " + " | ".join(c for c in found if "forward" in c and "peers" not in c) + " |",
-    ]
-    columns = [c for c in found if "forward" in c and "peers" not in c]
-    lines += ["|" + " --- |" * (len(columns) + 1)]
-
-    def cell(result: dict | None) -> str:
-        return (
-            ""
-            if result is None
-            else f"{result['ratio']:.3f} ({result['ratio_low']:.3f} to {result['ratio_high']:.3f})"
-        )
-
-    for name in found[columns[0]]:
-        lines.append(f"| {name} | " + " | ".join(cell(found[c].get(name)) for c in columns) + " |")
-    for name in {
-        n: None for c in found if c.startswith("peers") for n in found[c] if n != "torch fused"
-    }:
-        cells = [cell(found.get(f"peers, {c}", {}).get(name)) for c in columns]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    targets = {c: 1.10 if "backward" in c else 1.05 for c in columns}
-    above = [
-        f"{name} {found[c][name]['ratio']:.3f} ({c})"
-        for c in columns
-        for name in found[c]
-        if found[c][name]["ratio"] > targets[c]
-    ]
-    lines += [
-        "",
-        f"Above the targets, 1.05 forward and 1.10 with backward: {', '.join(above) or 'none'}.",
-    ]
-    if above:
-        lines += [
-            "They take the keys' lengths and copy the query, and new memory costs its first touch; "
-            "a longer sequence hides it."
-        ]
-    for order in ("full", "causal"):
-        lines += [
-            f"Does not run here, {order}: {name} ({why})."
-            for name, why in found[f"absent, {order}"].items()
-        ]
-    memory_found = results["memory"]
-    lines += [
-        "",
-        f"Memory beyond the inputs at {tuple(memory_found['shape'])}, in queries (the output is "
-        f"one):",
-        "",
-    ]
-    lines += ["| | full | causal |", "| --- | --- | --- |"]
-    for name in memory_found["full"]:
-        lines.append(
-            f"| {name} | {memory_found['full'][name]:.2f} | {memory_found['causal'][name]:.2f} |"
-        )
-    lines += [
-        "",
-        "Moments of q·k, seconds a pair:",
-        "",
-        "| d_k | in blocks | NumPy, at once | by the query's length | NumPy over blocks |",
-    ]
-    lines += ["| --- | --- | --- | --- | --- |"]
-    for row in results["simulation"]["rows"]:
-        shown = [
-            f"{row[name]:.2g}" if row.get(name) else ""
-            for name in ("blocks", "NumPy", "exact", "NumPy over blocks")
-        ]
-        lines.append(f"| {row['d_k']} | " + " | ".join(shown) + " |")
-    rates = results["limits"]
-    copies = f"{rates['bytes_per_second'] / 1e9:.3g} GB/s"
-    multiplies = f"{rates['flop_per_second'] / 1e9:.3g} GFLOP/s"
-    rates_in_words = f"The machine copies {copies} and multiplies at {multiplies}."
-    return "\n".join([*lines, "", rates_in_words, ""])
+    return "\n".join(lines)
 
 
-def main() -> None:
+def main(budget: float) -> None:
     started = time.perf_counter()
     warnings.filterwarnings("ignore", category=UserWarning)
     results: dict[str, object] = {
         "device": device_name(),
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan,
         "versions": {
             "torch": torch.__version__,
             "numpy": np.__version__,
             "sdpa_lib": sdpa.__version__,
         },
+        "dtype": DTYPE_NAME,
+        "budget": budget,
     }
-    for part in (limits, attention, memory, lengths, simulation):
+    for part in (limits, attention, short, others, memory, simulation):
         print(f"{part.__name__} ...", flush=True)
-        results[part.__name__] = part()
+        results[part.__name__] = part(budget)
     results["seconds"] = round(time.perf_counter() - started)
     name = re.sub(r"\W+", "-", str(results["device"]).lower()).strip("-")
     (RESULTS / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -464,7 +714,13 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--memory"]:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--memory", action="store_true", help="measure and print memory alone")
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="for each comparison, 5 by default"
+    )
+    options = parser.parse_args()
+    if options.memory:
         print(json.dumps(memory_here()))
     else:
-        main()
+        main(options.seconds)
