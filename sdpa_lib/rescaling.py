@@ -162,9 +162,10 @@ def checked_divisor(
     shape = divisor.shape
     if rows is None:
         rows = (*shape[:-1], 1)
-    if shape != rows[-len(shape) :] and (
+    last = rows[max(0, len(rows) - len(shape)) :]
+    if shape != last and (
         len(shape) > len(rows)
-        or any(own not in (1, row) for own, row in zip(shape[::-1], rows[::-1], strict=False))
+        or any(own not in (1, row) for own, row in zip(shape, last, strict=True))
     ):
         raise ValueError(
             f"{type(rescaling).__name__}.divisor must give one number a row, broadcastable to "

@@ -106,7 +106,7 @@ class EveryKey(Visible):
         return self._of_query_heads(norms.to(lengths.dtype)).unsqueeze(-1)
 
     def count(self, like: Tensor) -> Tensor:
-        return like.new_ones(1, 1) * self.n_keys  # torch.compile of 2.6 can't fill with a symbol
+        return like.new_full((1, 1), self.n_keys)
 
 
 class CausalOrder(Visible):
