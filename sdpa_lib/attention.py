@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn.attention.bias import CausalBias, CausalVariant
 
 from sdpa_lib._checks import check_batch, check_number, check_query_key, check_value
-from sdpa_lib.device import computation_dtype, is_positive, peek
+from sdpa_lib.device import computation_dtype, peek
 from sdpa_lib.rescaling import Rescaling, checked_constant, checked_divisor, get_rescaling
 from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Visible
 
@@ -87,6 +87,22 @@ def scaled_dot_product_attention(
     enable_gqa: bool = ...,
     return_weights: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
+
+
+@overload
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = ...,
+    dropout_p: float = ...,
+    is_causal: bool = ...,
+    *,
+    scale: float | None = ...,
+    rescaling: str | Rescaling = ...,
+    enable_gqa: bool = ...,
+    return_weights: bool,
+) -> Tensor | tuple[Tensor, Tensor]: ...
 
 
 @_cast_by_autocast
@@ -349,17 +365,22 @@ def _divide_by(
                 f"write PowerOfDk(0, factor=1 / scale), or a multiple of the rescaling"
             )
         return check_number("scale", scale)
-    d_k = query.shape[-1]
+    d_k: Any = query.shape[-1]
+    d_k = int(d_k) if isinstance(d_k, Tensor) else d_k  # a tensor under torch.jit.trace
     constant = checked_constant(chosen, d_k)
     if constant is not None:
         return 1.0 / constant
     batch = key.shape[:-2] if visible.groups == 1 else (*key.shape[:-3], query.shape[-3])
     rows = (*_broadcast(query.shape[:-2], batch), query.shape[-2], 1)
     divisor = checked_divisor(chosen, key, visible, rows)
-    if is_positive(divisor):
+    low, high = divisor.detach().aminmax() if divisor.numel() else (divisor, divisor)
+    smallest, largest = peek(low), peek(high)
+    if smallest is not None and largest is not None and 0.0 < smallest <= largest < math.inf:
         return divisor
-    # no key is seen, or every key that is has length zero: so has every dot product
-    return divisor.masked_fill(divisor == 0, _root(d_k))
+    # No key is seen, or every key that is has length zero: so has every dot product. A divisor that
+    # is not finite is not a number.
+    divisor = divisor.masked_fill(divisor == 0, _root(d_k))
+    return divisor.masked_fill(divisor == math.inf, math.nan)
 
 
 def _with_nan(output: Tensor, query: Tensor) -> Tensor:
@@ -373,8 +394,7 @@ def _with_nan(output: Tensor, query: Tensor) -> Tensor:
     of_all = peek(torch.linalg.vector_norm(query, dtype=wide))
     if of_all is not None and math.isfinite(of_all):
         return output
-    lengths: Tensor = torch.linalg.vector_norm(query, dim=-1, keepdim=True, dtype=wide)
-    return output + (lengths - lengths).to(output.dtype)
+    return output + (query - query).sum(-1, keepdim=True)  # 0, or NaN
 
 
 def _root(d_k: int) -> float:
@@ -388,6 +408,8 @@ def _visible(
     them.
     """
     n_queries, n_keys = query.shape[-2], key.shape[-2]
+    if not isinstance(is_causal, bool):
+        raise TypeError(f"is_causal must be a bool, got {type(is_causal).__name__}")
     if attn_mask is None:
         everything = EveryKey(n_keys, groups)
         causal = CausalOrder(n_queries, n_keys, groups) if is_causal else everything

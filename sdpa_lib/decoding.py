@@ -74,8 +74,19 @@ class RunningDivisor(Rescaling):
                 padding. ``None`` means that all may be seen.
         """
         check_tensor("key", key, min_dim=2, shape="(..., T, d_k)")
-        if visible is not None and visible.dtype != torch.bool:
-            raise TypeError(f"visible must be boolean, got {visible.dtype}")
+        if key.shape[-2] == 0:
+            raise ValueError(f"key must hold at least one new key, got shape {tuple(key.shape)}")
+        if visible is not None:
+            if not isinstance(visible, Tensor) or visible.dtype != torch.bool:
+                came = visible.dtype if isinstance(visible, Tensor) else type(visible).__name__
+                raise TypeError(f"visible must be a boolean torch.Tensor, got {came}")
+            try:
+                visible.expand(key.shape[:-1])
+            except RuntimeError:
+                raise ValueError(
+                    f"visible must broadcast to (..., T) = {tuple(key.shape[:-1])}, got "
+                    f"{tuple(visible.shape)}"
+                ) from None
         if self.constant(key.shape[-1]) is None:
             going_on = _GoingOn(self._past, key.shape[-2], visible, self.window)
             self._rows = self.rescaling.divisor(key, going_on)  # (..., T, 1)
@@ -84,9 +95,15 @@ class RunningDivisor(Rescaling):
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         if self._rows is None:
             raise ValueError("append must be given the new keys before they are attended to")
-        if visible.groups > 1 and self._rows.dim() > 2:  # from key heads to query heads
-            return self._rows.repeat_interleave(visible.groups, dim=-3)
-        return self._rows
+        rows = self._rows
+        if visible.n_rows not in (1, rows.shape[-2]):
+            raise ValueError(
+                f"query must have a row for each of the {rows.shape[-2]} keys that were appended "
+                f"last, got {visible.n_rows} rows"
+            )
+        if visible.groups > 1 and rows.dim() > 2 and rows.shape[-3] > 1:
+            return rows.repeat_interleave(visible.groups, dim=-3)  # from key heads to query heads
+        return rows
 
 
 class _GoingOn(Visible):
@@ -117,7 +134,9 @@ class _GoingOn(Visible):
             numbers = numbers * self.visible
         numbers = numbers.to(widest_dtype(numbers.device))
         if self.asked < len(self.past):
-            numbers = torch.cat([self.past.pop(self.asked), numbers], dim=-1)
+            past = self.past.pop(self.asked)
+            batch = torch.broadcast_shapes(past.shape[:-1], numbers.shape[:-1])  # type: ignore[no-untyped-call]
+            numbers = torch.cat([x.expand(*batch, x.shape[-1]) for x in (past, numbers)], dim=-1)
         n_numbers = numbers.shape[-1]
         if self.window is not None:
             rows = take(_Window(self.n_rows, n_numbers, self.window), numbers)
@@ -145,7 +164,8 @@ class _Window(Visible):
         self.window = window
 
     def matrix(self, rows: Tensor) -> Tensor:
-        back = rows.unsqueeze(-1) + (self.n_keys - self.n_rows) - torch.arange(self.n_keys)
+        keys = torch.arange(self.n_keys, device=rows.device)
+        back = rows.unsqueeze(-1) + (self.n_keys - self.n_rows) - keys
         return (back >= 0) & (back < self.window)
 
     def _sum(self, per_key: Tensor) -> Tensor:

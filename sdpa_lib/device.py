@@ -82,6 +82,17 @@ def computation_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
+def is_tracing() -> bool:
+    """Whether what is computed is not only for these values: a graph is being recorded, by
+    ``torch.compile``, ``torch.export`` or ``torch.jit.trace``.
+
+    Example:
+        >>> is_tracing()
+        False
+    """
+    return torch.compiler.is_compiling() or bool(torch.jit.is_tracing())  # type: ignore[attr-defined,no-untyped-call]
+
+
 def peek(x: Tensor) -> float | None:
     """The value of a tensor of one element where looking at it is free, on the CPU; ``None`` on
     other devices, and where there is no one value: in a graph being compiled, or under vmap.
@@ -90,7 +101,7 @@ def peek(x: Tensor) -> float | None:
         >>> peek(torch.tensor(2.0))
         2.0
     """
-    if x.device.type != "cpu" or torch.compiler.is_compiling():
+    if x.device.type != "cpu" or is_tracing():
         return None
     try:
         return float(x.item())

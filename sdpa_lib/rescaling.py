@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_number, check_tensor, unknown_name
-from sdpa_lib.device import computation_dtype, peek, widest_dtype
+from sdpa_lib.device import computation_dtype, is_tracing, peek, widest_dtype
 from sdpa_lib.visibility import EveryKey, Masked, Visible
 
 
@@ -130,10 +130,12 @@ def checked_constant(rescaling: Rescaling, d_k: int) -> float | None:
     """What ``rescaling.constant`` gives, if that is a divisor."""
     constant = rescaling.constant(d_k)
     # Compared, not given to math.isfinite, so that torch.compile may have a symbol for d_k.
-    if isinstance(constant, Tensor):
+    if constant is not None and not isinstance(
+        constant, (int, float, torch.SymInt, torch.SymFloat)
+    ):
         raise TypeError(
-            f"{type(rescaling).__name__}.constant must give None or a number, got a torch.Tensor: "
-            f"what is learned is for divisor to give"
+            f"{type(rescaling).__name__}.constant must give None or a number, got "
+            f"{type(constant).__name__}: what is learned is for divisor to give"
         )
     if constant is not None and not 0.0 < constant < math.inf:
         raise ValueError(
@@ -178,7 +180,8 @@ def checked_divisor(
 
 @dataclass(frozen=True)
 class Multiple(Rescaling):
-    """A factor times another rescaling: ``2 * KeyLengthNorm(1)``.
+    """A factor times another rescaling: ``2 * KeyLengthNorm(1)``. The parameters of one that is an
+    ``nn.Module`` are not found through it: keep the module itself beside it.
 
     Example:
         >>> (2 * KeyLengthNorm(1))(torch.tensor([[3.0, 4.0], [0.0, 2.0]])).item()
@@ -189,6 +192,8 @@ class Multiple(Rescaling):
     factor: float
 
     def __post_init__(self) -> None:
+        if not isinstance(self.rescaling, Rescaling):
+            raise TypeError(f"rescaling must be a Rescaling, got {type(self.rescaling).__name__}")
         check_number("factor", self.factor, above=0.0)
 
     @property
@@ -353,7 +358,7 @@ class CountTimesRootDk(Rescaling):
         return r"n\sqrt{d_k}"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        return _count(key, visible) * _power(key.shape[-1], 0.5)
+        return visible.count(key) * _power(key.shape[-1], 0.5)
 
 
 @dataclass(frozen=True)
@@ -386,9 +391,7 @@ class LogCount(Rescaling):
         return rf"{PowerOfDk(self.power).formula} / ({self.s:.4g} \ln n)"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        return _power(key.shape[-1], self.power) / (
-            self.s * _count(key, visible).clamp(min=2).log()
-        )
+        return _power(key.shape[-1], self.power) / (self.s * visible.count(key).clamp(min=2).log())
 
 
 @dataclass(frozen=True)
@@ -417,7 +420,7 @@ class LogBeyond(Rescaling):
         return rf"\sqrt{{d_k}} / \max(1, \ln n / \ln {self.n_0})"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        growth = _count(key, visible).clamp(min=1).log() / math.log(self.n_0)
+        growth = visible.count(key).clamp(min=1).log() / math.log(self.n_0)
         return _power(key.shape[-1], 0.5) / growth.clamp(min=1.0)
 
 
@@ -450,7 +453,7 @@ class LogSteps(Rescaling):
         return rf"\sqrt{{d_k}} / (1 + {self.beta:g} \ln(1 + \lfloor n/{self.n_0} \rfloor))"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        steps = (_count(key, visible) / self.n_0).floor()
+        steps = (visible.count(key) / self.n_0).floor()
         return _power(key.shape[-1], 0.5) / (1.0 + self.beta * steps.log1p())
 
 
@@ -567,25 +570,31 @@ def key_lengths(key: Tensor) -> Tensor:
     wide, widest = computation_dtype(key.dtype), widest_dtype(key.device)
     lengths: Tensor
     if wide != widest:
+        # float32 reads the keys once, and writes nothing else
         lengths = torch.linalg.vector_norm(key, dim=-1, dtype=wide)
-        if key.dtype == torch.float16 or _squares_fit(key, lengths):
+        if _squares_fit(key, lengths):
             return lengths
-        lengths = torch.linalg.vector_norm(key, dim=-1, dtype=widest)
-        return lengths.to(wide)
+        if key.device.type != "cpu" and not is_tracing():
+            lengths = torch.linalg.vector_norm(key, dim=-1, dtype=widest)
+            return lengths.to(wide)
+        squares = key.to(widest).square().sum(-1)
+        return _root_of_squares(squares).to(wide)
     # no wider dtype: divided by its largest component, no key has squares that do not fit
     largest = key.detach().abs().amax(-1, keepdim=True) if key.shape[-1] else key.new_ones(1)
-    largest = largest.masked_fill(largest == 0, 1.0)
-    lengths = torch.linalg.vector_norm(key / largest, dim=-1)
-    return lengths * largest.squeeze(-1)
+    largest = largest.masked_fill((largest == 0) | largest.isinf(), 1.0)
+    return _root_of_squares((key / largest).square().sum(-1)) * largest.squeeze(-1)
 
 
-def _count(key: Tensor, visible: Visible) -> Tensor:
-    """How many keys each row sees, in a dtype that holds them."""
-    return visible.count(key.new_empty(0, dtype=computation_dtype(key.dtype)))
+def _root_of_squares(squares: Tensor) -> Tensor:
+    """The root, whose first and second derivatives at 0 are 0."""
+    nothing = squares == 0
+    return squares.masked_fill(nothing, 1.0).sqrt().masked_fill(nothing, 0.0)
 
 
 def _squares_fit(key: Tensor, lengths: Tensor) -> bool:
-    """Whether it is known that float32 held the squares under these lengths."""
+    """Whether it is known that float32 held the squares under these lengths, and that second
+    derivatives, which a norm does not have at 0, are not asked for there.
+    """
     if lengths.numel() == 0:
         return True
     low, high = lengths.detach().aminmax()
@@ -594,7 +603,9 @@ def _squares_fit(key: Tensor, lengths: Tensor) -> bool:
         return False
     if smallest > 1e-15:
         return True
-    short = torch.linalg.vector_norm(key.detach(), ord=1, dim=-1)[lengths <= 1e-15]
+    if key.requires_grad:
+        return False
+    short = torch.linalg.vector_norm(key, ord=1, dim=-1)[lengths <= 1e-15]
     return not bool(short.any())  # all of them are zeros
 
 

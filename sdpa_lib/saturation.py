@@ -312,6 +312,10 @@ def sample_gradients(
     """
     check_count("d_v", d_v)
     scores, z = normal_scores(n_queries, n_keys, d_k, seed=seed, device=device)
+    if isinstance(divisor, Tensor) and divisor.shape not in ((), (1, 1), (n_queries, 1)):
+        raise ValueError(
+            f"divisor must have shape (n_queries, 1) = ({n_queries}, 1), got {tuple(divisor.shape)}"
+        )
     c = (
         check_finite("divisor", divisor)
         if isinstance(divisor, Tensor)

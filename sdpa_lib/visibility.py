@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_lib.device import is_positive, widest_dtype
+from sdpa_lib.device import computation_dtype, is_positive, is_tracing, peek, widest_dtype
 
 HIDES = -9984.0
 """An additive mask hides a key from the divisor where it is at or below this: -10,000 as bfloat16
@@ -47,8 +47,8 @@ class Visible(ABC):
 
     @abstractmethod
     def count(self, like: Tensor) -> Tensor:
-        """How many keys each row sees, broadcastable to (..., L, 1), in the dtype and on the device
-        of ``like``.
+        """How many keys each row sees, broadcastable to (..., L, 1), on the device of ``like`` and
+        in its dtype: float32, if that is half precision, which does not hold them.
         """
 
     def sum(self, per_key: Tensor) -> Tensor:
@@ -56,27 +56,28 @@ class Visible(ABC):
         where all rows see the same keys. In double precision where the device has it.
         """
         wide = self._of_query_heads(per_key).to(widest_dtype(per_key.device))
-        return self._sum(wide).to(per_key.dtype).unsqueeze(-1)
+        return self._sum(wide).unsqueeze(-1)
 
     def norm(self, lengths: Tensor, p: float) -> Tensor:
         r"""Each row's p-norm :math:`(\sum_j \ell_j^p)^{1/p}` of the lengths (..., S) of the keys it
-        sees. Shaped as :meth:`sum`.
+        sees. As :meth:`sum` in shape and precision.
         """
         if p == 1.0:
             return self.sum(lengths)
-        widest = widest_dtype(lengths.device)
-        wide = self._of_query_heads(lengths).to(widest)
-        # Double precision holds the powers of all float32 numbers up to p = 8. What it does not
-        # hold is divided by the largest length, and beyond p = 8 by each row's own largest.
-        if p <= 8.0 and lengths.dtype != widest:
-            return _root(self._sum(_power(wide, p)), p).to(lengths.dtype)
-        if p <= 8.0:
+        wide = self._of_query_heads(lengths).to(widest_dtype(lengths.device))
+        # Up to p = 6 double precision holds the powers of all float32 numbers. Beyond, and where
+        # lengths are in double precision, it must be seen to hold them.
+        known = _powers_fit(wide, p) if p > 6.0 or lengths.dtype == wide.dtype else True
+        if known:
+            return _root(self._sum(_power(wide, p)), p)
+        if known is None and p <= 6.0:
             largest = _largest(wide)  # (..., 1)
             return _root(self._sum(_power(wide / largest, p)), p) * largest.unsqueeze(-1)
+        # the one case that makes a matrix: each row is measured by its own largest length
         rows = self.matrix(torch.arange(self.n_rows, device=lengths.device))
-        seen = wide.unsqueeze(-2).where(rows, 0.0)  # (..., L, S): the one case that makes a matrix
+        seen = wide.unsqueeze(-2).where(rows, 0.0)  # (..., L, S)
         largest = _largest(seen)
-        return (_root(_power(seen / largest, p).sum(-1), p) * largest).to(lengths.dtype)
+        return _root(_power(seen / largest, p).sum(-1), p) * largest
 
     def _of_query_heads(self, per_key: Tensor) -> Tensor:
         return per_key.repeat_interleave(self.groups, dim=-2) if self.groups > 1 else per_key
@@ -96,17 +97,17 @@ class EveryKey(Visible):
 
     def sum(self, per_key: Tensor) -> Tensor:
         total = per_key.sum(-1, keepdim=True, dtype=widest_dtype(per_key.device))
-        return self._of_query_heads(total.to(per_key.dtype)).unsqueeze(-1)
+        return self._of_query_heads(total).unsqueeze(-1)
 
     def norm(self, lengths: Tensor, p: float) -> Tensor:
         widest = widest_dtype(lengths.device)
         if p != 2.0 or lengths.dtype == widest:
             return super().norm(lengths, p)
         norms = torch.linalg.vector_norm(lengths, dim=-1, keepdim=True, dtype=widest)
-        return self._of_query_heads(norms.to(lengths.dtype)).unsqueeze(-1)
+        return self._of_query_heads(norms).unsqueeze(-1)
 
     def count(self, like: Tensor) -> Tensor:
-        return like.new_full((1, 1), self.n_keys)
+        return like.new_full((1, 1), self.n_keys, dtype=computation_dtype(like.dtype))
 
 
 class CausalOrder(Visible):
@@ -130,12 +131,12 @@ class CausalOrder(Visible):
     def _sum(self, per_key: Tensor) -> Tensor:
         running = per_key.cumsum(-1)  # (..., S)
         # Without the question the graph that torch.compile makes does for all lengths.
-        if not torch.compiler.is_compiling() and self.n_rows == self.n_keys and self.offset == 0:
+        if not is_tracing() and self.n_rows == self.n_keys and self.offset == 0:
             return running
         return F.pad(running, (1, 0))[..., self._how_many(per_key.device)]
 
     def count(self, like: Tensor) -> Tensor:
-        return self._how_many(like.device).to(like.dtype).unsqueeze(-1)
+        return self._how_many(like.device).to(computation_dtype(like.dtype)).unsqueeze(-1)
 
 
 class Masked(Visible):
@@ -166,12 +167,30 @@ class Masked(Visible):
         return torch.einsum("...s,...ls->...l", per_key, numbers)
 
     def count(self, like: Tensor) -> Tensor:
-        return self._numbers(like.dtype).sum(-1, keepdim=True)
+        return self._numbers(computation_dtype(like.dtype)).sum(-1, keepdim=True)
+
+
+def _powers_fit(lengths: Tensor, p: float) -> bool | None:
+    """Whether double precision holds the sum of the powers of the lengths, all that are not 0;
+    ``None`` where they cannot be looked at.
+    """
+    if lengths.numel() == 0:
+        return True
+    low, high = lengths.detach().aminmax()
+    smallest, largest = peek(low), peek(high)
+    if smallest is None or largest is None:
+        return None
+    if smallest == 0.0 and largest > 0.0:
+        smallest = float(lengths.detach()[lengths > 0].amin())
+    range_of_powers = 1e250 ** (1.0 / p)
+    return largest == 0.0 or (1.0 / range_of_powers < smallest and largest < range_of_powers)
 
 
 def _power(x: Tensor, p: float) -> Tensor:
-    """x^p: squares and roots are quicker than powers, and two of them do for p = 2 and p = 4."""
-    return x.square() ** (p / 2.0) if p != 2.0 else x.square()
+    """x^p: squares are quicker than powers."""
+    if p == 4.0:
+        x, p = x.square(), 2.0
+    return x.square() if p == 2.0 else x**p
 
 
 def _root(total: Tensor, p: float) -> Tensor:

@@ -112,6 +112,32 @@ def test_a_cache_that_slides(rescaling, steps, window):
 
 
 @EVERY_RESCALING
+def test_padding_of_the_prompt_alone_with_grouped_queries(rescaling):
+    q, k, v = qkv(6, 2)
+    running = RunningDivisor(rescaling)
+    real = torch.ones(2, 12, dtype=torch.bool)
+    real[1, :3] = False
+    mask = torch.ones(12, 12, dtype=torch.bool).tril() & real[:, None, None, :]
+
+    def attend(first, last):
+        prompt = real[:, None, first:last] if first == 0 else None
+        running.append(k[..., first:last, :], prompt)
+        return scaled_dot_product_attention(
+            q[..., first:last, :],
+            k[..., :last, :],
+            v[..., :last, :],
+            mask[..., first:last, :last],
+            rescaling=running,
+            enable_gqa=True,
+        )
+
+    whole = scaled_dot_product_attention(q, k, v, mask, rescaling=rescaling, enable_gqa=True)
+    padded = in_steps([5, 1, 1, 3, 2], attend)
+    torch.testing.assert_close(padded[0], whole[0], rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(padded[1, :, 3:], whole[1, :, 3:], rtol=1e-10, atol=1e-12)
+
+
+@EVERY_RESCALING
 @STEPS
 def test_padding_on_the_left_does_not_count(rescaling, steps):
     q, k, v = qkv()
@@ -151,12 +177,24 @@ def test_bad_input():
         RunningDivisor("k_rss")(torch.ones(1, 4))
     with pytest.raises(ValueError, match="window must be at least 1, got 0"):
         RunningDivisor("k_rss", window=0)
-    with pytest.raises(TypeError, match=r"visible must be boolean, got torch\.float32"):
+    with pytest.raises(
+        TypeError, match=r"visible must be a boolean torch\.Tensor, got torch\.float32"
+    ):
         RunningDivisor("k_rss").append(torch.ones(1, 4), torch.ones(1))
     with pytest.raises(ValueError, match=r"key must have shape \(..., T, d_k\), got \(4,\)"):
         RunningDivisor("k_rss").append(torch.ones(4))
+    with pytest.raises(ValueError, match=r"key must hold at least one new key, got shape \(0, 4\)"):
+        RunningDivisor("k_rss").append(torch.ones(0, 4))
+    with pytest.raises(ValueError, match=r"visible must broadcast to .* = \(2,\), got \(3,\)"):
+        RunningDivisor("k_rss").append(torch.ones(2, 4), torch.ones(3).bool())
+    with pytest.raises(TypeError, match=r"visible must be a boolean torch\.Tensor, got list"):
+        RunningDivisor("k_rss").append(torch.ones(2, 4), [True, True])
     running = RunningDivisor("k_rss")
     running.append(torch.ones(2, 4))
+    with pytest.raises(ValueError, match="each of the 2 keys that were appended last, got 3 rows"):
+        scaled_dot_product_attention(
+            *(torch.ones(3, 4) for _ in range(3)), is_causal=True, rescaling=running
+        )
     with pytest.raises(ValueError, match=r"broadcastable to \(..., L, 1\) = \(3, 1\), got shape"):
         scaled_dot_product_attention(
             torch.ones(3, 4), torch.ones(5, 4), torch.ones(5, 4), rescaling=running

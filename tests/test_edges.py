@@ -181,8 +181,7 @@ def test_a_divisor_that_is_no_number_gives_nan_and_not_zeros(n_keys, divisor):
         )
         ours = ours[0] if return_weights else ours
         assert ours[..., [0, 2, 3], :].isfinite().all()
-        if math.isnan(divisor):
-            assert ours[..., 1, :].isnan().all()
+        assert ours[..., 1, :].isnan().all()
 
 
 @pytest.mark.parametrize("rescaling", FROM_KEYS)
@@ -224,6 +223,78 @@ def test_a_long_hidden_key_does_not_swallow_the_visible(p, dtype):
     scores = attention_scores(q, key, is_causal=True, rescaling=KeyLengthNorm(p))
     torch.testing.assert_close(scores[0, 0], torch.tensor(7.0 / 5.0, dtype=dtype))
     assert scaled_dot_product_attention(q, key, v, rescaling=KeyLengthNorm(p)).isfinite().all()
+
+
+@pytest.mark.parametrize("rescaling", ["k_mean", "k_total"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("return_weights", [False, True])
+def test_a_sum_of_lengths_beyond_float32_is_not_lost(rescaling, dtype, return_weights):
+    k = torch.full((1, 1, 10, 1), 1e38, dtype=dtype)
+    k[..., 5:, :] *= -1
+    q, v = torch.full((1, 1, 1, 1), 2.0, dtype=dtype), (k > 0).to(dtype)
+    ours = scaled_dot_product_attention(q, k, v, rescaling=rescaling, return_weights=return_weights)
+    ours = ours[0] if return_weights else ours
+    if rescaling == "k_mean":  # 1e38 fits
+        assert ours.item() == pytest.approx(1 / (1 + math.exp(-4)), rel=1e-2)
+    else:
+        assert ours.isnan().all()
+
+
+@EVERY_RESCALING
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_a_long_query_that_fits_is_not_nan(rescaling, dtype):
+    q, k, v = qkv(1, 2, dtype=dtype)
+    q = q * 1e20
+    assert scaled_dot_product_attention(q, k, v, rescaling=rescaling).isfinite().all()
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+@pytest.mark.filterwarnings("ignore:.*torch.jit.* is")  # torch's own
+@EVERY_RESCALING
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_a_traced_graph_serves_other_values_and_lengths(rescaling, is_causal):
+    traced = torch.jit.trace(
+        Attention(rescaling, "causal" if is_causal else "every key"),
+        tuple(qkv(1, 2, dtype=torch.float32)),
+        check_trace=False,
+    )
+    for size in (0.0, 1.0, 1e25, 1e-30):
+        q, k, v = qkv(1, 2, n_queries=5, n_keys=7, dtype=torch.float32)
+        k = k * size
+        expected = scaled_dot_product_attention(q, k, v, is_causal=is_causal, rescaling=rescaling)
+        if expected.isfinite().all():
+            torch.testing.assert_close(traced(q, k, v), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("rescaling", [*FROM_KEYS, *(KeyLengthNorm(p) for p in (1.5, 3.0, 9.0))])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_derivatives_are_finite_with_a_key_of_length_zero(rescaling, hidden):
+    q, k, v = (x.requires_grad_() for x in qkv(n_queries=3, n_keys=4, d_k=2, d_v=2))
+    zeroed = k * torch.tensor([[1.0], [0.0], [1.0], [1.0]], dtype=torch.float64)
+    mask = torch.tensor([True, not hidden, True, True])
+    output = scaled_dot_product_attention(q, zeroed, v, mask, rescaling=rescaling)
+    first = torch.autograd.grad(output.square().sum(), (q, k, v), create_graph=True)
+    second = torch.autograd.grad(sum(x.square().sum() for x in first), (q, k, v))
+    assert all(x.isfinite().all() for x in (*first, *second))
+
+
+@pytest.mark.parametrize("p", [2.0, 4.0, 8.0, 9.0])
+@pytest.mark.parametrize("length", [1e90, 1e170])
+def test_a_key_to_come_changes_no_row_before_it(p, length):
+    q, k, v = qkv(1, 2, n_queries=11)
+    longer = k.clone()
+    longer[..., -1, :] *= length
+    before, after = (
+        scaled_dot_product_attention(q, keys, v, is_causal=True, rescaling=KeyLengthNorm(p))
+        for keys in (k, longer)
+    )
+    torch.testing.assert_close(before[..., :-1, :], after[..., :-1, :], rtol=1e-12, atol=1e-12)
+
+
+def test_keys_are_counted_in_a_dtype_that_holds_them():
+    for dtype in HALF:
+        key = torch.ones(70_001, 1, dtype=dtype)
+        assert EveryKey(70_001).count(key).item() == 70_001
 
 
 # What a rescaling may give
