@@ -129,12 +129,12 @@ class Rescaling(ABC):
 def checked_constant(rescaling: Rescaling, d_k: int) -> float | None:
     """What ``rescaling.constant`` gives, if that is a divisor."""
     constant = rescaling.constant(d_k)
-    # Compared, not given to math.isfinite, so that torch.compile may have a symbol for d_k.
     if isinstance(constant, Tensor):
         raise TypeError(
             f"{type(rescaling).__name__}.constant must give None or a number, got a torch.Tensor: "
             f"what is learned is for divisor to give"
         )
+    # Compared, not given to math.isfinite, so that torch.compile may have a symbol for d_k.
     if constant is not None and not 0.0 < constant < math.inf:
         raise ValueError(
             f"{type(rescaling).__name__}.constant must give None or a finite number greater than "
