@@ -129,7 +129,6 @@ class Rescaling(ABC):
 def checked_constant(rescaling: Rescaling, d_k: int) -> float | None:
     """What ``rescaling.constant`` gives, if that is a divisor."""
     constant = rescaling.constant(d_k)
-    # Compared, not given to math.isfinite, so that torch.compile may have a symbol for d_k.
     if constant is not None and not isinstance(
         constant, (int, float, torch.SymInt, torch.SymFloat)
     ):
@@ -137,6 +136,7 @@ def checked_constant(rescaling: Rescaling, d_k: int) -> float | None:
             f"{type(rescaling).__name__}.constant must give None or a number, got "
             f"{type(constant).__name__}: what is learned is for divisor to give"
         )
+    # Compared, not given to math.isfinite, so that torch.compile may have a symbol for d_k.
     if constant is not None and not 0.0 < constant < math.inf:
         raise ValueError(
             f"{type(rescaling).__name__}.constant must give None or a finite number greater than "

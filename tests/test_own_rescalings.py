@@ -1,0 +1,427 @@
+"""Rescalings that users write: learned ones, one a head, names of their own, multiples, and what a
+divisor may be. More of what is refused is in test_edges.py.
+"""
+
+import math
+
+import pytest
+import torch
+from every import EVERY_RESCALING
+from torch import nn
+from torch.nn.attention.bias import causal_lower_right
+
+from sdpa_lib import (
+    RESCALINGS,
+    KeyLengthNorm,
+    LogCount,
+    Multiple,
+    PowerOfDk,
+    Rescaling,
+    RunningDivisor,
+    attention_scores,
+    get_rescaling,
+    known_rescalings,
+    register,
+    sample,
+    scaled_dot_product_attention,
+)
+from sdpa_lib.rescaling import _REGISTERED
+
+BOTH_PATHS = pytest.mark.parametrize("return_weights", [False, True])
+
+
+def qkv(heads=4, key_heads=4, dtype=torch.float64):
+    shapes = ((2, heads, 6, 8), (2, key_heads, 6, 8), (2, key_heads, 6, 8))
+    return [
+        sample(*shape, seed=3, stream=i, device="cpu", dtype=dtype)
+        for i, shape in enumerate(shapes)
+    ]
+
+
+def output(q, k, v, rescaling, return_weights, **given):
+    result = scaled_dot_product_attention(
+        q, k, v, rescaling=rescaling, return_weights=return_weights, **given
+    )
+    return result[0] if return_weights else result
+
+
+class Learned:
+    """A learned scale for every head, on the sum of the visible keys' lengths."""
+
+    name, formula = "learned", r"s \sum_j \|k_j\|"
+
+    def __init__(self, *shape):
+        super().__init__()
+        self.s = nn.Parameter(sample(*shape, 1, 1, seed=5, device="cpu").exp())
+
+    def divisor(self, key, visible):
+        return self.s * visible.norm(key.norm(dim=-1), 1.0)
+
+
+class ModuleFirst(Learned, nn.Module, Rescaling):
+    pass
+
+
+class RescalingFirst(Learned, Rescaling, nn.Module):
+    pass
+
+
+BOTH_ORDERS = pytest.mark.parametrize("kind", [ModuleFirst, RescalingFirst])
+
+
+@BOTH_ORDERS
+def test_a_module_is_called_as_a_rescaling_in_either_order_of_its_bases(kind):
+    _, key, _ = qkv()
+    learned = kind()
+    expected = learned.s * key.norm(dim=-1).sum(-1)[..., None, None]
+    torch.testing.assert_close(learned(key), expected)
+    assert isinstance(2 * learned, Multiple)
+    with pytest.raises(TypeError, match=r"key must be a torch\.Tensor, got list"):
+        learned([[1.0]])
+
+
+@BOTH_ORDERS
+def test_the_parent_finds_the_parameter(kind):
+    parent = nn.Module()
+    parent.rescaling = kind(4)
+    assert [name for name, _ in parent.named_parameters()] == ["rescaling.s"]
+    assert list(parent.state_dict()) == ["rescaling.s"]
+    parent.to(torch.float32)
+    assert parent.rescaling(torch.ones(4, 3, 8)).dtype == torch.float32
+
+
+def test_a_module_that_writes_its_own_forward_keeps_it():
+    class Own(nn.Module, Rescaling):
+        name = formula = "own"
+
+        def constant(self, d_k):
+            return 2.0
+
+        def forward(self):
+            return "own"
+
+    assert Own()() == "own"
+
+
+def test_a_hook_on_a_module_is_run():
+    learned, seen = ModuleFirst(), []
+    learned.register_forward_hook(lambda module, args, divisor: seen.append(divisor))
+    learned(torch.ones(3, 8, dtype=torch.float64))
+    assert len(seen) == 1
+
+
+@BOTH_ORDERS
+@BOTH_PATHS
+@pytest.mark.parametrize("shape", [(), (4,)])
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_a_learned_parameter_gets_the_gradient(kind, return_weights, shape, is_causal):
+    q, k, v = qkv()
+    learned = kind(*shape)
+    upstream = sample(2, 4, 6, 8, seed=4, device="cpu")
+    given = {"is_causal": is_causal}
+    ours = output(q, k, v, learned, return_weights, **given)
+    (gradient,) = torch.autograd.grad(ours, learned.s, upstream)
+
+    lengths = k.norm(dim=-1)  # the plain formula
+    sees = torch.ones(6, 6, dtype=torch.bool)
+    sees = sees.tril() if is_causal else sees
+    divisor = learned.s * (lengths.unsqueeze(-2) * sees).sum(-1, keepdim=True)
+    scores = (q @ k.mT / divisor).masked_fill(~sees, -math.inf)
+    plain = torch.softmax(scores, dim=-1) @ v
+    (expected,) = torch.autograd.grad(plain, learned.s, upstream)
+    torch.testing.assert_close(ours, plain)
+    torch.testing.assert_close(gradient, expected)
+    assert gradient.abs().min() > 0
+
+
+@BOTH_PATHS
+def test_an_optimiser_moves_a_learned_parameter(return_weights):
+    q, k, v = qkv()
+    learned = ModuleFirst()
+    wanted = scaled_dot_product_attention(q, k, v, rescaling=0.25 * KeyLengthNorm())
+    optimiser = torch.optim.Adam(learned.parameters(), lr=0.05)
+    for _ in range(200):
+        optimiser.zero_grad()
+        (output(q, k, v, learned, return_weights) - wanted).square().mean().backward()
+        optimiser.step()
+    assert learned.s.item() == pytest.approx(0.25, rel=0.02)
+
+
+@BOTH_PATHS
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_one_a_head_with_grouped_queries(return_weights, is_causal):
+    q, k, v = qkv(heads=6, key_heads=2)
+    learned = ModuleFirst(6)
+    ours = output(q, k, v, learned, return_weights, is_causal=is_causal, enable_gqa=True)
+    for head in range(6):
+        alone = output(
+            *(x[:, h] for x, h in ((q, head), (k, head // 3), (v, head // 3))),
+            learned.s[head].item() * KeyLengthNorm(),
+            return_weights,
+            is_causal=is_causal,
+        )
+        torch.testing.assert_close(ours[:, head], alone)
+
+
+def test_one_a_key_head_does_not_fit_more_query_heads():
+    q, k, v = qkv(heads=6, key_heads=2)
+
+    class OneAKeyHead(Rescaling):
+        name = formula = "one a key head"
+
+        def divisor(self, key, visible):
+            return key.new_ones(2, 1, 1)
+
+    for return_weights in (False, True):
+        with pytest.raises(ValueError, match=r"\(..., L, 1\) = \(2, 6, 6, 1\), got shape \(2, 1"):
+            output(q, k, v, OneAKeyHead(), return_weights, enable_gqa=True)
+
+
+def test_a_learned_one_under_compile():
+    q, k, v = qkv(dtype=torch.float32)
+    learned = ModuleFirst(4).float()
+    gradients = []
+    for attention in (
+        scaled_dot_product_attention,
+        torch.compile(scaled_dot_product_attention, fullgraph=True, backend="aot_eager"),
+    ):
+        ours = attention(q, k, v, is_causal=True, rescaling=learned)
+        gradients.append(torch.autograd.grad(ours.square().sum(), learned.s)[0])
+    torch.testing.assert_close(*gradients)
+    assert gradients[0].abs().min() > 0
+
+
+# names
+
+
+@pytest.fixture(autouse=True)
+def registry():
+    """What a test registers is forgotten after it."""
+    before = dict(_REGISTERED)
+    yield
+    _REGISTERED.clear()
+    _REGISTERED.update(before)
+
+
+def test_a_registered_name_is_taken_wherever_a_rescaling_is_asked_for():
+    q, k, v = qkv()
+    with pytest.raises(ValueError, match="rescaling 'k_norm_5' is not known"):
+        get_rescaling("k_norm_5")
+    assert register(KeyLengthNorm(5.0)) == "k_norm_5"
+    assert get_rescaling("k_norm_5") == known_rescalings()["k_norm_5"] == KeyLengthNorm(5.0)
+    torch.testing.assert_close(
+        scaled_dot_product_attention(q, k, v, rescaling="k_norm_5"),
+        scaled_dot_product_attention(q, k, v, rescaling=KeyLengthNorm(5.0)),
+    )
+    assert "k_norm_5" not in RESCALINGS
+
+
+def test_a_name_may_be_given_and_given_again():
+    assert register(KeyLengthNorm(5.0), "mine") == "mine"
+    assert register(PowerOfDk(0.4), "mine") == "mine"
+    assert get_rescaling("mine") == PowerOfDk(0.4)
+    assert list(known_rescalings()).count("mine") == 1
+
+
+def test_known_rescalings_is_a_copy():
+    known_rescalings().clear()
+    assert get_rescaling("sqrt_d_k") is known_rescalings()["sqrt_d_k"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("k_total",), TypeError, "rescaling must be a Rescaling, got str"),
+        ((KeyLengthNorm,), TypeError, "rescaling must be a Rescaling, got ABCMeta"),
+        ((KeyLengthNorm(),), ValueError, "name 'k_total' is taken: register the rescaling under"),
+        ((KeyLengthNorm(), "ssmax"), ValueError, "name 'ssmax' is taken"),
+        ((KeyLengthNorm(5.0), ""), TypeError, "name must be a str that is not empty, got ''"),
+        ((KeyLengthNorm(5.0), 5), TypeError, "name must be a str that is not empty, got 5"),
+    ],
+)
+def test_what_cannot_be_registered(arguments, error, message):
+    before = known_rescalings()
+    with pytest.raises(error, match=message):
+        register(*arguments)
+    assert known_rescalings() == before
+
+
+# multiples
+
+
+@EVERY_RESCALING
+@BOTH_PATHS
+def test_a_multiple_divides_by_as_much_more(rescaling, return_weights):
+    q, k, v = qkv()
+    multiple = 2 * get_rescaling(rescaling)
+    assert multiple == get_rescaling(rescaling) * 2
+    ours = output(q, k, v, multiple, return_weights, is_causal=True)
+    torch.testing.assert_close(ours, output(q / 2, k, v, rescaling, return_weights, is_causal=True))
+    torch.testing.assert_close(multiple(k), 2 * get_rescaling(rescaling)(k))
+
+
+def test_a_multiple_of_a_constant_is_a_constant():
+    assert (3 * PowerOfDk(0.5)).constant(64) == 24.0
+    assert (3 * KeyLengthNorm()).constant(64) is None
+    assert (3 * PowerOfDk(0.5)).name == "3*sqrt_d_k"
+    assert (0.5 * (3 * KeyLengthNorm())).formula == r"0.5\,3\,\sum_j \|k_j\|"
+
+
+@pytest.mark.parametrize(
+    ("factor", "error"),
+    [
+        *((number, ValueError) for number in (0, -1.0, math.nan, math.inf)),
+        *((thing, TypeError) for thing in ("2", torch.tensor(2.0), True)),
+    ],
+)
+def test_what_is_no_factor(factor, error):
+    with pytest.raises(error, match="factor must be a"):
+        Multiple(KeyLengthNorm(), factor)
+
+
+@pytest.mark.parametrize("rescaling", [KeyLengthNorm(2.0), PowerOfDk(0.5), LogCount(0.43)], ids=str)
+def test_a_multiple_in_decoding(rescaling):
+    q, k, v = qkv()
+    running, rows = RunningDivisor(3 * rescaling), []
+    for first, last in ((0, 2), (2, 3), (3, 6)):
+        new, seen = slice(first, last), slice(0, last)
+        running.append(k[..., new, :])
+        order = causal_lower_right(last - first, last)
+        rows.append(
+            scaled_dot_product_attention(
+                q[..., new, :], k[..., seen, :], v[..., seen, :], order, rescaling=running
+            )
+        )
+    whole = scaled_dot_product_attention(q / 3, k, v, is_causal=True, rescaling=rescaling)
+    torch.testing.assert_close(torch.cat(rows, dim=-2), whole)
+
+
+# what a divisor may be
+
+
+class Gives(Rescaling):
+    """A divisor, or a constant, to order."""
+
+    name = formula = "given"
+
+    def __init__(self, divisor=None, constant=None):
+        self.given, self.fixed = divisor, constant
+
+    def divisor(self, key, visible):
+        return self.given
+
+    def constant(self, d_k):
+        return self.fixed
+
+
+@BOTH_PATHS
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (2, 4, 6, 8),  # of the keys' own shape
+        (2, 4, 6),  # (..., L): the last dimension forgotten
+        (2, 4, 5, 1),  # of another number of rows
+        (3, 1, 1, 1),  # of another batch
+    ],
+    ids=str,
+)
+def test_a_divisor_of_a_wrong_shape_is_refused(shape, return_weights):
+    q, k, v = qkv()
+    divisor = torch.ones(shape, dtype=torch.float64)
+    message = r"Gives.divisor must give one number a row, broadcastable to \(..., L, 1\) = "
+    with pytest.raises(ValueError, match=message):
+        output(q, k, v, Gives(divisor), return_weights)
+
+
+@BOTH_PATHS
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (6, 1), (4, 1, 1), (2, 1, 6, 1)], ids=str)
+def test_a_divisor_of_any_shape_that_broadcasts(shape, return_weights):
+    q, k, v = qkv()
+    divisor = sample(*(shape or (1,)), seed=5, device="cpu").exp().reshape(shape)
+    ours = output(q, k, v, Gives(divisor), return_weights)
+    torch.testing.assert_close(ours, torch.softmax(q @ k.mT / divisor, dim=-1) @ v)
+    assert Gives(divisor)(k).dim() >= 2
+
+
+@BOTH_PATHS
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 5e-6), (torch.bfloat16, 4e-2)])
+def test_a_wider_divisor_leaves_the_dtype_of_the_inputs(dtype, tolerance, return_weights):
+    q, k, v = qkv(dtype=dtype)
+    wide = Gives(torch.full((1, 1), 3.0, dtype=torch.float64))
+    ours = output(q, k, v, wide, return_weights)
+    assert ours.dtype == dtype
+    plain = output(*(x.double() for x in (q, k, v)), PowerOfDk(0.0, 3.0), return_weights)
+    torch.testing.assert_close(ours.double(), plain, rtol=tolerance, atol=tolerance)
+
+
+@BOTH_PATHS
+def test_a_divisor_of_zero_stands_for_the_root(return_weights):
+    q, k, v = qkv()
+    divisor = torch.tensor([0.0, 1, 2, 3, 4, 5], dtype=torch.float64)[:, None]
+    mended = divisor.clone()
+    mended[0] = math.sqrt(8)
+    torch.testing.assert_close(
+        output(q, k, v, Gives(divisor), return_weights),
+        output(q, k, v, Gives(mended), return_weights),
+    )
+
+
+@pytest.mark.parametrize("constant", [0.0, -1.0, math.nan, math.inf])
+def test_what_is_no_constant_is_refused_in_a_call_too(constant):
+    message = rf"\.constant must give None or a finite number greater than 0, got {constant}"
+    for rescaling in (Gives(constant=constant), RunningDivisor(Gives(constant=constant))):
+        with pytest.raises(ValueError, match=type(rescaling).__name__ + message):
+            rescaling(torch.ones(3, 8))
+
+
+@BOTH_PATHS
+@pytest.mark.parametrize("constant", [torch.tensor(2.0), nn.Parameter(torch.ones(1, 1))])
+def test_a_tensor_is_no_constant(constant, return_weights):
+    """It would be taken for a divisor, upside down."""
+    q, k, v = qkv()
+    message = r"Gives\.constant must give None or a number, got a torch\.Tensor: what"
+    with pytest.raises(TypeError, match=message):
+        output(q, k, v, Gives(constant=constant), return_weights)
+
+
+@BOTH_PATHS
+def test_where_constant_and_divisor_disagree_the_constant_counts(return_weights):
+    q, k, v = qkv()
+    both = Gives(torch.full((1, 1), 7.0, dtype=torch.float64), constant=2.0)
+    for rescaling, constant in ((both, 2.0), (3 * both, 6.0), (RunningDivisor(both), 2.0)):
+        expected = output(q, k, v, PowerOfDk(0.0, constant), return_weights)
+        torch.testing.assert_close(output(q, k, v, rescaling, return_weights), expected)
+    assert (3 * both)(k).item() == 6.0
+    assert RunningDivisor(both)(k).item() == 2.0
+
+
+@BOTH_PATHS
+def test_a_constant_alone_is_enough(return_weights):
+    class Fixed(Rescaling):
+        name, formula = "half_d_k", "d_k / 2"
+
+        def constant(self, d_k):
+            return d_k / 2
+
+    q, k, v = qkv()
+    ours = output(q, k, v, Fixed(), return_weights)
+    torch.testing.assert_close(ours, torch.softmax(q @ k.mT / 4, dim=-1) @ v)
+    assert Fixed()(k).item() == 4.0
+    torch.testing.assert_close(attention_scores(q, k, rescaling=2 * Fixed()), q @ k.mT / 8)
+
+
+def test_neither_constant_nor_divisor():
+    class Nothing(Rescaling):
+        name = formula = "nothing"
+
+    q, k, v = qkv()
+    with pytest.raises(NotImplementedError, match="Nothing defines neither divisor nor constant"):
+        scaled_dot_product_attention(q, k, v, rescaling=Nothing())
+
+
+def test_a_rescaling_without_a_name_cannot_be_made():
+    class Nameless(Rescaling):
+        formula = "1"
+
+    with pytest.raises(TypeError, match="abstract"):
+        Nameless()
