@@ -379,7 +379,7 @@ def test_what_is_no_constant_is_refused_in_a_call_too(constant):
 def test_a_tensor_is_no_constant(constant, return_weights):
     """It would be taken for a divisor, upside down."""
     q, k, v = qkv()
-    message = r"Gives\.constant must give None or a number, got Tensor: what"
+    message = r"Gives\.constant must give None or a number, got (Tensor|Parameter): what"
     with pytest.raises(TypeError, match=message):
         output(q, k, v, Gives(constant=constant), return_weights)
 
