@@ -32,6 +32,8 @@ class RunningDivisor(Rescaling):
         rescaling: what it computes: a name or an instance that makes its divisor of the sums, norms
             and counts of :class:`~sdpa_lib.visibility.Visible`, as all in this library do.
         window: how many keys a query sees, its own included; ``None`` means all before it.
+        groups: how many query heads share a key head, where the rescaling has a number of its own
+            for each query head. Without one it is not needed.
 
     Example:
         >>> q, k, v = (torch.randn(1, 2, 9, 8) for _ in range(3))  # (batch, heads, tokens, d_k)
@@ -46,9 +48,12 @@ class RunningDivisor(Rescaling):
         True
     """
 
-    def __init__(self, rescaling: str | Rescaling, *, window: int | None = None) -> None:
+    def __init__(
+        self, rescaling: str | Rescaling, *, window: int | None = None, groups: int = 1
+    ) -> None:
         self.rescaling: Rescaling = get_rescaling(rescaling)
         self.window: int | None = None if window is None else check_count("window", window)
+        self.groups: int = check_count("groups", groups)
         # of each sum or norm that the rescaling takes, in order
         self._past: list[Tensor] = []
         self._rows: Tensor | None = None
@@ -88,7 +93,7 @@ class RunningDivisor(Rescaling):
                     f"{tuple(visible.shape)}"
                 ) from None
         if self.constant(key.shape[-1]) is None:
-            going_on = _GoingOn(self._past, key.shape[-2], visible, self.window)
+            going_on = _GoingOn(self._past, key.shape[-2], visible, self.window, self.groups)
             self._rows = self.rescaling.divisor(key, going_on)  # (..., T, 1)
             self._past = going_on.past
 
@@ -101,7 +106,7 @@ class RunningDivisor(Rescaling):
                 f"query must have a row for each of the {rows.shape[-2]} keys that were appended "
                 f"last, got {visible.n_rows} rows"
             )
-        if visible.groups > 1 and rows.dim() > 2 and rows.shape[-3] > 1:
+        if self.groups == 1 and visible.groups > 1 and rows.dim() > 2 and rows.shape[-3] > 1:
             return rows.repeat_interleave(visible.groups, dim=-3)  # from key heads to query heads
         return rows
 
@@ -114,9 +119,14 @@ class _GoingOn(Visible):
     """
 
     def __init__(
-        self, past: list[Tensor], n_new: int, visible: Tensor | None, window: int | None
+        self,
+        past: list[Tensor],
+        n_new: int,
+        visible: Tensor | None,
+        window: int | None,
+        groups: int,
     ) -> None:
-        super().__init__(n_new, n_new)
+        super().__init__(n_new, n_new, groups)
         self.past = list(past)
         self.visible, self.window, self.asked = visible, window, 0
 
@@ -132,6 +142,8 @@ class _GoingOn(Visible):
     def _go_on(self, numbers: Tensor, take: Callable[[Visible, Tensor], Tensor]) -> Tensor:
         if self.visible is not None:
             numbers = numbers * self.visible
+        if numbers.dim() > 1 and numbers.shape[-2] > 1:
+            numbers = self._of_query_heads(numbers)
         numbers = numbers.to(widest_dtype(numbers.device))
         if self.asked < len(self.past):
             past = self.past.pop(self.asked)

@@ -5,7 +5,13 @@ import torch
 from every import EVERY_RESCALING
 from torch.nn.attention.bias import causal_lower_right
 
-from sdpa_lib import RunningDivisor, sample, scaled_dot_product_attention
+from sdpa_lib import (
+    Rescaling,
+    RunningDivisor,
+    key_lengths,
+    sample,
+    scaled_dot_product_attention,
+)
 from sdpa_lib.rescaling import KeyLengthNorm
 
 STEPS = pytest.mark.parametrize("steps", [[1] * 12, [5, 1, 1, 3, 2], [12]], ids=str)
@@ -162,6 +168,40 @@ def test_padding_on_the_left_does_not_count(rescaling, steps):
     torch.testing.assert_close(padded[1:, :, 3:], alone, rtol=1e-10, atol=1e-12)
 
 
+class OneAHead(Rescaling):
+    """A number for each query head, times the root of the sum of the squares of the lengths."""
+
+    name, formula = "one a head", "c"
+
+    def divisor(self, key, visible):
+        factors = torch.arange(1.0, 7.0, dtype=key.dtype).view(6, 1, 1)
+        return factors * visible.norm(key_lengths(key), 2.0) / visible.count(key).sqrt()
+
+
+@STEPS
+@pytest.mark.parametrize("key_heads", [1, 2, 6])
+@pytest.mark.parametrize("window", [None, 4])
+def test_one_a_head_with_grouped_queries(steps, key_heads, window):
+    q, k, v = qkv(6, key_heads)
+    running = RunningDivisor(OneAHead(), window=window, groups=6 // key_heads)
+    back = torch.arange(12).unsqueeze(-1) - torch.arange(12)
+    mask = (back >= 0) & (back < (window or 12))
+
+    def attend(first, last):
+        running.append(k[..., first:last, :])
+        return scaled_dot_product_attention(
+            q[..., first:last, :],
+            k[..., :last, :],
+            v[..., :last, :],
+            mask[first:last, :last],
+            rescaling=running,
+            enable_gqa=True,
+        )
+
+    whole = scaled_dot_product_attention(q, k, v, mask, rescaling=OneAHead(), enable_gqa=True)
+    torch.testing.assert_close(in_steps(steps, attend), whole, rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.5, 8.0, 50.0])
 def test_thousands_of_steps_in_float32_are_right_to_rounding(p):
     key = sample(3000, 4, seed=0, device="cpu", dtype=torch.float32) * 1e-9
@@ -177,6 +217,8 @@ def test_bad_input():
         RunningDivisor("k_rss")(torch.ones(1, 4))
     with pytest.raises(ValueError, match="window must be at least 1, got 0"):
         RunningDivisor("k_rss", window=0)
+    with pytest.raises(ValueError, match="groups must be at least 1, got 0"):
+        RunningDivisor("k_rss", groups=0)
     with pytest.raises(
         TypeError, match=r"visible must be a boolean torch\.Tensor, got torch\.float32"
     ):
