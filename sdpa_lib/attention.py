@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn.attention.bias import CausalBias, CausalVariant
 
 from sdpa_lib._checks import check_batch, check_number, check_query_key, check_value
-from sdpa_lib.device import computation_dtype, peek
+from sdpa_lib.device import computation_dtype, peek, peek_range
 from sdpa_lib.rescaling import Rescaling, checked_constant, checked_divisor, get_rescaling
 from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Visible
 
@@ -374,9 +374,8 @@ def _divide_by(
     batch = key.shape[:-2] if visible.groups == 1 else (*key.shape[:-3], query.shape[-3])
     rows = (*_broadcast(query.shape[:-2], batch), query.shape[-2], 1)
     divisor = checked_divisor(chosen, key, visible, rows)
-    low, high = divisor.detach().aminmax() if divisor.numel() else (divisor, divisor)
-    smallest, largest = peek(low), peek(high)
-    if smallest is not None and largest is not None and 0.0 < smallest <= largest < math.inf:
+    seen = peek_range(divisor)
+    if seen is not None and 0.0 < seen[0] <= seen[1] < math.inf:
         return divisor
     # No key is seen, or every key that is has length zero: so has every dot product. A divisor that
     # is not finite is not a number.

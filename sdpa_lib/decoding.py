@@ -14,7 +14,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_tensor
-from sdpa_lib.attention import scaled_dot_product_attention  # noqa: F401  (the example)
 from sdpa_lib.device import widest_dtype
 from sdpa_lib.rescaling import Rescaling, get_rescaling
 from sdpa_lib.visibility import CausalOrder, EveryKey, Visible
@@ -36,6 +35,7 @@ class RunningDivisor(Rescaling):
             for each query head. Without one it is not needed.
 
     Example:
+        >>> from sdpa_lib import scaled_dot_product_attention
         >>> q, k, v = (torch.randn(1, 2, 9, 8) for _ in range(3))  # (batch, heads, tokens, d_k)
         >>> running, rows = RunningDivisor("k_rss"), []
         >>> for i in range(9):

@@ -109,17 +109,18 @@ def peek(x: Tensor) -> float | None:
         return None
 
 
-def is_positive(x: Tensor) -> bool:
-    """Whether all of ``x`` is known to be greater than 0, from a look that is free.
+def peek_range(x: Tensor) -> tuple[float, float] | None:
+    """The smallest and the largest number of a tensor, as :func:`peek` gives them; ``None``, too,
+    where there is no number.
 
     Example:
-        >>> is_positive(torch.tensor([1.0, 2.0])), is_positive(torch.tensor([1.0, 0.0]))
-        (True, False)
+        >>> peek_range(torch.tensor([3.0, 1.0, 2.0]))
+        (1.0, 3.0)
     """
     if x.numel() == 0:
-        return False
-    smallest = peek(x.detach().amin())
-    return smallest is not None and smallest > 0.0
+        return None
+    smallest, largest = map(peek, x.detach().aminmax())
+    return None if smallest is None or largest is None else (smallest, largest)
 
 
 def _best_device() -> str:

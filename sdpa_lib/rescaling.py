@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_number, check_tensor, unknown_name
-from sdpa_lib.device import computation_dtype, is_tracing, peek, widest_dtype
+from sdpa_lib.device import computation_dtype, is_tracing, peek_range, widest_dtype
 from sdpa_lib.visibility import EveryKey, Masked, Visible
 
 
@@ -597,11 +597,10 @@ def _squares_fit(key: Tensor, lengths: Tensor) -> bool:
     """
     if lengths.numel() == 0:
         return True
-    low, high = lengths.detach().aminmax()
-    smallest, largest = peek(low), peek(high)
-    if smallest is None or largest is None or not largest < 1e18:
+    seen = peek_range(lengths)
+    if seen is None or not seen[1] < 1e18:
         return False
-    if smallest > 1e-15:
+    if seen[0] > 1e-15:
         return True
     if key.requires_grad:
         return False

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_lib.device import computation_dtype, is_positive, is_tracing, peek, widest_dtype
+from sdpa_lib.device import computation_dtype, is_tracing, peek_range, widest_dtype
 
 HIDES = -9984.0
 """An additive mask hides a key from the divisor where it is at or below this: -10,000 as bfloat16
@@ -176,10 +176,10 @@ def _powers_fit(lengths: Tensor, p: float) -> bool | None:
     """
     if lengths.numel() == 0:
         return True
-    low, high = lengths.detach().aminmax()
-    smallest, largest = peek(low), peek(high)
-    if smallest is None or largest is None:
+    seen = peek_range(lengths)
+    if seen is None:
         return None
+    smallest, largest = seen
     if smallest == 0.0 and largest > 0.0:
         smallest = float(lengths.detach()[lengths > 0].amin())
     range_of_powers = 1e250 ** (1.0 / p)
@@ -197,7 +197,8 @@ def _root(total: Tensor, p: float) -> Tensor:
     """(..., L) to the p-th roots (..., L, 1), with a gradient of 0 where there is nothing to take
     it of.
     """
-    nothing = None if is_positive(total) else total == 0
+    seen = peek_range(total)
+    nothing = None if seen is not None and seen[0] > 0.0 else total == 0
     if nothing is not None:
         total = total.masked_fill(nothing, 1.0)
     roots = total.sqrt() if p == 2.0 else total ** (1.0 / p)
