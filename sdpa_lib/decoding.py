@@ -57,6 +57,7 @@ class RunningDivisor(Rescaling):
         # of each sum or norm that the rescaling takes, in order
         self._past: list[Tensor] = []
         self._rows: Tensor | None = None
+        self._n_new = 0
 
     @property
     def name(self) -> str:
@@ -94,16 +95,17 @@ class RunningDivisor(Rescaling):
                 ) from None
         if self.constant(key.shape[-1]) is None:
             going_on = _GoingOn(self._past, key.shape[-2], visible, self.window, self.groups)
-            self._rows = self.rescaling.divisor(key, going_on)  # (..., T, 1)
+            self._rows = self.rescaling.divisor(key, going_on)  # (..., T or 1, 1)
+            self._n_new = key.shape[-2]
             self._past = going_on.past
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         if self._rows is None:
             raise ValueError("append must be given the new keys before they are attended to")
         rows = self._rows
-        if visible.n_rows not in (1, rows.shape[-2]):
+        if visible.n_rows not in (1, self._n_new):
             raise ValueError(
-                f"query must have a row for each of the {rows.shape[-2]} keys that were appended "
+                f"query must have a row for each of the {self._n_new} keys that were appended "
                 f"last, got {visible.n_rows} rows"
             )
         if self.groups == 1 and visible.groups > 1 and rows.dim() > 2 and rows.shape[-3] > 1:

@@ -186,6 +186,38 @@ def test_one_a_head_with_grouped_queries(steps, key_heads, window):
     torch.testing.assert_close(in_steps(steps, attend), whole, rtol=1e-10, atol=1e-12)
 
 
+class Number(Rescaling):
+    """A divisor that depends on no row: one number, or one a head."""
+
+    name, formula = "number", "c"
+
+    def __init__(self, shape):
+        self.numbers = torch.rand(shape, dtype=torch.float64) + 1.0
+
+    def divisor(self, key, visible):
+        return self.numbers
+
+
+@STEPS
+@pytest.mark.parametrize("shape", [(), (1, 1), (2, 1, 1)])
+def test_a_divisor_that_is_the_same_in_every_row(steps, shape):
+    q, k, v = qkv()
+    running = RunningDivisor(Number(shape))
+
+    def attend(first, last):
+        running.append(k[..., first:last, :])
+        return scaled_dot_product_attention(
+            q[..., first:last, :],
+            k[..., :last, :],
+            v[..., :last, :],
+            causal_lower_right(last - first, last),
+            rescaling=running,
+        )
+
+    whole = scaled_dot_product_attention(q, k, v, is_causal=True, rescaling=running.rescaling)
+    torch.testing.assert_close(in_steps(steps, attend), whole, rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.5, 8.0, 50.0])
 def test_thousands_of_steps_in_float32_are_right_to_rounding(p):
     key = sample(3000, 4, seed=0, device="cpu", dtype=torch.float32) * 1e-9
