@@ -1,5 +1,4 @@
-r"""A small pre-norm Transformer, multi-head, in which nothing but the scaling of the scores
-changes.
+r"""A small Transformer, multi-head, in which nothing but the scaling of the scores changes.
 
 The key dimension d_k is set by itself: a wider d_k widens the queries and keys and nothing else.
 Every matrix starts with entries of variance 1/(inputs), so that normalised inputs give queries and
@@ -9,7 +8,7 @@ keys of unit variance, the assumption of chapter 3.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 
 from sdpa_lib._checks import check_count, unknown_name
 from sdpa_lib.attention import attention_scores, scaled_dot_product_attention
-from sdpa_lib.rescaling import RESCALINGS
+from sdpa_lib.rescaling import RESCALINGS, PowerOfDk, Rescaling, get_rescaling
 from sdpa_lib.sampling import standard_normal
 
 SCALINGS: dict[str, str] = {name: rescaling.formula for name, rescaling in RESCALINGS.items()} | {
@@ -25,13 +24,36 @@ SCALINGS: dict[str, str] = {name: rescaling.formula for name, rescaling in RESCA
     "log_n": r"\sqrt{d_k}/(e^{s}\ln n)",
     "qk_norm": r"\|q\|\,\|k\|/e^{s}",
     "t5_start": r"1,\ W_Q \text{ starts } \sqrt{d_k} \text{ times smaller}",
+    "general": r"1,\ \text{scores } x^\top W y",
+    "additive": r"1,\ \text{scores } v^\top\tanh(W_Q x + W_K y)",
 }
-"""What a model's scores may be divided by: every rescaling, and four ways that hold parameters or
-start elsewhere, with formulas.
+"""How a model's scores are made, with the formula of what they are divided by: every rescaling,
+four ways that hold parameters or start elsewhere, and two rivals of the dot product of queries and
+keys.
 
 ``learned``, ``log_n`` and ``qk_norm`` have one learned s a head, which starts where the scores have
-unit variance.
+unit variance. ``general`` is the score with one full matrix a head of :cite:t:`luong2015`, and
+``additive`` that of :cite:t:`bahdanau2015`; both start with scores of about unit variance, too.
+Besides these, ``"sigma 4"`` divides by a constant that starts the scores at a standard deviation
+of 4.
 """
+
+
+def check_scaling(scaling: str) -> Rescaling | None:
+    """The rescaling that a scaling's name means, or ``None`` where it is one of the model's own.
+
+    Raises:
+        ValueError: there is no such scaling.
+
+    Example:
+        >>> check_scaling("sigma 4").constant(64)
+        2.0
+    """
+    if scaling.startswith("sigma "):
+        return PowerOfDk(0.5, factor=1 / float(scaling.removeprefix("sigma ")))
+    if scaling not in SCALINGS:
+        raise unknown_name("scaling", scaling, SCALINGS)
+    return RESCALINGS.get(scaling)
 
 
 def draw(*shape: int) -> Tensor:
@@ -43,50 +65,63 @@ def draw(*shape: int) -> Tensor:
 
 
 class Attention(nn.Module):
-    """Multi-head self-attention with values of d_model / n_heads components."""
+    """Multi-head self-attention with values of d_model / n_heads components.
+
+    Attributes:
+        rescaling: what the dot products of queries and keys are divided by.
+    """
 
     def __init__(self, d_model: int, n_heads: int, d_k: int, scaling: str, n_tokens: int) -> None:
         super().__init__()
         self.n_heads, self.scaling = n_heads, scaling
-        self.query = nn.Linear(d_model, n_heads * d_k, bias=False)
-        self.key = nn.Linear(d_model, n_heads * d_k, bias=False)
+        width = d_model if scaling == "general" else d_k
+        self.query = nn.Linear(d_model, n_heads * width, bias=False)
+        self.key = (
+            nn.Identity() if scaling == "general" else nn.Linear(d_model, n_heads * d_k, bias=False)
+        )
         self.value = nn.Linear(d_model, d_model, bias=False)
         self.output = nn.Linear(d_model, d_model, bias=False)
+        self.rescaling = check_scaling(scaling) or get_rescaling(
+            "sqrt_d_k" if scaling in ("learned", "log_n") else "none"
+        )
         start = {
             "learned": 0.0,
             "log_n": -math.log(math.log(n_tokens)),
             "qk_norm": math.log(d_k) / 2,
         }.get(scaling)
         self.log_scale = None if start is None else nn.Parameter(torch.full((n_heads, 1, 1), start))
+        if scaling == "additive":
+            self.direction = nn.Parameter(draw(n_heads, 1, 1, d_k) / d_k**0.5)
 
     def forward(self, x: Tensor) -> Tensor:  # (B, n, d_model)
-        query, key, rescaling = self.query_and_key(x)
         value = self._heads(self.value(x))  # (B, heads, n, d_model / heads)
-        blended = scaled_dot_product_attention(query, key, value, rescaling=rescaling)
-        assert isinstance(blended, Tensor)  # no weights were asked for
+        if self.scaling == "additive":
+            blended = torch.softmax(self.scores(x), dim=-1) @ value
+        else:
+            query, key = self.query_and_key(x)
+            blended = scaled_dot_product_attention(query, key, value, rescaling=self.rescaling)
         output: Tensor = self.output(blended.transpose(1, 2).flatten(2))
         return output
 
-    def query_and_key(self, x: Tensor) -> tuple[Tensor, Tensor, str]:
-        """The queries and keys, (B, heads, n, d_k), and the rescaling that completes their
-        scores.
-        """
-        query, key = self._heads(self.query(x)), self._heads(self.key(x))
+    def query_and_key(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The queries and keys, (B, heads, n, d_k), whose dot products the rescaling divides."""
+        query, key = self._heads(self.query(x)), self.key(x)
+        if self.scaling == "general":
+            return query, key.unsqueeze(1).expand_as(query)  # one full matrix a head, and x itself
+        key = self._heads(key)
         if self.log_scale is None:
-            return query, key, "none" if self.scaling == "t5_start" else self.scaling
+            return query, key
         if self.scaling == "qk_norm":
-            return (
-                self.log_scale.exp() * F.normalize(query, dim=-1),
-                F.normalize(key, dim=-1),
-                "none",
-            )
+            query, key = F.normalize(query, dim=-1), F.normalize(key, dim=-1)
         factor = math.log(x.shape[1]) if self.scaling == "log_n" else 1.0
-        return factor * self.log_scale.exp() * query, key, "sqrt_d_k"
+        return factor * self.log_scale.exp() * query, key
 
     def scores(self, x: Tensor) -> Tensor:
         """What goes into softmax, (B, heads, n, n)."""
-        query, key, rescaling = self.query_and_key(x)
-        return attention_scores(query, key, rescaling=rescaling)
+        query, key = self.query_and_key(x)
+        if self.scaling == "additive":  # (B, heads, n, 1, d_k) + (B, heads, 1, n, d_k)
+            return (torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3)) * self.direction).sum(-1)
+        return attention_scores(query, key, rescaling=self.rescaling)
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:-1], self.n_heads, -1).transpose(
@@ -95,21 +130,35 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a two-layer perceptron, each on normalised inputs and added to what came
-    in.
+    """Attention, then a two-layer perceptron, each added to what came in.
+
+    ``norm`` is ``"pre"``, where each works on normalised inputs :cite:p:`xiong2020`, or ``"post"``,
+    where the sum is normalised, as in :cite:t:`vaswani2017`.
     """
 
-    def __init__(self, d_model: int, n_heads: int, d_k: int, scaling: str, n_tokens: int) -> None:
+    def __init__(
+        self, d_model: int, n_heads: int, d_k: int, scaling: str, n_tokens: int, norm: str
+    ) -> None:
         super().__init__()
+        self.pre = norm == "pre"
         self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
         self.attention = Attention(d_model, n_heads, d_k, scaling, n_tokens)
         self.perceptron = nn.Sequential(
             nn.Linear(d_model, 4 * d_model), nn.GELU(), nn.Linear(4 * d_model, d_model)
         )
 
+    def attended(self, x: Tensor) -> Tensor:
+        """What the attention looks at, (B, n, d_model)."""
+        looked_at: Tensor = self.norm_1(x) if self.pre else x
+        return looked_at
+
     def forward(self, x: Tensor) -> Tensor:  # (B, n, d_model)
-        x = x + self.attention(self.norm_1(x))
-        output: Tensor = x + self.perceptron(self.norm_2(x))
+        x = x + self.attention(self.attended(x))
+        if self.pre:
+            output: Tensor = x + self.perceptron(self.norm_2(x))
+        else:
+            x = self.norm_1(x)
+            output = self.norm_2(x + self.perceptron(x))
         return output
 
 
@@ -121,10 +170,11 @@ class Transformer(nn.Module):
         n_tokens: how many tokens n a training sequence has.
         n_classes: how many answers there are.
         d_model, n_heads, d_k, n_layers: at least 1; n_heads divides d_model.
-        scaling: a name in ``SCALINGS``.
+        scaling: a name in ``SCALINGS``, or ``"sigma 4"`` and the like.
+        norm: where the normalisations stand, ``"pre"`` or ``"post"``.
     """
 
-    blocks: Iterable[Block]
+    blocks: Sequence[Block]
 
     def __init__(
         self,
@@ -137,6 +187,7 @@ class Transformer(nn.Module):
         d_k: int = 64,
         n_layers: int = 2,
         scaling: str = "sqrt_d_k",
+        norm: str = "pre",
     ) -> None:
         super().__init__()
         for name, count in {
@@ -148,11 +199,12 @@ class Transformer(nn.Module):
             check_count(name, count)
         if d_model % n_heads:
             raise ValueError(f"n_heads must divide d_model = {d_model}, got {n_heads}")
-        if scaling not in SCALINGS:
-            raise unknown_name("scaling", scaling, SCALINGS)
+        if norm not in ("pre", "post"):
+            raise unknown_name("norm", norm, ("pre", "post"))
+        check_scaling(scaling)
         self.embedding = embedding
         self.blocks = nn.ModuleList(
-            Block(d_model, n_heads, d_k, scaling, n_tokens) for _ in range(n_layers)
+            Block(d_model, n_heads, d_k, scaling, n_tokens, norm) for _ in range(n_layers)
         )  # type: ignore[assignment]
         self.norm = nn.LayerNorm(d_model)
         self.read_out = nn.Linear(d_model, n_classes)
@@ -161,9 +213,9 @@ class Transformer(nn.Module):
                 module.weight.data = draw(*module.weight.shape) * module.in_features**-0.5
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
-        if scaling == "t5_start":
-            for block in self.blocks:
-                block.attention.query.weight.data /= math.sqrt(d_k)
+        shrink = {"t5_start": d_k**-0.5, "general": d_model**-0.5}.get(scaling, 1.0)
+        for block in self.blocks:
+            block.attention.query.weight.data *= shrink
 
     def forward(self, *inputs: Tensor) -> Tensor:
         """Features of every token, (B, n, n_classes)."""
