@@ -91,7 +91,7 @@ class Attention(nn.Module):
         }.get(scaling)
         self.log_scale = None if start is None else nn.Parameter(torch.full((n_heads, 1, 1), start))
         if scaling == "additive":
-            self.direction = nn.Parameter(draw(n_heads, 1, 1, d_k) / d_k**0.5)
+            self.direction = nn.Parameter(draw(n_heads, d_k) / d_k**0.5)
 
     def forward(self, x: Tensor) -> Tensor:  # (B, n, d_model)
         value = self._heads(self.value(x))  # (B, heads, n, d_model / heads)
@@ -120,7 +120,11 @@ class Attention(nn.Module):
         """What goes into softmax, (B, heads, n, n)."""
         query, key = self.query_and_key(x)
         if self.scaling == "additive":  # (B, heads, n, 1, d_k) + (B, heads, 1, n, d_k)
-            return (torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3)) * self.direction).sum(-1)
+            return torch.einsum(
+                "bhijd,hd->bhij",
+                torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3)),
+                self.direction,
+            )
         return attention_scores(query, key, rescaling=self.rescaling)
 
     def _heads(self, x: Tensor) -> Tensor:
@@ -171,7 +175,8 @@ class Transformer(nn.Module):
         n_classes: how many answers there are.
         d_model, n_heads, d_k, n_layers: at least 1; n_heads divides d_model.
         scaling: a name in ``SCALINGS``, or ``"sigma 4"`` and the like.
-        norm: where the normalisations stand, ``"pre"`` or ``"post"``.
+        norm: where the normalisations stand: ``"pre"``, before attention and perceptron and once
+            at the end, or ``"post"``, after them and once at the start.
     """
 
     blocks: Sequence[Block]
@@ -206,7 +211,7 @@ class Transformer(nn.Module):
         self.blocks = nn.ModuleList(
             Block(d_model, n_heads, d_k, scaling, n_tokens, norm) for _ in range(n_layers)
         )  # type: ignore[assignment]
-        self.norm = nn.LayerNorm(d_model)
+        self.pre, self.norm = norm == "pre", nn.LayerNorm(d_model)
         self.read_out = nn.Linear(d_model, n_classes)
         for module in self.modules():
             if isinstance(module, nn.Linear):
@@ -219,8 +224,13 @@ class Transformer(nn.Module):
 
     def forward(self, *inputs: Tensor) -> Tensor:
         """Features of every token, (B, n, n_classes)."""
-        x = self.embedding(*inputs)
+        x = self.embedded(*inputs)
         for block in self.blocks:
             x = block(x)
-        features: Tensor = self.read_out(self.norm(x))
+        features: Tensor = self.read_out(self.norm(x) if self.pre else x)
         return features
+
+    def embedded(self, *inputs: Tensor) -> Tensor:
+        """What enters the first block, (B, n, d_model)."""
+        x: Tensor = self.embedding(*inputs)
+        return x if self.pre else self.norm(x)

@@ -1,84 +1,101 @@
-"""The study: every scaling, every task, a learning rate swept for each, five seeds; one run at a
-time, resumable.
+"""One training: which model on which task, how long it takes to learn, and what it did on the way.
 
-A *cell* is what one table compares: a task, a key dimension, a depth, an optimiser. In each cell
-each scaling is tried with two seeds at three learning rates, and at further ones as long as the
-best stands at an edge; the best rate then gets all five seeds.
+What the study measures is declared here, before any run is made.
+
+- **Time to learn**: the first step, of those at which a model is measured, from which on it answers
+  ``LEARNED`` of the held-out questions for ``STAY`` steps in a row. A run that has not learned
+  within its budget is censored there: it did not learn *by then*, and more is not known of it.
+- **Blow-up**: after the learning rate has warmed up, a training loss of more than ``LOSS_BOUND``
+  times that of guessing, a gradient whose norm is above ``GRADIENT_BOUND``, or a loss that is no
+  number. It is looked for at every step, and counted apart from the time to learn: a run may blow
+  up and learn.
 """
 
 from __future__ import annotations
 
 import math
-import statistics
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from sdpa_lib._checks import unknown_name
-from sdpa_lib.book.training.model import SCALINGS, Transformer
-from sdpa_lib.book.training.tasks import Digits, Recall, Task
+from sdpa_lib.book.training.model import Transformer
+from sdpa_lib.book.training.tasks import CHOOSING, TASKS, LongRecall, Task
 from sdpa_lib.device import get_device
+from sdpa_lib.rescaling import LogBeyond, LogSteps
+from sdpa_lib.sampling import make_generator
 from sdpa_lib.saturation import entropy
 
-SEEDS = 5
-SWEEP_SEEDS = 2
-WARM_UP = 20  # steps over which the learning rate rises from zero
-LOG_EVERY = 20  # steps
+LEARNED = 0.9
+"""The share of held-out questions that a model answers once it has learned."""
+STAY = 200
+"""For how many steps it has to stay there."""
+EVERY = 20
+"""Steps from one measurement to the next."""
+WARM_UP = 20
+"""Steps over which the learning rate rises from zero."""
+LOSS_BOUND = 2.0
+"""A training loss of so many times that of guessing is a blow-up."""
+GRADIENT_BOUND = 1000.0
+"""A gradient of a larger norm is a blow-up."""
 
-TASKS: dict[str, Task] = {
-    "digits": Digits(),
-    "recall 8": Recall(8),
-    "recall 32": Recall(32),
-    "recall 64": Recall(64),
-    "recall 128": Recall(128),
-}
+TEST_LENGTHS = (64, 256, 1024, 4096, 8192)
+"""Among how many pairs a model that was trained on several lengths is tested."""
 
-TEST_LENGTHS = ("recall 8", "recall 32", "recall 128")
-"""What a model trained on recall is tested on besides its own length."""
-
-RATES = {"adam": (-5, -4, -3), "sgd": (-2, -1, 0)}
-"""Where a sweep starts: the learning rates are 10^(k/2) for these k."""
-LIMITS = {"adam": (-8, -1), "sgd": (-6, 2)}
-"""The k beyond which no sweep goes."""
+OPTIMISERS = ("adam", "sgd", "momentum")
 
 
-class Cell(NamedTuple):
-    """A task and the settings that all runs compared with each other share."""
+@dataclass(frozen=True)
+class Cell:
+    """What all runs share that are compared with each other.
+
+    Attributes:
+        task: a name in ``TASKS``.
+        d_k, d_model, n_heads, n_layers, norm: of the model.
+        optimiser: ``"adam"``, ``"sgd"``, or ``"momentum"``, which is SGD with a momentum of 0.9.
+        clip: gradients of a larger norm are shortened to it; ``None`` leaves them.
+        other_rate: the learning rate, as a power of 10, of all parameters but W_Q and W_K, whose
+            own is then the run's; ``None`` gives the run's to all.
+        budget: steps until a run that has not learned is given up.
+        whole: a run that reports goes on to its budget after it has learned.
+    """
 
     task: str
     d_k: int
-    steps: int
+    d_model: int = 64
+    n_heads: int = 2
     n_layers: int = 2
+    norm: str = "pre"
     optimiser: str = "adam"
+    clip: float | None = None
+    other_rate: float | None = None
+    budget: int = 4000
+    whole: bool = False
 
-
-STUDY: dict[Cell, tuple[str, ...]] = {
-    **{Cell("digits", d_k, 300): tuple(SCALINGS) for d_k in (16, 64, 256)},
-    **{Cell("recall 32", d_k, 400): tuple(SCALINGS) for d_k in (16, 64, 256)},
-    Cell("recall 8", 64, 300): tuple(SCALINGS),
-    Cell("recall 64", 64, 400): tuple(SCALINGS),
-    Cell("digits", 64, 600, optimiser="sgd"): tuple(SCALINGS),
-    Cell("digits", 64, 300, n_layers=8): ("none", "sqrt_d_k", "d_k", "k_total"),
-}
-"""The cells, and the scalings that each compares."""
+    def __post_init__(self) -> None:
+        if self.task not in TASKS:
+            raise unknown_name("task", self.task, TASKS)
+        if self.optimiser not in OPTIMISERS:
+            raise unknown_name("optimiser", self.optimiser, OPTIMISERS)
 
 
 class Run(NamedTuple):
-    """One training: a cell, a scaling, a learning rate 10^(rate/2) and a seed."""
+    """One training: a cell, a scaling, a learning rate 10^rate and a seed."""
 
     cell: Cell
     scaling: str
-    rate: int
+    rate: float
     seed: int
 
     @property
-    def learning_rate(self) -> float:
-        return math.pow(10.0, self.rate / 2)
+    def chooses(self) -> bool:
+        """Whether the run helps to choose a learning rate, and reports nothing."""
+        return self.seed >= CHOOSING
 
 
 @dataclass(frozen=True)
@@ -86,176 +103,195 @@ class Record:
     """What a run gave.
 
     Attributes:
-        curves: one number every ``LOG_EVERY`` steps, the first before training: ``step``;
-            ``training_loss``, the mean since the last; ``loss`` and ``accuracy`` on the validation
-            part; ``entropy`` of a row of weights as a fraction of ln n and ``score_std``, the
-            standard deviation of a row of scores, each averaged over rows, heads and layers;
-            ``gradient`` and ``gradient_qk``, the norm of the gradient of all parameters and of W_Q
-            and W_K alone.
-        test_accuracy: by task: the one trained on, and for recall the other lengths too.
-        diverged: the loss was no number, or ended 10% above that of guessing.
+        learned_at: the time to learn, and ``None`` where the run is censored.
+        censored_at: up to which step it would have counted: the budget, or for a run that chooses
+            less, when the rate could not win any more.
+        steps: how many were made.
+        loss, accuracy: at the last measurement, on what is held out.
+        worst_loss: the largest training loss after the warm-up, over that of guessing.
+        worst_gradient: the largest norm of the whole gradient after the warm-up.
+        finite: no loss was infinite or not a number.
+        curves: of a run that reports, one number for each step of ``curve_steps``: ``loss`` and
+            ``accuracy`` on what is held out; ``entropy`` of a row of weights as a fraction of ln n
+            and ``score_std``, the standard deviation of a row of scores, each averaged over rows,
+            heads and layers; ``gradient`` and ``gradient_qk``, the norm of the gradient of all
+            parameters and of W_Q and W_K alone.
+        tested: accuracy on other lengths, by length and, where it was exchanged after training, by
+            rescaling.
+        device: what it ran on.
         seconds: how long it took.
     """
 
     run: Run
-    curves: dict[str, list[float]]
-    test_accuracy: dict[str, float]
-    diverged: bool
-    seconds: float = field(compare=False)
+    learned_at: int | None
+    censored_at: int
+    steps: int
+    loss: float
+    accuracy: float
+    worst_loss: float
+    worst_gradient: float
+    finite: bool
+    curves: dict[str, list[float]] = field(default_factory=dict)
+    tested: dict[str, float] = field(default_factory=dict)
+    device: str = field(default="", compare=False)
+    seconds: float = field(default=0.0, compare=False)
 
     @property
-    def mean_loss(self) -> float:
-        """The validation loss averaged over the run: low for a run that learns soon and stays
-        there.
-        """
-        return math.inf if self.diverged else statistics.fmean(self.curves["loss"])
+    def blew_up(self) -> bool:
+        """The one flag for a run that exploded, whatever became of it afterwards."""
+        return (
+            not self.finite or self.worst_loss > LOSS_BOUND or self.worst_gradient > GRADIENT_BOUND
+        )
 
-    def steps_to(self, accuracy: float) -> int | None:
-        """The first logged step from which on the validation accuracy stays at or above
-        ``accuracy``, and None without one.
-        """
-        reached = None
-        for step, value in zip(self.curves["step"], self.curves["accuracy"], strict=True):
-            if value < accuracy:
-                reached = None
-            elif reached is None:
-                reached = int(step)
-        return reached
+    @property
+    def time(self) -> int:
+        """The time to learn, or the step until which it is known to be longer."""
+        return self.censored_at if self.learned_at is None else self.learned_at
+
+
+def curve_steps(budget: int) -> Iterator[int]:
+    """The steps at which the curves of a run have a point: the first five measurements, then about
+    four to a doubling.
+
+    Example:
+        >>> list(curve_steps(200))
+        [0, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200]
+        >>> len(list(curve_steps(4000)))
+        27
+    """
+    step = 0
+    while step <= budget:
+        yield step
+        step += EVERY * max(1, step // (6 * EVERY))
 
 
 def make_model(run: Run) -> Transformer:
     """The model of a run at its start: the same parameters for every scaling of a cell and seed."""
-    task = _task(run.cell.task)
+    cell, task = run.cell, TASKS[run.cell.task]
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(run.seed)
-        embedding = task.embedding(32)
+        torch.manual_seed(make_generator(run.seed).initial_seed())
+        embedding = task.embedding(cell.d_model)
         return Transformer(
             embedding,
             task.n_tokens,
             task.n_classes,
-            d_k=run.cell.d_k,
-            n_layers=run.cell.n_layers,
+            d_model=cell.d_model,
+            n_heads=cell.n_heads,
+            d_k=cell.d_k,
+            n_layers=cell.n_layers,
             scaling=run.scaling,
+            norm=cell.norm,
         )
 
 
 def train(
-    run: Run, *, steps: int | None = None, device: str | torch.device | None = None
+    run: Run, *, until: int | None = None, device: str | torch.device | None = None
 ) -> Record:
     """Train one model and record how it went.
 
     Args:
         run: what to train.
-        steps: stop after so many steps; ``None`` goes on to the cell's number.
+        until: censor the run at this step; ``None`` takes the cell's budget.
         device: as in :func:`~sdpa_lib.device.get_device`.
 
     Example:
-        >>> cell = Cell("recall 8", d_k=16, steps=300)
-        >>> record = train(Run(cell, "sqrt_d_k", rate=-4, seed=0), steps=20, device="cpu")
-        >>> record.curves["step"]
-        [0, 20]
+        >>> cell = Cell("recall 8", d_k=16, d_model=32)
+        >>> record = train(Run(cell, "sqrt_d_k", rate=-2.0, seed=0), until=20, device="cpu")
+        >>> record.learned_at, record.curves["entropy"][0] > 0.8
+        (None, True)
     """
     start, chosen = time.perf_counter(), get_device(device)
-    task, model = _task(run.cell.task), make_model(run).to(chosen)
+    cell, task = run.cell, TASKS[run.cell.task]
+    until = cell.budget if until is None else min(until, cell.budget)
+    model = make_model(run).to(chosen)
     optimiser = _optimiser(run, model)
-    validation = _to(chosen, *task.held_out("validation"))
+    held_out = _to(chosen, *task.held_out(run.seed))
+    points = set() if run.chooses else set(curve_steps(cell.budget))
+    whole = cell.whole and not run.chooses
     curves: dict[str, list[float]] = {}
-    losses: list[float] = []
-    total = run.cell.steps if steps is None else steps
-    for step in range(total + 1):
-        inputs, answers = _to(chosen, *task.batch(run.seed, step))
-        loss = _loss(task, model(*inputs), answers)
+    stretch: int | None = None  # the step from which on every measurement was good enough
+    worst_loss = worst_gradient = 0.0
+    accuracy, finite, loss_held_out, step = 0.0, True, math.inf, 0
+    while True:
+        loss = _loss(task, model, *_to(chosen, *task.batch(run.seed, step)))
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        losses.append(loss.item())
-        if not math.isfinite(losses[-1]):
+        gradient = _norm(model.parameters())
+        finite = math.isfinite(loss.item()) and math.isfinite(gradient)
+        if not finite:
             break
-        if step % LOG_EVERY == 0:
-            point = (
-                {"step": step, "training_loss": statistics.fmean(losses)}
-                | _gradients(model)
-                | _look(task, model, *validation)
-            )
-            for name, value in point.items():
-                curves.setdefault(name, []).append(value if name == "step" else _short(value))
-            losses = losses[-1:] if step == total else []
+        if step >= WARM_UP:
+            worst_loss = max(worst_loss, loss.item() / math.log(task.n_classes))
+            worst_gradient = max(worst_gradient, gradient)
+        if step % EVERY == 0:
+            loss_held_out, accuracy = _measure(task, model, *held_out)
+            stretch = None if accuracy < LEARNED else step if stretch is None else stretch
+            if step in points:
+                point = {"step": step, "loss": loss_held_out, "accuracy": accuracy}
+                point |= {"gradient": gradient, "gradient_qk": _norm(_query_and_key(model))}
+                for name, value in (point | _look(model, *held_out[0])).items():
+                    curves.setdefault(name, []).append(_short(value))
+            if step >= cell.budget and whole:
+                break
+            if stretch is not None and step - stretch >= STAY and not whole:
+                break
+            if step >= until and (stretch is None or stretch > until) and not whole:
+                break
+        if cell.clip is not None:
+            nn.utils.clip_grad_norm_(model.parameters(), cell.clip)
         for group in optimiser.param_groups:
-            group["lr"] = run.learning_rate * min(1.0, (step + 1) / WARM_UP)
-        if step < total:
-            optimiser.step()
-    diverged = not (
-        math.isfinite(losses[-1]) and curves["training_loss"][-1] < 1.1 * math.log(task.n_classes)
+            group["lr"] = group["full"] * min(1.0, (step + 1) / WARM_UP)
+        optimiser.step()
+        step += 1
+    learned = finite and stretch is not None and step - stretch >= STAY
+    return Record(
+        run,
+        learned_at=stretch if learned else None,
+        censored_at=until,
+        steps=step,
+        loss=_short(loss_held_out) if math.isfinite(loss_held_out) else math.log(task.n_classes),
+        accuracy=_short(accuracy),
+        worst_loss=_short(worst_loss),
+        worst_gradient=_short(worst_gradient),
+        finite=finite,
+        curves=curves,
+        tested=_test(model, task, run.seed, chosen) if whole and finite else {},
+        device=device_name(chosen),
+        seconds=round(time.perf_counter() - start, 1),
     )
-    lengths = TEST_LENGTHS if isinstance(task, Recall) else ()
-    test = {
-        name: _short(_accuracy(TASKS[name], model, chosen))
-        for name in TASKS
-        if name == run.cell.task or name in lengths
-    }
-    return Record(run, curves, test, diverged, round(time.perf_counter() - start, 2))
 
 
-def plan(records: Iterable[Record], study: Mapping[Cell, tuple[str, ...]] = STUDY) -> list[Run]:
-    """The runs that are to be made next, given those made: none when the study is complete.
+def device_name(device: torch.device) -> str:
+    """What a device is called in a record.
 
-    A scaling without any run gets its sweeps: with every scaling stored, one that is added to
-    ``RESCALINGS`` has all of them to come.
+    Example:
+        >>> device_name(torch.device("cpu")).endswith(" cpu")
+        True
     """
-    made: dict[tuple[Cell, str], dict[int, dict[int, Record]]] = {}
-    for record in records:
-        run = record.run
-        made.setdefault((run.cell, run.scaling), {}).setdefault(run.rate, {})[run.seed] = record
-    return [
-        Run(cell, scaling, rate, seed)
-        for cell, scalings in study.items()
-        for scaling in scalings
-        for rate, seed in _next(cell, made.get((cell, scaling), {}))
-    ]
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    import platform
 
-
-def best_rate(rates: dict[int, dict[int, Record]]) -> int:
-    """The rate whose sweep runs have the lowest mean loss, given the records by rate and seed."""
-    return min(
-        rates,
-        key=lambda rate: (
-            statistics.fmean(rates[rate][seed].mean_loss for seed in range(SWEEP_SEEDS)),
-            rate,
-        ),
-    )
-
-
-def _next(cell: Cell, rates: dict[int, dict[int, Record]]) -> list[tuple[int, int]]:
-    """The (rate, seed) pairs that one scaling of a cell needs next."""
-
-    def missing(rate: int, seeds: int) -> list[tuple[int, int]]:
-        return [(rate, seed) for seed in range(seeds) if seed not in rates.get(rate, {})]
-
-    sweep = [
-        pair
-        for rate in sorted({*RATES[cell.optimiser], *rates})
-        for pair in missing(rate, SWEEP_SEEDS)
-    ]
-    if sweep:
-        return sweep
-    best, (low, high) = best_rate(rates), LIMITS[cell.optimiser]
-    beyond = best - 1 if best == min(rates) else best + 1 if best == max(rates) else best
-    if beyond != best and low <= beyond <= high:
-        return missing(beyond, SWEEP_SEEDS)
-    return missing(best, SEEDS)
-
-
-def _task(name: str) -> Task:
-    if name not in TASKS:
-        raise unknown_name("task", name, TASKS)
-    return TASKS[name]
+    return f"{platform.machine()} {device.type}"
 
 
 def _optimiser(run: Run, model: Transformer) -> torch.optim.Optimizer:
-    if run.cell.optimiser == "adam":
-        return torch.optim.Adam(model.parameters(), fused=True)
-    if run.cell.optimiser == "sgd":
-        return torch.optim.SGD(model.parameters())
-    raise ValueError(f"optimiser must be 'adam' or 'sgd', got {run.cell.optimiser!r}")
+    cell, rate = run.cell, 10.0**run.rate
+    other = rate if cell.other_rate is None else 10.0**cell.other_rate
+    apart = set(_query_and_key(model))
+    groups = [
+        {"params": [p for p in model.parameters() if p in apart], "full": rate},
+        {"params": [p for p in model.parameters() if p not in apart], "full": other},
+    ]
+    if cell.optimiser == "adam":
+        return torch.optim.Adam(groups, fused=True)
+    return torch.optim.SGD(groups, lr=0.0, momentum=0.9 if cell.optimiser == "momentum" else 0.0)
+
+
+def _query_and_key(model: Transformer) -> list[Tensor]:
+    """The matrices W_Q and W_K of all blocks."""
+    both = ((block.attention.query, block.attention.key) for block in model.blocks)
+    return [p for pair in both for module in pair for p in module.parameters()]
 
 
 def _to(
@@ -264,53 +300,65 @@ def _to(
     return tuple(x.to(device) for x in inputs), answers.to(device)
 
 
-def _loss(task: Task, features: Tensor, answers: Tensor) -> Tensor:
-    return F.cross_entropy(task.logits(features).flatten(0, -2), answers.flatten())
+def _loss(task: Task, model: Transformer, inputs: tuple[Tensor, ...], answers: Tensor) -> Tensor:
+    return F.cross_entropy(task.logits(model(*inputs)).flatten(0, -2), answers.flatten())
 
 
-def _gradients(model: Transformer) -> dict[str, float]:
-    """Norms of the gradients that the last backward pass left."""
-
-    def norm(parameters: Iterable[Tensor]) -> float:
-        gradients = [p.grad for p in parameters if p.grad is not None]
-        return torch.nn.utils.get_total_norm(gradients).item()
-
-    both = (
-        w
-        for block in model.blocks
-        for w in (block.attention.query.weight, block.attention.key.weight)
-    )
-    return {"gradient": norm(model.parameters()), "gradient_qk": norm(both)}
+def _norm(parameters: Iterable[Tensor]) -> float:
+    """The norm of the gradients that the last backward pass left."""
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    return nn.utils.get_total_norm(gradients).item()
 
 
 @torch.no_grad()
-def _look(
+def _measure(
     task: Task, model: Transformer, inputs: tuple[Tensor, ...], answers: Tensor
-) -> dict[str, float]:
-    """Loss and accuracy on held-out data, and how the attention looks there."""
-    entropies, spreads = [], []
-    x = model.embedding(*inputs)
-    for block in model.blocks:
-        scores = block.attention.scores(block.norm_1(x))  # (B, heads, n, n)
-        entropies.append(
-            entropy(torch.softmax(scores, -1)).mean().item() / math.log(scores.shape[-1])
-        )
-        spreads.append(scores.std(-1).mean().item())
-        x = block(x)
-    features = model.read_out(model.norm(x))
-    correct = task.logits(features).argmax(-1) == answers
-    return {
-        "loss": _loss(task, features, answers).item(),
-        "accuracy": correct.float().mean().item(),
-        "entropy": statistics.fmean(entropies),
-        "score_std": statistics.fmean(spreads),
-    }
+) -> tuple[float, float]:
+    """Loss and accuracy on held-out questions."""
+    logits = task.logits(model(*inputs))
+    loss = F.cross_entropy(logits.flatten(0, -2), answers.flatten()).item()
+    return loss, (logits.argmax(-1) == answers).float().mean().item()
 
 
 @torch.no_grad()
-def _accuracy(task: Task, model: Transformer, device: torch.device) -> float:
-    inputs, answers = _to(device, *task.held_out("test"))
-    return (task.logits(model(*inputs)).argmax(-1) == answers).float().mean().item()
+def _look(model: Transformer, *inputs: Tensor) -> dict[str, float]:
+    """How even the weights are, and how far the scores spread, averaged over the layers."""
+    entropies, spreads, x = 0.0, 0.0, model.embedded(*inputs)
+    for block in model.blocks:
+        scores = block.attention.scores(block.attended(x))  # (B, heads, n, n)
+        weights = torch.softmax(scores, -1)
+        entropies += entropy(weights).mean().item() / math.log(scores.shape[-1])
+        spreads += scores.std(-1).mean().item()
+        x = block(x)
+    return {"entropy": entropies / len(model.blocks), "score_std": spreads / len(model.blocks)}
+
+
+@torch.no_grad()
+def _test(model: Transformer, task: Task, seed: int, device: torch.device) -> dict[str, float]:
+    """Accuracy among other numbers of pairs. A model that divides by the root is tested with the
+    two divisors that follow the length only beyond that of training as well: in training they
+    cannot be told from the root.
+    """
+    if not isinstance(task, LongRecall):
+        return {}
+    tested = {}
+    exchanged = {"": None}
+    if model.blocks[0].attention.scaling == "sqrt_d_k":
+        exchanged |= {
+            " ln_beyond": LogBeyond(task.n_tokens),
+            " ln_steps": LogSteps(task.n_tokens, 0.1),
+        }
+    for name, rescaling in exchanged.items():
+        for block in model.blocks:
+            block.attention.rescaling = rescaling or block.attention.rescaling
+        for n_pairs in TEST_LENGTHS:
+            right = []
+            for part in range(max(4, 2**15 // n_pairs) // 4):  # four sequences at a time
+                generator = make_generator(seed, 1_000_000 + 10_000 * part + n_pairs)
+                inputs, answers = _to(device, *task.sequences(4, n_pairs, generator))
+                right.append((task.logits(model(*inputs)).argmax(-1) == answers).float().mean())
+            tested[f"{n_pairs}{name}"] = _short(torch.stack(right).mean().item())
+    return tested
 
 
 def _short(value: float) -> float:

@@ -1,5 +1,8 @@
-"""Two tasks: handwritten digits as sequences of patches, and recall, which cannot be solved without
+"""The tasks: handwritten digits as sequences of patches, and recall, which cannot be solved without
 sharp attention.
+
+All data of a run follow from its seed. Seeds from ``CHOOSING`` on choose a learning rate, and those
+below report: no run that reports has seen, or is measured on, what chose its rate.
 """
 
 from __future__ import annotations
@@ -10,13 +13,17 @@ from functools import cache
 
 import torch
 from sklearn.datasets import load_digits
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from sdpa_lib._checks import check_count
 from sdpa_lib.book.training.model import draw
+from sdpa_lib.sampling import make_generator, standard_normal
 
 Batch = tuple[tuple[Tensor, ...], Tensor]
 """The inputs of the embedding, and the answers."""
+
+CHOOSING = 100
+"""The first of the seeds that choose a learning rate."""
 
 
 class Task(ABC):
@@ -24,11 +31,13 @@ class Task(ABC):
 
     batch_size: int
     n_classes: int
+    n_folds: int = 1
+    """Into how many parts the data are cut, each held out in turn; 1 where data never repeat."""
 
     @property
     @abstractmethod
     def n_tokens(self) -> int:
-        """How many tokens a sequence has."""
+        """How many tokens the longest training sequence has."""
 
     @abstractmethod
     def embedding(self, d_model: int) -> nn.Module:
@@ -40,21 +49,11 @@ class Task(ABC):
 
     @abstractmethod
     def batch(self, seed: int, step: int) -> Batch:
-        """The training batch of a step: the same for every model of that seed."""
+        """The training batch of a step, from 0: the same for every model of that seed."""
 
     @abstractmethod
-    def held_out(self, part: str) -> Batch:
-        """``"validation"``, which chooses the learning rate, or ``"test"``, which is looked at
-        once.
-        """
-
-
-def _generator(*numbers: int) -> torch.Generator:
-    """A generator for a tuple of small numbers: different tuples, different streams."""
-    seed = 0
-    for number in numbers:
-        seed = seed * 1_000_003 + number + 1
-    return torch.Generator().manual_seed(seed)
+    def held_out(self, seed: int) -> Batch:
+        """What a run of that seed is measured on."""
 
 
 class PatchEmbedding(nn.Module):
@@ -71,28 +70,30 @@ class PatchEmbedding(nn.Module):
 
 
 @cache
-def _digits() -> dict[str, tuple[Tensor, Tensor]]:
-    """1,797 images of 8 x 8 pixels as 16 patches of 2 x 2, standardised, in three parts that a
-    fixed seed draws.
+def _digits() -> tuple[Tensor, Tensor]:
+    """1,797 images of 8 x 8 pixels as 16 patches of 2 x 2, standardised, in an order that a fixed
+    seed draws, and their answers.
     """
     images, answers = (torch.from_numpy(array) for array in load_digits(return_X_y=True))
-    order = torch.randperm(len(images), generator=_generator(0))
+    order = torch.randperm(len(images), generator=make_generator(0))
     patches = images.float().view(-1, 4, 2, 4, 2).transpose(2, 3).reshape(-1, 16, 4)[order]
-    cuts = {"training": slice(0, 1197), "validation": slice(1197, 1497), "test": slice(1497, 1797)}
-    mean, std = patches[cuts["training"]].mean(), patches[cuts["training"]].std()
-    return {part: ((patches[cut] - mean) / std, answers[order][cut]) for part, cut in cuts.items()}
+    return (patches - patches.mean()) / patches.std(), answers[order]
 
 
 @dataclass(frozen=True)
 class Digits(Task):
-    """Which digit? scikit-learn's handwritten digits, 8 x 8 pixels, as 16 patches; 1,197 to train
-    on, 300 and 300 held out.
+    """Which digit? scikit-learn's handwritten digits, 8 x 8 pixels, as 16 patches, in five folds.
+
+    A run that reports is measured on the fold of its seed and trained on the other four, so that
+    five seeds measure every image. One that chooses a rate for that fold never sees it: it trains
+    on three of the others and is measured on the fourth.
 
     Source: :cite:t:`alpaydin1998`.
     """
 
     batch_size: int = 64
     n_classes = 10
+    n_folds = 5
 
     @property
     def n_tokens(self) -> int:
@@ -105,15 +106,26 @@ class Digits(Task):
         return features.mean(1)
 
     def batch(self, seed: int, step: int) -> Batch:
-        patches, answers = _digits()["training"]
+        training = self.places(seed)[0]
         chosen = torch.randint(
-            len(patches), (self.batch_size,), generator=_generator(1, seed, step)
+            len(training), (self.batch_size,), generator=make_generator(seed, step + 2)
         )
-        return (patches[chosen],), answers[chosen]
+        patches, answers = _digits()
+        return (patches[training[chosen]],), answers[training[chosen]]
 
-    def held_out(self, part: str) -> Batch:
-        patches, answers = _digits()[part]
-        return (patches,), answers
+    def held_out(self, seed: int) -> Batch:
+        patches, answers = _digits()
+        measured = self.places(seed)[1]
+        return (patches[measured],), answers[measured]
+
+    def places(self, seed: int) -> tuple[Tensor, Tensor]:
+        """Which images a run of that seed is trained on, and which it is measured on."""
+        folds = torch.arange(1797) % self.n_folds
+        own = seed % self.n_folds
+        if seed < CHOOSING:
+            return torch.where(folds != own)[0], torch.where(folds == own)[0]
+        other = (own + 1) % self.n_folds
+        return torch.where((folds != own) & (folds != other))[0], torch.where(folds == other)[0]
 
 
 def _embedding(count: int, d_model: int) -> nn.Embedding:
@@ -172,17 +184,86 @@ class Recall(Task):
         return features[:, -self.n_questions :]
 
     def batch(self, seed: int, step: int) -> Batch:
-        return self._draw(self.batch_size, _generator(2, seed, step))
+        return self.sequences(self.batch_size, make_generator(seed, step + 2))
 
-    def held_out(self, part: str) -> Batch:
-        return self._draw(64, _generator(3, {"validation": 0, "test": 1}[part]))
+    def held_out(self, seed: int) -> Batch:
+        return self.sequences(64, make_generator(seed, 1))
 
-    def _draw(self, n_sequences: int, generator: torch.Generator) -> Batch:
-        names = torch.rand(n_sequences, self.n_names, generator=generator).argsort(-1)[
-            :, : self.n_pairs
-        ]
-        values = torch.randint(self.n_classes, names.shape, generator=generator)
-        asked = torch.rand(names.shape, generator=generator).argsort(-1)[:, : self.n_questions]
+    def sequences(self, count: int, generator: Generator) -> Batch:
+        """So many new sequences."""
+        names = torch.rand(count, self.n_names, generator=generator).argsort(-1)[:, : self.n_pairs]
+        values, asked = _values_and_questions(self, names.shape, generator)
         blank = torch.full_like(asked, self.n_classes)
         inputs = torch.cat([names, names.gather(1, asked)], 1), torch.cat([values, blank], 1)
         return inputs, values.gather(1, asked)
+
+
+class VectorEmbedding(nn.Module):
+    """The sum of a linear map of the name and a vector for the value."""
+
+    def __init__(self, n_components: int, n_values: int, d_model: int) -> None:
+        super().__init__()
+        self.name = nn.Linear(n_components, d_model, bias=False)
+        self.value = _embedding(n_values, d_model)
+
+    def forward(self, names: Tensor, values: Tensor) -> Tensor:  # (B, n, 32), (B, n) to tokens
+        embedded: Tensor = self.name(names) + self.value(values)
+        return embedded
+
+
+@dataclass(frozen=True)
+class LongRecall(Task):
+    """Recall among any number of pairs: names are random vectors of ``n_components`` normal
+    components, so that they never run out. Trained with 8, 16, 32 and 64 pairs in turn.
+    """
+
+    lengths: tuple[int, ...] = (8, 16, 32, 64)
+    batch_size: int = 32
+    n_components: int = 32
+    n_classes: int = 16
+    n_questions: int = 8
+
+    @property
+    def n_tokens(self) -> int:
+        return max(self.lengths) + self.n_questions
+
+    def embedding(self, d_model: int) -> nn.Module:
+        return VectorEmbedding(self.n_components, self.n_classes + 1, d_model)
+
+    def logits(self, features: Tensor) -> Tensor:
+        return features[:, -self.n_questions :]
+
+    def batch(self, seed: int, step: int) -> Batch:
+        n_pairs = self.lengths[step % len(self.lengths)]
+        return self.sequences(self.batch_size, n_pairs, make_generator(seed, step + 2))
+
+    def held_out(self, seed: int) -> Batch:
+        return self.sequences(64, max(self.lengths), make_generator(seed, 1))
+
+    def sequences(self, count: int, n_pairs: int, generator: Generator) -> Batch:
+        """So many new sequences of so many pairs."""
+        names = standard_normal((count, n_pairs, self.n_components), generator)
+        values, asked = _values_and_questions(self, (count, n_pairs), generator)
+        blank = torch.full_like(asked, self.n_classes)
+        questions = names.gather(1, asked.unsqueeze(-1).expand(-1, -1, self.n_components))
+        inputs = torch.cat([names, questions], 1), torch.cat([values, blank], 1)
+        return inputs, values.gather(1, asked)
+
+
+def _values_and_questions(
+    task: Recall | LongRecall, shape: tuple[int, ...], generator: Generator
+) -> tuple[Tensor, Tensor]:
+    """A value for each pair of (B, n), and which pairs are asked for, (B, n_questions)."""
+    values = torch.randint(task.n_classes, shape, generator=generator)
+    asked = torch.rand(shape, generator=generator).argsort(-1)[:, : task.n_questions]
+    return values, asked
+
+
+TASKS: dict[str, Task] = {
+    "digits": Digits(),
+    "recall 8": Recall(8),
+    "recall 32": Recall(32),
+    "recall 64": Recall(64),
+    "recall 8 to 64": LongRecall(),
+}
+"""The tasks by name."""
