@@ -41,7 +41,8 @@ class Comparison:
         contrasts: the scalings whose time to learn is tested against that of ``against``; the
             others, and comparisons without contrasts, are looked at without a test.
         against: the usual one.
-        rates: the powers of 10 that are tried as learning rates, equally spaced.
+        rates: the powers of 10 that are tried as learning rates, equally spaced; a single one is
+            taken as it is.
         limits: the powers beyond which no sweep goes.
         choosing: how many seeds choose a rate, for each fold of the task.
         reporting: how many seeds report.
@@ -137,39 +138,42 @@ def plan(records: Iterable[Record], comparisons: Iterable[Comparison]) -> list[J
 
 def best_rate(comparison: Comparison, rates: Rates, fold: int = 0) -> float | None:
     """The rate that the rule chooses for a fold, and ``None`` while the sweep is not complete."""
-    choosing = _choosing(comparison, fold)
-    complete = {
-        rate: [seeds[seed] for seed in choosing]
-        for rate, seeds in rates.items()
-        if all(seed in seeds for seed in choosing)
-    }
-    if not set(comparison.rates) <= set(complete):
-        return None
-    best = _best(complete)
-    beyond = _beyond(comparison, best, sorted(complete))
-    return best if beyond is None else None
+    complete, waiting = _sweep(comparison, rates, fold)
+    return None if waiting else _best(complete)
 
 
 def _next(comparison: Comparison, rates: Rates, fold: int) -> list[tuple[float, int, int]]:
     """The (rate, seed, until) that one scaling needs next for a fold."""
+    complete, waiting = _sweep(comparison, rates, fold)
+    if waiting:
+        return waiting
+    best, n_folds = _best(complete), TASKS[comparison.cell.task].n_folds
+    return [
+        (best, seed, comparison.cell.budget)
+        for seed in range(comparison.reporting)
+        if seed % n_folds == fold and seed not in rates.get(best, {})
+    ]
+
+
+def _sweep(
+    comparison: Comparison, rates: Rates, fold: int
+) -> tuple[dict[float, list[Record]], list[tuple[float, int, int]]]:
+    """The choosing runs by rate, of the rates that have them all, and the (rate, seed, until) that
+    are needed next.
+    """
     budget, choosing = comparison.cell.budget, _choosing(comparison, fold)
-
-    def missing(rate: float, seeds: Sequence[int], until: int) -> list[tuple[float, int, int]]:
-        return [(rate, seed, until) for seed in seeds if seed not in rates.get(rate, {})]
-
-    complete: dict[float, list[Record]] = {}
     middle = sum(comparison.rates) / len(comparison.rates)
-    for rate in sorted(comparison.rates, key=lambda rate: (abs(rate - middle), rate)):
-        if waiting := missing(rate, choosing, _until(complete, budget)):
-            return waiting
-        complete[rate] = [rates[rate][seed] for seed in choosing]
-    while (beyond := _beyond(comparison, _best(complete), sorted(complete))) is not None:
-        if waiting := missing(beyond, choosing, _until(complete, budget)):
-            return waiting
-        complete[beyond] = [rates[beyond][seed] for seed in choosing]
-    n_folds = TASKS[comparison.cell.task].n_folds
-    reporting = [seed for seed in range(comparison.reporting) if seed % n_folds == fold]
-    return missing(_best(complete), reporting, budget)
+    to_try = sorted(comparison.rates, key=lambda rate: (abs(rate - middle), rate))
+    complete: dict[float, list[Record]] = {}
+    while to_try:
+        rate = to_try.pop(0)
+        made, until = rates.get(rate, {}), _until(complete, budget)
+        if waiting := [(rate, seed, until) for seed in choosing if seed not in made]:
+            return complete, waiting
+        complete[rate] = [made[seed] for seed in choosing]
+        if not to_try and (beyond := _beyond(comparison, _best(complete), sorted(complete))):
+            to_try.append(beyond)
+    return complete, []
 
 
 def _choosing(comparison: Comparison, fold: int) -> list[int]:
@@ -182,7 +186,9 @@ def _best(complete: Mapping[float, Sequence[Record]]) -> float:
 
     def key(rate: float) -> tuple[float, float, float]:
         runs = complete[rate]
-        return sum(r.time for r in runs), sum(r.loss for r in runs), rate
+        # a censored run took longer than one that learned at the same step
+        times = sum(r.time + (r.learned_at is None) for r in runs)
+        return times, sum(r.loss for r in runs), rate
 
     return min(complete, key=key)
 
@@ -195,7 +201,9 @@ def _until(complete: Mapping[float, Sequence[Record]], budget: int) -> int:
 
 
 def _beyond(comparison: Comparison, best: float, tried: Sequence[float]) -> float | None:
-    """The rate to try next where the best stands at an edge."""
+    """The rate to try next where the best stands at an edge; a single rate is given, not chosen."""
+    if len(comparison.rates) == 1:
+        return None
     step = comparison.rates[1] - comparison.rates[0]
     low, high = comparison.limits
     further = best - step if best == tried[0] else best + step if best == tried[-1] else None

@@ -1,86 +1,228 @@
-"""From the records of a study to the figures that a chapter shows."""
+"""From the records of a study to the figures that a chapter shows.
+
+A run that has not learned within its budget says that its time to learn is longer, and no more: the
+estimates here are those for censored data, Kaplan and Meier's curve :cite:p:`kaplan1958` and the
+log-rank test :cite:p:`mantel1966`.
+"""
 
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import scipy.stats
-import torch
-from torch import Tensor
 
-from sdpa_lib.book.training.model import SCALINGS
-from sdpa_lib.book.training.study import SEEDS, SWEEP_SEEDS, Cell, Record, best_rate, plan
+from sdpa_lib.book.training.plan import Comparison, best_rate, by_scaling
+from sdpa_lib.book.training.study import Record
+from sdpa_lib.book.training.tasks import TASKS
 
+LEVEL = 0.05
+"""The chance that any contrast of a study is called a difference where there is none."""
 
-def by_scaling(records: Iterable[Record], cell: Cell) -> dict[str, dict[int, dict[int, Record]]]:
-    """A cell's records by scaling, in the order of ``SCALINGS``, by rate and by seed."""
-    table: dict[str, dict[int, dict[int, Record]]] = {}
-    for record in records:
-        run = record.run
-        if run.cell == cell:
-            table.setdefault(run.scaling, {}).setdefault(run.rate, {})[run.seed] = record
-    return {name: dict(sorted(table[name].items())) for name in SCALINGS if name in table}
+LEVEL_OF_INTERVALS = 0.95
 
 
-def at_best_rate(records: Iterable[Record], cell: Cell) -> dict[str, list[Record]]:
-    """The records of each scaling's best learning rate, one a seed in the order of seeds.
+def reported(records: Iterable[Record], comparison: Comparison) -> dict[str, list[Record]]:
+    """The runs that report, each at the rate that was chosen for its fold, by scaling and in the
+    order of seeds. A scaling whose runs are not all made is left out.
 
-    A scaling whose runs are not all made yet is left out; ``plan`` in the module ``study`` names
-    the runs that are missing.
+    Example:
+        >>> from sdpa_lib.book.training.plan import load_comparisons
+        >>> from sdpa_lib.book.training.results import load_study
+        >>> comparison = load_comparisons()["recall, d_k 64"]
+        >>> len(reported(load_study()[1], comparison)["sqrt_d_k"])
+        10
+    """
+    table = by_scaling(records, comparison.cell)
+    n_folds = TASKS[comparison.cell.task].n_folds
+    complete = {}
+    for scaling in comparison.scalings:
+        rates = table.get(scaling, {})
+        chosen = [best_rate(comparison, rates, fold) for fold in range(n_folds)]
+        runs = [
+            rates.get(rate, {}).get(seed) if (rate := chosen[seed % n_folds]) is not None else None
+            for seed in range(comparison.reporting)
+        ]
+        if all(runs):
+            complete[scaling] = [run for run in runs if run is not None]
+    return complete
+
+
+class Survival(NamedTuple):
+    """The share of runs that have not learned yet, a step function.
+
+    Attributes:
+        steps: where it falls, from 0.
+        share: from each of the steps on.
+        low, high: 95% confidence interval of the share.
+    """
+
+    steps: list[float]
+    share: list[float]
+    low: list[float]
+    high: list[float]
+
+
+def survival(records: Sequence[Record]) -> Survival:
+    """Kaplan and Meier's estimate from runs that have learned and runs that are censored.
+
+    Intervals are those of the log-log transformation, and where no run has learned yet, or all
+    have, the exact ones of :cite:t:`clopper1934`.
+    """
+    curve = scipy.stats.ecdf(_censored(records)).sf
+    with warnings.catch_warnings(action="ignore"):  # that method has none at 0 and at 1
+        band = curve.confidence_interval(method="log-log")
+    reach = (1 - LEVEL_OF_INTERVALS) / 2
+    reach **= 1 / len(records)
+    ends = {0.0: (0.0, 1.0 - reach), 1.0: (reach, 1.0)}
+    rows = [
+        (step, share, *ends.get(share, bounds))
+        for step, share, *bounds in zip(
+            curve.quantiles,
+            curve.probabilities,
+            band.low.probabilities,
+            band.high.probabilities,
+            strict=True,
+        )
+    ]
+    columns = zip((0.0, 1.0, 1.0, 1.0), *rows, strict=True)
+    return Survival(*([float(x) for x in column] for column in columns))
+
+
+class Median(NamedTuple):
+    """The median time to learn and its 95% confidence interval; infinite where a run has to be
+    longer to say it.
+    """
+
+    steps: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        def shown(steps: float) -> str:
+            return f"{steps:,.0f}" if math.isfinite(steps) else "∞"
+
+        return f"{shown(self.steps)} ({shown(self.low)} to {shown(self.high)})"
+
+
+def median_time(records: Sequence[Record]) -> Median:
+    """The median time to learn: the first step by which half of the runs have learned.
+
+    Its interval is the one of :cite:t:`brookmeyer1982`, between the steps at which the limits of
+    the survival curve fall to a half. Times are multiples of ``EVERY`` steps.
+    """
+    curve = survival(records)
+
+    def falls(shares: Sequence[float]) -> float:
+        below = (
+            step for step, share in zip(curve.steps, shares, strict=True) if share <= 0.5 + 1e-9
+        )
+        return next(below, math.inf)
+
+    return Median(falls(curve.share), falls(curve.low), falls(curve.high))
+
+
+class Contrast(NamedTuple):
+    """A declared contrast and its test.
+
+    Attributes:
+        comparison, scaling, against: what is compared.
+        median, other: the medians.
+        p_value: of the log-rank test, two-sided.
+        adjusted: the same after Holm's correction for all contrasts of the study.
+    """
+
+    comparison: str
+    scaling: str
+    against: str
+    median: Median
+    other: Median
+    p_value: float
+    adjusted: float
+
+    @property
+    def verdict(self) -> str:
+        """``"later"``, ``"sooner"``, or what a test can say of no difference."""
+        if self.adjusted >= LEVEL:
+            return "no difference shown"
+        return "later" if self.median.steps > self.other.steps else "sooner"
+
+
+def contrasts(records: Iterable[Record], comparisons: Mapping[str, Comparison]) -> list[Contrast]:
+    """Every declared contrast whose runs are made, tested and corrected for the number of all that
+    are declared.
     """
     records = list(records)
-    table = by_scaling(records, cell)
-    waiting = {run.scaling for run in plan(records, {cell: tuple(table)})}
-    return {
-        scaling: [rates[best_rate(rates)][seed] for seed in range(SEEDS)]
-        for scaling, rates in table.items()
-        if scaling not in waiting
-    }
+    declared = sum(len(comparison.contrasts) for comparison in comparisons.values())
+    tested = []
+    for name, comparison in comparisons.items():
+        runs = reported(records, comparison)
+        for scaling in comparison.contrasts:
+            if scaling in runs and comparison.against in runs:
+                pair = runs[scaling], runs[comparison.against]
+                p_value = float(scipy.stats.logrank(*map(_censored, pair)).pvalue)
+                tested.append((name, scaling, comparison.against, *map(median_time, pair), p_value))
+    adjusted = holm([row[-1] for row in tested], declared)
+    return [Contrast(*row, p) for row, p in zip(tested, adjusted, strict=True)]
 
 
-def sweep(records: Iterable[Record], cell: Cell, scaling: str) -> tuple[list[float], list[float]]:
-    """The learning rates tried, and at each the test accuracy on the cell's own task, averaged over
-    the sweep's seeds.
-    """
-    rates = by_scaling(records, cell)[scaling]
-    accuracies = [
-        statistics.fmean(seeds[seed].test_accuracy[cell.task] for seed in range(SWEEP_SEEDS))
-        for seeds in rates.values()
-    ]
-    return [10 ** (rate / 2) for rate in rates], accuracies
-
-
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """The mean, and half the width of its 95% confidence interval by Student's t.
+def holm(p_values: Sequence[float], declared: int | None = None) -> list[float]:
+    """P values after the correction of :cite:t:`holm1979` for their number.
 
     Args:
-        values: one number a seed, two or more.
+        p_values: one for each test.
+        declared: how many tests there are; more than are given where some are still to come.
 
     Example:
-        >>> mean, half = interval([0.90, 0.92, 0.94, 0.92, 0.92])
-        >>> round(mean, 3), round(half, 3)
-        (0.92, 0.018)
+        >>> holm([0.01, 0.04, 0.03])
+        [0.03, 0.06, 0.06]
     """
-    if len(values) < 2:
-        raise ValueError(f"values must hold two numbers or more, got {len(values)}")
-    quantile = float(scipy.stats.t.ppf(0.975, len(values) - 1))
-    return statistics.fmean(values), quantile * statistics.stdev(values) / math.sqrt(len(values))
+    declared = len(p_values) if declared is None else declared
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for place, i in enumerate(order):
+        largest = max(largest, min(1.0, (declared - place) * p_values[i]))
+        adjusted[i] = largest
+    return adjusted
 
 
-def accuracies(records: Iterable[Record], task: str | None = None) -> list[float]:
-    """Test accuracies, on the task trained on or on another length of it."""
-    return [record.test_accuracy[task or record.run.cell.task] for record in records]
-
-
-def curve(records: Sequence[Record], name: str) -> tuple[list[float], Tensor]:
-    """The steps, and one row of a curve for each record, (records, steps).
-
-    Example:
-        >>> from sdpa_lib.book.training.results import load_study
-        >>> records = at_best_rate(load_study()[1], Cell("digits", 64, 300))["sqrt_d_k"]
-        >>> curve(records, "entropy")[1].shape
-        torch.Size([5, 16])
+def sweep(
+    records: Iterable[Record], comparison: Comparison, scaling: str
+) -> list[tuple[float, float, bool]]:
+    """Of the seeds that choose: for each learning rate the mean of their times, and whether they
+    all learned; where not, the mean is known to be longer.
     """
-    return records[0].curves["step"], torch.tensor([record.curves[name] for record in records])
+    rates = by_scaling(records, comparison.cell).get(scaling, {})
+    rows = []
+    for rate, seeds in rates.items():
+        runs = [record for record in seeds.values() if record.run.chooses]
+        if runs:
+            times = sum(record.time for record in runs) / len(runs)
+            rows.append((10**rate, times, all(r.learned_at is not None for r in runs)))
+    return rows
+
+
+def beside(
+    ours: Iterable[Record], theirs: Iterable[Record], comparisons: Mapping[str, Comparison]
+) -> list[tuple[str, str, Median, Median, float]]:
+    """Two studies, made on different devices say, scaling by scaling: the medians of both, and the
+    p value of the log-rank test between them.
+    """
+    ours, theirs = list(ours), list(theirs)
+    rows = []
+    for name, comparison in comparisons.items():
+        first, second = reported(ours, comparison), reported(theirs, comparison)
+        for scaling in first.keys() & second.keys():
+            pair = first[scaling], second[scaling]
+            p_value = float(scipy.stats.logrank(*map(_censored, pair)).pvalue)
+            rows.append((name, scaling, *map(median_time, pair), p_value))
+    return rows
+
+
+def _censored(records: Sequence[Record]) -> scipy.stats.CensoredData:
+    return scipy.stats.CensoredData(
+        uncensored=[float(r.time) for r in records if r.learned_at is not None],
+        right=[float(r.time) for r in records if r.learned_at is None],
+    )

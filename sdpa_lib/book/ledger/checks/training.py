@@ -1,7 +1,7 @@
 """What sources say of training, from the stored study of chapter 12.
 
-A cell is named by its task, its key dimension and, where they are not the usual two, its layers.
-Figures are those of each scaling's own best learning rate, averaged over the seeds.
+A comparison is one of the study's, by name. Figures are those of the runs that report, each scaling
+at the learning rate chosen for it; a run that has not learned within its budget is censored there.
 """
 
 from __future__ import annotations
@@ -12,64 +12,80 @@ from functools import cache
 import torch
 
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.measured import mean_and_error, ratio
+from sdpa_lib.book.measured import Measured, mean_and_error, ratio
+from sdpa_lib.book.training.plan import load_comparisons
 from sdpa_lib.book.training.results import load_study
-from sdpa_lib.book.training.study import STUDY, Record
-from sdpa_lib.book.training.summary import accuracies, at_best_rate, curve
-
-LEARNED = 0.9
-"""The accuracy at which a task counts as learned."""
+from sdpa_lib.book.training.study import Record
+from sdpa_lib.book.training.summary import reported
+from sdpa_lib.sampling import make_generator
 
 
-def steps_to_learn(*, task: str, d_k: int, scaling: str, other: str) -> Finding:
-    """How many times as many steps one scaling needs as another; a run that never learns counts
-    with its whole length.
+def time_to_learn(*, comparison: str, scaling: str, against: str) -> Finding:
+    """How many times as many steps one scaling takes as another until half of the seeds have
+    learned; the error is that of resampled seeds.
     """
-    ours, theirs = (_steps(_records(task, d_k)[name]) for name in (scaling, other))
-    value, error = ratio(mean_and_error(ours), mean_and_error(theirs))
-    return found(value, error, steps=ours.mean().item(), other_steps=theirs.mean().item())
+    ours, theirs = (_runs(comparison)[name] for name in (scaling, against))
+    times = [torch.tensor([float(r.time) for r in runs]) for runs in (ours, theirs)]
+    drawn = [
+        t[torch.randint(len(t), (2000, len(t)), generator=make_generator(0, stream))].median(-1)
+        for stream, t in enumerate(times)
+    ]
+    first, second = (
+        Measured(t.median().item(), d.values.std().item())
+        for t, d in zip(times, drawn, strict=True)
+    )
+    value, error = ratio(first, second)
+    return found(
+        value,
+        error,
+        steps=first.value,
+        other_steps=second.value,
+        learned=_learned(ours),
+        seeds=len(ours),
+        budget=ours[0].run.cell.budget,
+    )
 
 
-def seeds_that_learn(*, task: str, d_k: int, scaling: str) -> Finding:
-    """The share of seeds whose model learns within the run."""
-    learned = [record.steps_to(LEARNED) is not None for record in _records(task, d_k)[scaling]]
-    return found(sum(learned) / len(learned), learned=sum(learned), seeds=len(learned))
+def share_that_learns(*, comparison: str, scaling: str) -> Finding:
+    """The share of seeds whose model learns within the budget."""
+    runs = _runs(comparison)[scaling]
+    value, error = _share(_learned(runs), len(runs))
+    return found(
+        value, error, learned=_learned(runs), seeds=len(runs), budget=runs[0].run.cell.budget
+    )
 
 
-def runs_that_learn(*, scaling: str, other: str) -> Finding:
-    """Over all learning rates tried in all cells of recall: by how much larger a share of runs
-    learns with one scaling.
+def share_that_blows_up(*, scaling: str, layers: int) -> Finding:
+    """The share of runs that blow up, over all learning rates and comparisons with so many
+    layers.
     """
-    shares = {}
-    for name in (scaling, other):
-        learned = [
-            record.test_accuracy[record.run.cell.task] >= LEARNED
-            for record in _study()
-            if record.run.scaling == name and record.run.cell.task != "digits"
-        ]
-        shares[name] = (sum(learned) / len(learned), len(learned))
-    (ours, n), (theirs, m) = shares.values()
-    error = math.sqrt(ours * (1 - ours) / n + theirs * (1 - theirs) / m)
-    return found(ours - theirs, error, share=ours, other_share=theirs)
+    runs = [r for r in _study() if r.run.scaling == scaling and r.run.cell.n_layers == layers]
+    blown = sum(record.blew_up for record in runs)
+    return found(*_share(blown, len(runs)), runs=len(runs), blown=blown)
 
 
-def runs_that_diverge(*, scaling: str) -> Finding:
-    """The share of all runs of a scaling, at every learning rate, whose loss blew up."""
-    diverged = [record.diverged for record in _study() if record.run.scaling == scaling]
-    return found(sum(diverged) / len(diverged), runs=len(diverged), diverged=sum(diverged))
-
-
-def accuracy_gained(
-    *, task: str, d_k: int, scaling: str, other: str, tested: str = "", n_layers: int = 2
-) -> Finding:
-    """The mean difference in test accuracy between two scalings, seed by seed; ``tested`` names
-    another length of recall.
+def largest_gradient(*, comparison: str, scaling: str, against: str) -> Finding:
+    """How many times as large the largest gradient of a run is with one scaling as with another,
+    on the geometric average over seeds.
     """
     ours, theirs = (
-        torch.tensor(
-            accuracies(_records(task, d_k, n_layers)[name], tested or task), dtype=torch.float64
-        )
-        for name in (scaling, other)
+        mean_and_error(torch.tensor([math.log(r.worst_gradient) for r in _runs(comparison)[name]]))
+        for name in (scaling, against)
+    )
+    value = math.exp(ours.value - theirs.value)
+    return found(
+        value,
+        value * math.hypot(ours.error, theirs.error),
+        largest=math.exp(ours.value),
+        other_largest=math.exp(theirs.value),
+    )
+
+
+def accuracy_kept(*, comparison: str, scaling: str, against: str, pairs: int) -> Finding:
+    """The mean difference in accuracy between two scalings among so many pairs, seed by seed."""
+    ours, theirs = (
+        torch.tensor([r.tested[str(pairs)] for r in _runs(comparison)[name]], dtype=torch.float64)
+        for name in (scaling, against)
     )
     return found(
         *mean_and_error(ours - theirs),
@@ -78,25 +94,17 @@ def accuracy_gained(
     )
 
 
-def evenness_after_training(*, task: str, d_k: int, scaling: str) -> Finding:
-    """The entropy of a row of weights at the end of training, as a fraction of ln n."""
-    records = _records(task, d_k)[scaling]
-    entropies, spreads = (curve(records, name)[1].double() for name in ("entropy", "score_std"))
-    value, error = mean_and_error(entropies[:, -1])
-    return found(
-        value, error, first=entropies[:, 0].mean().item(), spread=spreads[:, -1].mean().item()
-    )
-
-
-def first_gradient(*, task: str, d_k: int, scaling: str, other: str, n_layers: int) -> Finding:
-    """How many times as large the first gradient of all parameters is with one scaling as with
-    another.
+def evenness_once_learned(*, comparison: str, scaling: str) -> Finding:
+    """The entropy of a row of weights, as a fraction of ln n, at the last look at a run that has
+    learned.
     """
-    cell = _records(task, d_k, n_layers)
-    ours, theirs = (curve(cell[name], "gradient")[1][:, 0].double() for name in (scaling, other))
-    value, error = ratio(mean_and_error(ours), mean_and_error(theirs))
-    reached = {name: sum(accuracies(cell[name])) / len(cell[name]) for name in (scaling, other)}
-    return found(value, error, accuracy=reached[scaling], other_accuracy=reached[other])
+    runs = _runs(comparison)[scaling]
+    last, first, spread = (
+        torch.tensor([r.curves[name][place] for r in runs], dtype=torch.float64)
+        for name, place in (("entropy", -1), ("entropy", 0), ("score_std", -1))
+    )
+    value, error = mean_and_error(last)
+    return found(value, error, first=first.mean().item(), spread=spread.mean().item())
 
 
 @cache
@@ -105,18 +113,17 @@ def _study() -> tuple[Record, ...]:
 
 
 @cache
-def _records(task: str, d_k: int, n_layers: int = 2) -> dict[str, list[Record]]:
-    (cell,) = (
-        c
-        for c in STUDY
-        if (c.task, c.d_k, c.n_layers, c.optimiser) == (task, d_k, n_layers, "adam")
-    )
-    return at_best_rate(_study(), cell)
+def _runs(comparison: str) -> dict[str, list[Record]]:
+    return reported(_study(), load_comparisons()[comparison])
 
 
-def _steps(records: list[Record]) -> torch.Tensor:
-    def steps(record: Record) -> int:
-        reached = record.steps_to(LEARNED)
-        return record.run.cell.steps if reached is None else reached
+def _learned(runs: list[Record]) -> int:
+    return sum(record.learned_at is not None for record in runs)
 
-    return torch.tensor([float(steps(record)) for record in records], dtype=torch.float64)
+
+def _share(count: int, total: int) -> Measured:
+    """A share and its standard error, which two successes and two failures more keep above 0 where
+    all or none are counted.
+    """
+    moved = (count + 2) / (total + 4)
+    return Measured(count / total, math.sqrt(moved * (1 - moved) / (total + 4)))
