@@ -385,6 +385,11 @@ def test_a_sweep_goes_on_beyond_its_edges_up_to_its_limits():
     rising = carried_out(FIVE, lambda rate, seed: round(-rate * 40))
     assert {r.run.rate for r in rising} == {-4.0, -3.5, -3.0, -2.5, -2.0, -1.5, -1.0}
     assert {r.run.rate for r in rising if not r.run.chooses} == {-1.0}
+    further = replace(FIVE, limits=(-5.0, 1.0))
+    assert (
+        max(r.run.rate for r in carried_out(further, lambda rate, seed: round(100 - rate * 40)))
+        == 1.0
+    )
     inside = carried_out(FIVE, lambda rate, seed: round(abs(rate + 4) * 40) + 20)
     assert min(r.run.rate for r in inside) == -4.5
     assert best_rate(FIVE, by_scaling(inside, FIVE.cell)["none"]) == -4.0

@@ -171,8 +171,9 @@ def _sweep(
         if waiting := [(rate, seed, until) for seed in choosing if seed not in made]:
             return complete, waiting
         complete[rate] = [made[seed] for seed in choosing]
-        if not to_try and (beyond := _beyond(comparison, _best(complete), sorted(complete))):
-            to_try.append(beyond)
+        if not to_try:
+            beyond = _beyond(comparison, _best(complete), sorted(complete))
+            to_try = [] if beyond is None else [beyond]
     return complete, []
 
 
