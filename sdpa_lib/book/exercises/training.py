@@ -5,38 +5,44 @@ import statistics
 
 from sdpa_lib.book.exercises._exercise import Exercise
 
+
+def _median(times: list[int | None]) -> float:
+    return statistics.median(math.inf if t is None else t for t in times)
+
+
 EXERCISES: dict[str, Exercise] = {
-    "half_width": Exercise(
-        answer=lambda accuracies: 2.776 * statistics.stdev(accuracies) / math.sqrt(5),
-        cases=(([0.90, 0.92, 0.94, 0.92, 0.92],), ([1.0, 0.98, 0.99, 0.97, 1.0],)),
-        tolerance=1e-3,
+    "median": Exercise(
+        answer=_median,
+        cases=(
+            ([200, 400, 300, None, 260],),
+            ([100, None, 120, None, 900],),
+            ([100, None, None, None, 900],),
+        ),
         mistakes={
-            "This is the standard error: for 95 % with five seeds it is multiplied by "
-            "t.": lambda a: statistics.stdev(a) / math.sqrt(5),
-            "1.96 belongs to a known standard deviation; five seeds leave t with four degrees of "
-            "freedom, 2.776.": lambda a: 1.96 * statistics.stdev(a) / math.sqrt(5),
-            "This is the interval of one further seed, not of the mean: divide by √5.": lambda a: (
-                2.776 * statistics.stdev(a)
+            "The runs that have not learned yet are the slowest: left out, they make the median "
+            "too early.": lambda times: statistics.median(t for t in times if t is not None),
+            "A run that has not learned by step 400 may learn at 5,000: 400 is no time of its own. "
+            "In order it stands behind all that have learned.": lambda times: statistics.median(
+                400 if t is None else t for t in times
             ),
-            "The deviations from the mean are divided by n - 1, not by n.": lambda a: (
-                2.776 * statistics.pstdev(a) / math.sqrt(5)
+            "This is a mean, which one slow run can carry anywhere.": lambda times: (
+                statistics.fmean(400 if t is None else t for t in times)
             ),
         },
     ),
-    "paired": Exercise(
-        answer=lambda a, b: (
-            statistics.stdev([x - y for x, y in zip(a, b, strict=True)]) / math.sqrt(len(a))
-        ),
-        cases=(
-            ([0.90, 0.80, 0.95], [0.88, 0.79, 0.92]),
-            ([1.0, 0.9, 0.8, 0.9], [0.9, 0.9, 0.9, 0.7]),
-        ),
+    "upper_limit": Exercise(
+        answer=lambda n: 1 - 0.05 ** (1 / n),
+        cases=((5,), (2,), (10,)),
+        tolerance=1e-6,
         mistakes={
-            "These runs share their seeds: take the differences first.": lambda a, b: math.sqrt(
-                (statistics.variance(a) + statistics.variance(b)) / len(a)
+            "None of n is what was seen. But a model that learns with one seed of ten often "
+            "fails five times. Which share p makes that just likely, (1 - p)^n = 0.05?": lambda n: (
+                0.0
             ),
-            "This is the spread of one difference, not of their mean.": lambda a, b: (
-                statistics.stdev([x - y for x, y in zip(a, b, strict=True)])
+            "This is the share p at which all n learn with a chance of 5 %: ask for none of "
+            "them.": lambda n: 0.05 ** (1 / n),
+            "For many seeds that is close (the rule of three); for few it is above 1.": lambda n: (
+                3 / n
             ),
         },
     ),
