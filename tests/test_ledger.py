@@ -20,6 +20,7 @@ from sdpa_lib.book.ledger import (
     Claim,
     Verdict,
     check_claims,
+    count,
     decide,
     found,
     load_claims,
@@ -129,6 +130,13 @@ why = "{ours}"
         (("says = 4", 'says = 4\nrelation = "<"\ntolerance = 1'), "S9-01.*tolerance"),
         (("says = 4", "says = 4\ntolerance = [1, 2]"), "S9-01.*tolerance.*got 2"),
         (("says = 4", "says = 4\ntolerance = -1"), "S9-01.*tolerance.*-1"),
+        (("says = 4", "says = 4\ntolerance = 0.2"), "S9-01.*tolerance.*digit.*0.2"),
+        (("says = 4", "says = 4.1\ntolerance = 0.5"), "S9-01.*tolerance.*digit.*0.5"),
+        (("says = 4", "says = 4\nour_tolerance = true"), "S9-01.*our_tolerance"),
+        (
+            ("says = 4", "says = 4\ntolerance = 1\nin_words = true\nour_tolerance = true"),
+            "S9-01.*our_tolerance",
+        ),
         (("says = 4", 'says = 4\nnot_testable = "no"'), "S9-01.*not_testable"),
         (('check = "dot_product"', ""), "S9-01.*check"),
         (('claim = "Two and two are four."', "claim = 4"), "S9-01.*claim.*4"),
@@ -239,7 +247,7 @@ def test_flipping_a_figure_in_the_file_flips_the_verdict():
     right.
     """
     spoilt = TEXT.replace("says = [0.982, 0.018]", "says = [0.928, 0.018]")
-    mended = spoilt.replace("says = [0.50, 0.25, 0.25]", "says = [0.576, 0.212, 0.212]")
+    mended = spoilt.replace("says = [0.50, 0.25, 0.25]", "says = [0.58, 0.21, 0.21]")
     assert len({TEXT, spoilt, mended}) == 3
     before, after = (
         {
@@ -299,6 +307,47 @@ def test_a_notebook_shows_every_row(ledger, entries):
         assert html.escape(entry.ours) in table
 
 
-def test_the_summary_counts_every_claim(ledger):
+def test_the_summary_counts_every_row(ledger):
     columns = ledger.summary().columns
-    assert columns["claims"][-1] == len(ROWS) == sum(columns["claims"][:-1])
+    assert columns["rows"][-1] == len(ROWS) == sum(columns["rows"][:-1])
+
+
+def test_a_table_is_one_claim_and_a_computation_counts_once():
+    by_id = {claim.id: claim for claim in ROWS}
+    entries = [by_id[f"S0-{n}"] for n in range(47, 52)]
+    assert count(entries) == (5, 1, 5)
+    same = [by_id["S0-02"], by_id["S3-01"], by_id["S4-14"]]
+    assert count(same) == (3, 3, 1)
+    spelt_out = replace(by_id["S0-50"], given={"d_k": 64, "power": 0.0}, table="")
+    assert count([by_id["S0-50"], spelt_out]) == (2, 2, 1)
+    assert count([by_id["S1-63"]]) == (1, 1, 2)  # with its assumption and without
+    assert count([by_id["S0-01"]]) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md"])
+def test_readme_and_architecture_count_as_the_ledger_does(name):
+    rows, claims, computations = count()
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert f"{claims} claims" in text
+    assert f"{rows} rows" in text
+    assert f"{computations} computations" in text
+
+
+def test_a_tolerance_says_whose_it_is(entries):
+    by_id = {claim.id: claim for claim in ROWS}
+    assert {
+        name: by_id[name].decided_by
+        for name in ("S0-01", "S0-03", "S0-27", "S0-37", "S0-57", "S0-07")
+    } == {
+        "S0-01": "",  # not testable
+        "S0-03": "ours",  # a threshold for words
+        "S0-27": "exact",
+        "S0-37": "digits",
+        "S0-57": "ours",  # "about 1"
+        "S0-07": "ours",  # "stable"
+    }
+    for entry in entries.values():
+        shown_as_ours = ", ours)" in entry.says
+        assert shown_as_ours == (entry.claim.decided_by == "ours" and any(entry.claim.tolerance)), (
+            entry.claim.id
+        )

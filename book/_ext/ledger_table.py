@@ -63,7 +63,7 @@ class LedgerTable(SphinxDirective):
         if entry.finding is None:
             source = cell([])
         elif claim.in_words:
-            source = cell([], [nodes.Text(f"no figure; read as {measure}: {says}")])
+            source = cell([], [nodes.Text(f"no figure; we read it as {measure}: {says}")])
         else:
             source = cell([nodes.Text(says)], [nodes.Text(measure)])
         assumption = f" {claim.holds_if}" if entry.verdict is Verdict.HOLDS_IF else ""

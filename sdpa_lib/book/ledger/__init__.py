@@ -8,9 +8,11 @@ The statements are data, in ``claims.toml``; each names one of the functions in
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from inspect import signature
+from typing import Any, NamedTuple
 
 from sdpa_lib._checks import unknown_name
 from sdpa_lib.book.ledger._claims import Claim, Source, load_claims, load_sources
@@ -24,6 +26,7 @@ __all__ = [
     "COLUMNS",
     "RECORD",
     "Claim",
+    "Count",
     "Entry",
     "Finding",
     "Ledger",
@@ -31,6 +34,7 @@ __all__ = [
     "Verdict",
     "check_claim",
     "check_claims",
+    "count",
     "decide",
     "fits",
     "found",
@@ -92,3 +96,42 @@ def check_claims(claims: Sequence[Claim] | None = None) -> Ledger:
     """
     chosen = load_claims() if claims is None else claims
     return Ledger([check_claim(claim) for claim in chosen], load_sources())
+
+
+class Count(NamedTuple):
+    """How much the ledger says, and how much is computed for it.
+
+    Attributes:
+        rows: of the table.
+        claims: the rows, with those that are the entries of one table counted once.
+        computations: runs of a check, no two of them of one check with the same arguments. Two
+            sources that say the same thing share one, and a row that names an assumption has two.
+    """
+
+    rows: int
+    claims: int
+    computations: int
+
+
+def count(claims: Sequence[Claim] | None = None) -> Count:
+    """Count rows, claims and computations apart; ``None`` counts every claim of the data file.
+
+    Example:
+        >>> count(load_claims()[:2])
+        Count(rows=2, claims=2, computations=1)
+    """
+    chosen = load_claims() if claims is None else claims
+    entries = [(claim.source, claim.table) for claim in chosen if claim.table]
+    runs = set()
+    for claim in chosen:
+        if not claim.not_testable:
+            runs.add(_computation(claim.check, claim.given))
+            runs.add(_computation(claim.check, {**claim.given, **claim.without}))
+    return Count(len(chosen), len(chosen) - len(entries) + len(set(entries)), len(runs))
+
+
+def _computation(check: str, given: Mapping[str, Any]) -> str:
+    """A check with all its arguments, those by default among them."""
+    bound = signature(CHECKS[check]).bind(**given)
+    bound.apply_defaults()
+    return json.dumps([check, bound.arguments], sort_keys=True)

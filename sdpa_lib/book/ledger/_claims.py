@@ -35,14 +35,17 @@ class Claim:
             facts have the prefix ``without_``.
         measure: what the two figures are. For a claim without a figure it says how its words are
             read, and ``in_words`` is true.
-        in_words: the source gives no figure; ``says`` is the threshold at which we take its words
-            to hold.
+        in_words: the source prints no figure, but words or a formula; ``says`` is the figure or the
+            threshold at which we take them to hold.
         says: the source's figures, one or several.
         relation: ``"="``, ``"<"`` or ``">"``: the computed figure is to be equal to, below or above
             ``says``.
         tolerance: for ``"="``, how far apart the two may be: half a unit of the last digit that the
-            source prints, or, for "about" and for words, what the row says. One number, or one for
-            each figure.
+            source prints, or what we have chosen. One number, or one for each figure.
+        our_tolerance: the source prints a figure, and the tolerance is ours all the same, because
+            it says "about", or because ours is measured.
+        table: a name for the table of which the row is one entry; empty for other rows. A table is
+            one claim, however many entries it has.
         holds_if: the assumption that the source doesn't state and the claim needs.
         why: one sentence, in which ``{ours}`` and the names of the finding's facts are filled in.
         not_testable: why the claim can't be tested here. Such a row has neither check nor figures.
@@ -61,6 +64,8 @@ class Claim:
     says: tuple[float, ...] = ()
     relation: str = "="
     tolerance: tuple[float, ...] = (0.0,)
+    our_tolerance: bool = False
+    table: str = ""
     holds_if: str = ""
     why: str = ""
     not_testable: str = ""
@@ -70,6 +75,19 @@ class Claim:
     def source(self) -> str:
         """The key of the source, ``"S1"``."""
         return self.id.partition("-")[0]
+
+    @property
+    def decided_by(self) -> str:
+        """What our figure is held against: ``"exact"``, the source's ``"digits"``, a tolerance or a
+        threshold of ``"ours"``; empty where nothing is.
+        """
+        if self.not_testable:
+            return ""
+        if self.relation != "=":
+            return "ours" if self.in_words else "exact"
+        if not any(self.tolerance):
+            return "exact"
+        return "ours" if self.in_words or self.our_tolerance else "digits"
 
 
 @dataclass(frozen=True)
@@ -154,7 +172,28 @@ def _claim(key: str, row: dict[str, Any], sources: Sequence[str]) -> Claim:
     if relation != "=" and "tolerance" in row:
         raise ValueError(f"{key}: tolerance goes with relation '=', got relation {relation!r}")
     fields: dict[str, Any] = row | {"says": says, "tolerance": tolerance}
-    return Claim(id=key, **fields)
+    claim = Claim(id=key, **fields)
+    if claim.our_tolerance and (claim.in_words or not any(tolerance)):
+        raise ValueError(
+            f"{key}: our_tolerance goes with a printed figure and a tolerance; without a figure "
+            "every tolerance is ours"
+        )
+    if claim.decided_by == "digits" and not _of_digits(says, tolerance):
+        raise ValueError(
+            f"{key}: tolerance must be half a unit of the last digit that the source prints, or "
+            f"our_tolerance be true; got {tolerance} for {says}"
+        )
+    return claim
+
+
+def _of_digits(says: Sequence[float], tolerance: Sequence[float]) -> bool:
+    """Whether each tolerance is half a power of ten of which its figure is a multiple."""
+    pairs = zip(says, tolerance if len(tolerance) > 1 else [*tolerance] * len(says), strict=True)
+    for figure, half in pairs:
+        power, multiple = math.log10(2 * half), figure / (2 * half)
+        if abs(power - round(power)) > 1e-9 or abs(multiple - round(multiple)) > 1e-6:
+            return False
+    return True
 
 
 def _numbers(name: str, value: object, *, minimum: float = -math.inf) -> tuple[float, ...]:

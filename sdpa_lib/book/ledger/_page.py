@@ -23,6 +23,7 @@ COLUMNS = (
     "relation",
     "source_says",
     "tolerance",
+    "decided_by",
     "computed",
     "standard_error",
     "verdict",
@@ -51,12 +52,13 @@ class Entry:
 
     @property
     def says(self) -> str:
-        """The source's figures as shown, with the tolerance; for a claim in words, the
-        threshold.
+        """The source's figures as shown, with the tolerance and whether it is ours; for a claim in
+        words, the threshold.
         """
         figures = ", ".join(_plain(x) for x in self.claim.says)
         tolerances = ", ".join(_plain(x) for x in self.claim.tolerance)
-        within = f" (±\N{NO-BREAK SPACE}{tolerances})" if any(self.claim.tolerance) else ""
+        ours = ", ours" if self.claim.decided_by == "ours" else ""
+        within = f" (±\N{NO-BREAK SPACE}{tolerances}{ours})" if any(self.claim.tolerance) else ""
         return f"{RELATIONS[self.claim.relation]}{figures}{within}"
 
     @property
@@ -80,7 +82,7 @@ class Ledger:
         self.sources = dict(sources)
 
     def summary(self) -> Table:
-        """How many claims of each source have which verdict."""
+        """How many rows of each source have which verdict."""
         counts = Counter((entry.claim.source, entry.verdict) for entry in self.entries)
         keys = [*self.sources]
         columns = {
@@ -94,7 +96,7 @@ class Ledger:
         return Table(
             {"source": [*(f"{key} {source.title}" for key, source in self.sources.items()), "all"]}
             | columns
-            | {"claims": totals}
+            | {"rows": totals}
         )
 
     def csv(self) -> str:
@@ -114,6 +116,7 @@ class Ledger:
                     "; ".join(f"{x:g}" for x in claim.tolerance)
                     if tested and claim.relation == "="
                     else "",
+                    claim.decided_by,
                     *_stored(claim, finding),
                     *(entry.verdict.value, claim.holds_if, entry.why, claim.chapter),
                 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch import Tensor, nn
 
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.measured import Measured, mean_and_error
+from sdpa_lib.book.ledger.checks._difference import ROUNDING
+from sdpa_lib.book.measured import Measured, mean_and_error, ratio
 from sdpa_lib.moments import measure_dot_products
 from sdpa_lib.sampling import get_distribution, make_generator, sample
 
@@ -19,6 +20,7 @@ INITIALISATIONS: dict[str, Callable[..., Tensor]] = {
     "Xavier normal": nn.init.xavier_normal_,
     "Kaiming uniform": nn.init.kaiming_uniform_,
     "Kaiming normal": nn.init.kaiming_normal_,
+    "PyTorch's Linear": partial(nn.init.kaiming_uniform_, a=math.sqrt(5)),
 }
 
 
@@ -89,6 +91,25 @@ def query_key_correlation(initialisation: str, d_model: int, d_k: int, n: int = 
     ours, error = size(q, k)
     baseline, other_error = size(*(sample(n, d_k, seed=3, stream=s, device="cpu") for s in (0, 1)))
     return found(ours - baseline, math.hypot(error, other_error), size=ours, baseline=baseline)
+
+
+def asymmetry(shared: bool, d_model: int = 64, d_k: int = 64, n: int = 3) -> Finding:
+    """How far the scores of a few tokens are from a symmetric table: the mean square of S - S^T
+    over that of S + S^T off the diagonal, for W_Q and W_K drawn apart, or for one matrix as both.
+    """
+    x = sample(400, n, d_model, seed=5, device="cpu")
+    W_Q, W_K = (
+        sample(400, d_model, d_k, seed=5, stream=s, device="cpu") / math.sqrt(d_model)
+        for s in (1, 1 if shared else 2)
+    )
+    scores = (x @ W_Q) @ (x @ W_K).mT / math.sqrt(d_k)
+    off_diagonal = ~torch.eye(n, dtype=torch.bool)
+    apart, together = (
+        (scores + sign * scores.mT)[:, off_diagonal].square().mean(-1) for sign in (-1, 1)
+    )
+    if apart.max().item() < ROUNDING:
+        return found(0.0)
+    return found(*ratio(mean_and_error(apart), mean_and_error(together)))
 
 
 def growing_components(d_k: int, std: float = 1.0) -> Finding:

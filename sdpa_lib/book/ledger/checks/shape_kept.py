@@ -134,6 +134,11 @@ def _skews(divisor: str, d_k: int, n: int, published: bool, sets: int = 200) -> 
 def _as_published(attention: Tensor) -> Tensor:
     """Queries x keys laid out as attnsims does it: the numbers of one query after another fill the
     columns.
+
+    The program is github.com/James-Bernhard/attnsims at commit
+    4e55ac4cb83eb84a239e02c48d332b9c55ebe0b0 (2023-11-17, its newest): ``simulate_attentions`` in
+    ``R/functions.R`` returns ``matrix(apply(queries, 1, ...), nrow = n_queries)``, as in the three
+    commits before, and its README draws the paper's figures from column 1 of the result.
     """
     n_queries, n_keys = attention.shape
     return attention.flatten().view(n_keys, n_queries).T
@@ -189,20 +194,35 @@ def bound(n: int, d_k: int, part: str) -> Finding:
     return found(((scores - middle) if part == "first" else (middle - lengths)).max().item())
 
 
-def relative_sizes(n: int, d_k: int) -> Finding:
-    """The largest change of the ratio of two scores when both are divided by k_total; how near a
-    score comes to the bound.
+def relative_sizes(n: int, d_k: int, longer: float = 1.0) -> Finding:
+    """How far softmax, after a division by k_total, is from keeping the relative sizes of a row's
+    scores, for queries ``longer`` times as long as they are drawn.
+
+    Weights (1 + z_i - mean of z)/n would keep them: they are even, plus a multiple of the scores.
+    The figure is the root mean square of what softmax's weights miss that by, over that of the
+    scores; its mean over the sets. As facts: the same for longer queries, and how near a score
+    comes to S2's bound.
     """
-    q, k, _ = sample_qkv(500, n, d_k, seed=3, device="cpu")
-    raw, scores = (
-        attention_scores(q, k, rescaling="none"),
-        attention_scores(q, k, rescaling="k_total"),
+    raw, k = _raw("normal", d_k, n)
+    z = raw / get_rescaling("k_total")(k)
+    missed = {times: _missed(times * longer * z) for times in (1, 10, n)}
+    q = sample(SETS, QUERIES, d_k, seed=2, stream=1, device="cpu")
+    reached = (z.abs().amax(-1) / q.norm(dim=-1)).max().item()
+    return found(
+        *missed[1],
+        ten=missed[10].value,
+        n_times=missed[n].value,
+        length=q.norm(dim=-1).mean().item(),
+        reached=reached,
+        std=z.std().item(),
     )
-    first, largest = raw[:, :1], raw.abs().amax(-1, keepdim=True)
-    # ratios, without dividing by what is near 0
-    change = difference(raw * scores[:, :1] / largest, scores * first / largest)
-    reached = (scores.abs() / q.norm(dim=-1, keepdim=True)).max().item()
-    return found(change, reached=reached, std=scores.std().item(), even=1.0 / n)
+
+
+def _missed(z: Tensor) -> Measured:
+    centred = z - z.mean(-1, keepdim=True)
+    miss = z.shape[-1] * torch.softmax(z, dim=-1) - 1 - centred
+    sizes = [x.square().mean((1, 2)).sqrt() for x in (miss, centred)]
+    return mean_and_error(sizes[0] / sizes[1])
 
 
 def scales_of_axes(d_k: int = 256, n: int = 32) -> Finding:
@@ -244,15 +264,15 @@ def room_to_choose(divisor: str, d_k: int = 64, n: int = 32) -> Finding:
 
 
 def shape_as_diagnosis(better: str, worse: str, d_k: int) -> Finding:
-    """The median norm of softmax's derivative where the shape is kept better, over that where it is
-    kept worse.
+    """The median norm of softmax's derivative where the shape is kept worse, over that where it is
+    kept better.
     """
-    finding = compared("Jacobian", d_k, to=worse, rescaling=better)
+    finding = compared("Jacobian", d_k, to=better, rescaling=worse)
     shapes = {
         name: distortion(divisor, d_k=d_k).ours[0]
         for name, divisor in (("better", better), ("worse", worse))
     }
-    return found(finding.ours, finding.error, **shapes)
+    return found(finding.ours, finding.error, **finding.facts, **shapes)
 
 
 def p_norm(p: float, divisor: str) -> Finding:
