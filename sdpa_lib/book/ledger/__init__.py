@@ -9,7 +9,7 @@ The statements are data, in ``claims.toml``; each names one of the functions in
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from typing import Any, NamedTuple
@@ -58,8 +58,6 @@ def check_claim(claim: Claim) -> Entry:
     """
     if claim.not_testable:
         return Entry(claim, None, decide(claim, None), claim.not_testable)
-    if claim.check not in CHECKS:
-        raise ValueError(f"{claim.id}: {unknown_name('check', claim.check, CHECKS)}")
     finding = _run(claim, claim.given)
     if claim.without:
         finding = replace(finding, without=_run(claim, {**claim.given, **claim.without}))
@@ -67,12 +65,19 @@ def check_claim(claim: Claim) -> Entry:
 
 
 def _run(claim: Claim, given: Mapping[str, Any]) -> Finding:
+    check = _function(claim)
     try:
-        return CHECKS[claim.check](**given)
+        return check(**given)
     except (TypeError, KeyError) as error:
         raise ValueError(
             f"{claim.id}: {claim.check} does not take given = {dict(given)}: {error}"
         ) from error
+
+
+def _function(claim: Claim) -> Callable[..., Finding]:
+    if claim.check not in CHECKS:
+        raise ValueError(f"{claim.id}: {unknown_name('check', claim.check, CHECKS)}")
+    return CHECKS[claim.check]
 
 
 def _why(claim: Claim, finding: Finding) -> str:
@@ -125,13 +130,13 @@ def count(claims: Sequence[Claim] | None = None) -> Count:
     runs = set()
     for claim in chosen:
         if not claim.not_testable:
-            runs.add(_computation(claim.check, claim.given))
-            runs.add(_computation(claim.check, {**claim.given, **claim.without}))
+            runs.add(_computation(claim, claim.given))
+            runs.add(_computation(claim, {**claim.given, **claim.without}))
     return Count(len(chosen), len(chosen) - len(entries) + len(set(entries)), len(runs))
 
 
-def _computation(check: str, given: Mapping[str, Any]) -> str:
+def _computation(claim: Claim, given: Mapping[str, Any]) -> str:
     """A check with all its arguments, those by default among them."""
-    bound = signature(CHECKS[check]).bind(**given)
+    bound = signature(_function(claim)).bind(**given)
     bound.apply_defaults()
-    return json.dumps([check, bound.arguments], sort_keys=True)
+    return json.dumps([claim.check, bound.arguments], sort_keys=True)
