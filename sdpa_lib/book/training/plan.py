@@ -98,7 +98,7 @@ def _comparison(name: str, table: Mapping[str, Any]) -> Comparison:
         if key not in known:
             raise unknown_name(f"a field of [{name}]", key, known)
     cell = Cell(**{key: value for key, value in table.items() if key in of_cell})
-    own = {
+    own: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in table.items()
         if key not in of_cell

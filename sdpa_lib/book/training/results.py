@@ -139,8 +139,9 @@ def _executor(workers: int, scheduler: str | None) -> Iterator[tuple[Executor, i
     else:
         from distributed import Client  # an extra: pip install -e ".[cluster]"
 
-        with Client(scheduler) as client:
-            threads = sum(client.nthreads().values())
+        with Client(scheduler) as client:  # type: ignore[no-untyped-call]
+            workers_there: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+            threads = sum(worker["nthreads"] for worker in workers_there.values())
             yield client.get_executor(pure=False, retries=3), max(1, threads)
 
 

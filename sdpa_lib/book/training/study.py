@@ -14,6 +14,7 @@ What the study measures is declared here, before any run is made.
 from __future__ import annotations
 
 import math
+import platform
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from sdpa_lib._checks import unknown_name
 from sdpa_lib.book.training.model import Transformer
 from sdpa_lib.book.training.tasks import CHOOSING, TASKS, LongRecall, Task
 from sdpa_lib.device import get_device
-from sdpa_lib.rescaling import LogBeyond, LogSteps
+from sdpa_lib.rescaling import LogBeyond, LogSteps, Rescaling
 from sdpa_lib.sampling import make_generator
 from sdpa_lib.saturation import entropy
 
@@ -270,8 +271,6 @@ def device_name(device: torch.device) -> str:
     """
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    import platform
-
     return f"{platform.machine()} {device.type}"
 
 
@@ -342,7 +341,7 @@ def _test(model: Transformer, task: Task, seed: int, device: torch.device) -> di
     if not isinstance(task, LongRecall):
         return {}
     tested = {}
-    exchanged = {"": None}
+    exchanged: dict[str, Rescaling | None] = {"": None}
     if model.blocks[0].attention.scaling == "sqrt_d_k":
         exchanged |= {
             " ln_beyond": LogBeyond(task.n_tokens),

@@ -161,11 +161,12 @@ def contrasts(records: Iterable[Record], comparisons: Mapping[str, Comparison]) 
         runs = reported(records, comparison)
         for scaling in comparison.contrasts:
             if scaling in runs and comparison.against in runs:
-                pair = runs[scaling], runs[comparison.against]
-                p_value = float(scipy.stats.logrank(*map(_censored, pair)).pvalue)
-                tested.append((name, scaling, comparison.against, *map(median_time, pair), p_value))
-    adjusted = holm([row[-1] for row in tested], declared)
-    return [Contrast(*row, p) for row, p in zip(tested, adjusted, strict=True)]
+                ours, theirs = runs[scaling], runs[comparison.against]
+                medians = median_time(ours), median_time(theirs)
+                p_value = _log_rank(ours, theirs)
+                tested.append(Contrast(name, scaling, comparison.against, *medians, p_value, 1.0))
+    adjusted = holm([contrast.p_value for contrast in tested], declared)
+    return [c._replace(adjusted=p) for c, p in zip(tested, adjusted, strict=True)]
 
 
 def holm(p_values: Sequence[float], declared: int | None = None) -> list[float]:
@@ -216,9 +217,13 @@ def beside(
         first, second = reported(ours, comparison), reported(theirs, comparison)
         for scaling in first.keys() & second.keys():
             pair = first[scaling], second[scaling]
-            p_value = float(scipy.stats.logrank(*map(_censored, pair)).pvalue)
-            rows.append((name, scaling, *map(median_time, pair), p_value))
+            medians = median_time(pair[0]), median_time(pair[1])
+            rows.append((name, scaling, *medians, _log_rank(*pair)))
     return rows
+
+
+def _log_rank(ours: Sequence[Record], theirs: Sequence[Record]) -> float:
+    return float(scipy.stats.logrank(_censored(ours), _censored(theirs)).pvalue)
 
 
 def _censored(records: Sequence[Record]) -> scipy.stats.CensoredData:
