@@ -20,7 +20,7 @@ import multiprocessing
 import platform
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -140,8 +140,8 @@ def excess(z: Tensor, partner: Tensor) -> Tensor:
 
     Example:
         >>> z = torch.full((16, 16), math.log(0.1 / 16)).fill_diagonal_(math.log(0.9 + 0.1 / 16))
-        >>> round(excess(z, torch.arange(16)).item(), 6)
-        0.0
+        >>> abs(excess(z, torch.arange(16)).item()) < 1e-6
+        True
     """
     n = len(partner)
     other, wanted = SMOOTHING / n, 1 - SMOOTHING + SMOOTHING / n
@@ -164,10 +164,12 @@ class Training(NamedTuple):
     last: float
     losses: list[float]
 
-    @property
-    def mean_loss(self) -> float:
-        """The mean over the steps: low for a rate that learns soon and stays there."""
-        return statistics.fmean(self.losses) if math.isfinite(self.losses[-1]) else math.inf
+    def loss(self, criterion: str) -> float:
+        """What is compared between learning rates: the mean over all steps (``"mean"``), or over
+        the last ``STEPS`` / 5 (``"end"``); infinite where training was cut off.
+        """
+        losses = self.losses[-STEPS // 5 :] if criterion == "end" else self.losses
+        return statistics.fmean(losses) if math.isfinite(self.losses[-1]) else math.inf
 
 
 def train(
@@ -249,24 +251,27 @@ def first_step(problem: Problem, power: float, optimiser: str, rate: float) -> T
     (g,) = torch.autograd.grad(excess(z, problem.partner), z)
     s = x @ x.T / D_MODEL  # (n, n)
     if optimiser in ("SGD", "momentum"):
-        return -2 * rate * D_MODEL * d_k ** (1 - 2 * power) * s @ g @ s
+        return -2 * rate * D_MODEL * math.pow(d_k, 1 - 2 * power) * s @ g @ s
     spread_q, spread_k = x.T @ g @ s @ g.T @ x, x.T @ g.T @ s @ g @ x  # (D_MODEL, D_MODEL)
     if optimiser == "Adam":
         divided_q, divided_k = (torch.diag(m.diagonal().rsqrt()) for m in (spread_q, spread_k))
-        factor = math.sqrt(2 / math.pi) * d_k ** (1 - power)
+        factor = math.sqrt(2 / math.pi)
     elif optimiser == "Muon":
         divided_q, divided_k = (_inverse_root(m) for m in (spread_q, spread_k))
-        factor = d_k ** (1 - power) / math.sqrt(D_MODEL)
+        factor = 1 / math.sqrt(D_MODEL)
     else:
         raise ValueError(f"optimiser must be SGD, momentum, Adam or Muon, got {optimiser!r}")
-    return -rate * factor * (x @ divided_q @ x.T @ g @ s + s @ g @ x @ divided_k @ x.T)
+    factor *= -rate * math.pow(d_k, 1 - power)
+    return factor * (x @ divided_q @ x.T @ g @ s + s @ g @ x @ divided_k @ x.T)
 
 
 def _inverse_root(matrix: Tensor) -> Tensor:
     """M^(-1/2) of a symmetric matrix on its range."""
     values, vectors = torch.linalg.eigh(matrix)
     kept = values > 1e-10 * values.max()
-    return vectors[:, kept] * values[kept].rsqrt() @ vectors[:, kept].T
+    vectors = vectors[:, kept]
+    root: Tensor = vectors * values[kept].rsqrt() @ vectors.T
+    return root
 
 
 def exponent(widths: Sequence[int], values: Sequence[Sequence[float]]) -> Measured:
@@ -288,30 +293,36 @@ def exponent(widths: Sequence[int], values: Sequence[Sequence[float]]) -> Measur
     return Measured(slopes.mean().item(), slopes.std().item() / math.sqrt(len(slopes)))
 
 
-def best_rate(d_k: int, power: float, optimiser: str) -> list[float]:
-    """For each seed the learning rate of lowest mean loss over ``STEPS`` steps: first on a grid of
-    half decades, as far as the best does not stand at an edge, then on eighths around it.
+def best_rates(d_k: int, power: float, optimiser: str) -> dict[str, list[float]]:
+    """The learning rate of lowest loss, for each seed: first on a grid of half decades that goes a
+    decade beyond the best on either side, then on eighths around it.
 
     Returns:
-        The decimal logarithms, one for each of ``RATE_SEEDS`` seeds.
+        By criterion of :meth:`Training.loss` the decimal logarithms, one for each of
+        ``RATE_SEEDS`` seeds.
     """
 
     @functools.cache
-    def loss(eighths: int, seed: int) -> float:
+    def run(eighths: int, seed: int) -> Training:
         rate = 10 ** (eighths / FINE)
-        run = train(d_k, power, optimiser, rate=rate, seed=seed, dtype=torch.float32)
-        return run.mean_loss
+        return train(d_k, power, optimiser, rate=rate, seed=seed, dtype=torch.float32)
 
-    def lowest(grid: Iterable[int], seeds: Sequence[int]) -> int:
-        return min(grid, key=lambda k: statistics.fmean(loss(k, seed) for seed in seeds))
+    def lowest(criterion: str, grid: Iterable[int], seeds: Sequence[int]) -> int:
+        return min(
+            grid, key=lambda k: statistics.fmean(run(k, seed).loss(criterion) for seed in seeds)
+        )
 
     half, seeds = FINE // 2, range(RATE_SEEDS)
-    start = round(FINE * math.log10(OPTIMISERS[optimiser].rate) / half) * half
-    coarse = [start - half, start, start + half]
-    while (best := lowest(coarse, seeds)) in (coarse[0], coarse[-1]):
-        coarse = sorted([*coarse, best - half if best == coarse[0] else best + half])
-    fine = range(best - half, best + half + 1)
-    return [lowest(fine, [seed]) / FINE for seed in seeds]
+    best = {}
+    for criterion in ("end", "mean"):
+        centre = round(FINE * math.log10(OPTIMISERS[optimiser].rate) / half) * half
+        seen: set[int] = set()
+        while not seen >= (around := {centre + i * half for i in range(-2, 3)}):
+            seen |= around
+            centre = lowest(criterion, sorted(seen), seeds)
+        fine = range(centre - half, centre + half + 1)
+        best[criterion] = [lowest(criterion, fine, [seed]) / FINE for seed in seeds]
+    return best
 
 
 def _moves(optimiser: str, power: float) -> dict[str, Any]:
@@ -332,9 +343,10 @@ def _moves(optimiser: str, power: float) -> dict[str, Any]:
     return made
 
 
-def _rates(optimiser: str, power: float) -> list[list[float]]:
-    """For each width and seed the decimal logarithm of the best rate."""
-    return [best_rate(d_k, power, optimiser) for d_k in RATE_WIDTHS]
+def _rates(optimiser: str, power: float) -> dict[str, Any]:
+    """By criterion, for each width and seed, the decimal logarithm of the best rate."""
+    best = [best_rates(d_k, power, optimiser) for d_k in RATE_WIDTHS]
+    return {criterion: [rates[criterion] for rates in best] for criterion in best[0]}
 
 
 def _short(value: float) -> float:
@@ -376,9 +388,9 @@ def make_steps(path: Path = STORED, *, workers: int = 1) -> None:
     cases = [(name, power) for name in OPTIMISERS for power in POWERS]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, torch.set_num_threads, (1,)) as pool:
-        made = {
-            kind: [pool.submit(function, *case) for case in cases]
-            for kind, function in (("rates", _rates), ("moves", _moves))
+        made: dict[str, list[Future[dict[str, Any]]]] = {
+            "rates": [pool.submit(_rates, *case) for case in cases],
+            "moves": [pool.submit(_moves, *case) for case in cases],
         }
         result: dict[str, Any] = {"provenance": provenance()}
         for kind in ("moves", "rates"):
