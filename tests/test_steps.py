@@ -17,9 +17,9 @@ def stored():
     return steps.load_steps()
 
 
-def change(optimiser, power, d_k, rate, seed=0):
+def change(optimiser, power, d_k, rate, seed=0, d_model=steps.D_MODEL):
     """What one step does to the scores, and what the theorem says."""
-    problem = steps.make_problem(d_k, seed)
+    problem = steps.make_problem(d_k, seed, d_model=d_model)
     limit = steps.first_step(problem, power, optimiser, rate)
     before = steps.scores(problem, power)
     steps.excess(before, problem.partner).backward()
@@ -43,6 +43,12 @@ def test_the_first_step_of_a_wide_head_is_the_theorems(optimiser, error, power):
     moved, limit = change(optimiser, power, 4096, 1e-6)
     assert (moved - limit).norm() < error * limit.norm()
     assert limit.norm() > 0
+
+
+@pytest.mark.parametrize("optimiser", ["SGD", "Adam"])
+def test_a_head_no_wider_than_the_model_follows_it(optimiser):
+    moved, limit = change(optimiser, 0.5, 1024, 1e-6, d_model=1024)
+    assert (moved - limit).norm() < 0.2 * limit.norm()
 
 
 def test_the_distance_from_the_limit_falls_like_the_root_of_the_width():

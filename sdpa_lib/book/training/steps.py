@@ -85,8 +85,8 @@ OPTIMISERS: dict[str, Kind] = {
 
 
 class Problem(NamedTuple):
-    """Tokens (N_TOKENS, D_MODEL), the partner of each (N_TOKENS,), and fresh matrices W_Q and W_K
-    (d_k, D_MODEL), laid out as in ``nn.Linear``, with entries of variance 1/D_MODEL.
+    """Tokens (N_TOKENS, d_model), the partner of each (N_TOKENS,), and fresh matrices W_Q and W_K
+    (d_k, d_model), laid out as in ``nn.Linear``, with entries of variance 1/d_model.
     """
 
     tokens: Tensor
@@ -95,12 +95,15 @@ class Problem(NamedTuple):
     w_k: Tensor
 
 
-def make_problem(d_k: int, seed: int, dtype: torch.dtype = torch.float64) -> Problem:
+def make_problem(
+    d_k: int, seed: int, *, d_model: int = D_MODEL, dtype: torch.dtype = torch.float64
+) -> Problem:
     """The problem of one seed.
 
     Args:
-        d_k: at least 1.
+        d_k: the dimension of the head, at least 1.
         seed: 0 or more.
+        d_model: the dimension of the tokens, at least 1.
         dtype: of the tokens and the matrices.
 
     Example:
@@ -108,12 +111,13 @@ def make_problem(d_k: int, seed: int, dtype: torch.dtype = torch.float64) -> Pro
         torch.Size([64, 32])
     """
     check_count("d_k", d_k)
+    check_count("d_model", d_model)
 
     def draw(rows: int, stream: int) -> Tensor:
-        return sample(rows, D_MODEL, seed=seed, stream=stream, device="cpu", dtype=dtype)
+        return sample(rows, d_model, seed=seed, stream=stream, device="cpu", dtype=dtype)
 
     partner = torch.randperm(N_TOKENS, generator=make_generator(seed, stream=3))
-    w_q, w_k = ((draw(d_k, s) / math.sqrt(D_MODEL)).requires_grad_() for s in (1, 2))
+    w_q, w_k = ((draw(d_k, s) / math.sqrt(d_model)).requires_grad_() for s in (1, 2))
     return Problem(draw(N_TOKENS, 0), partner, w_q, w_k)
 
 
@@ -206,7 +210,7 @@ def train(
     kind = OPTIMISERS[optimiser]
     rate = kind.rate if rate is None else check_number("rate", rate, above=0.0)
     check_count("steps", steps)
-    problem = make_problem(d_k, seed, dtype)
+    problem = make_problem(d_k, seed, dtype=dtype)
     updates = kind.make([problem.w_q, problem.w_k], rate)
     losses: list[float] = []
     rises: list[float] = []
@@ -236,7 +240,7 @@ def first_step(problem: Problem, power: float, optimiser: str, rate: float) -> T
     Args:
         problem: fresh.
         power: the scores are divided by d_k to this power.
-        optimiser: ``"SGD"``, ``"momentum"``, ``"Adam"``, or ``"Muon"`` for d_k > D_MODEL.
+        optimiser: ``"SGD"``, ``"momentum"``, ``"Adam"``, or ``"Muon"`` for d_k > d_model.
         rate: the learning rate.
 
     Returns:
@@ -246,19 +250,19 @@ def first_step(problem: Problem, power: float, optimiser: str, rate: float) -> T
         >>> first_step(make_problem(64, seed=0), 0.5, "SGD", 0.1).shape
         torch.Size([16, 16])
     """
-    x, d_k = problem.tokens, len(problem.w_q)
+    x, (d_k, d_model) = problem.tokens, problem.w_q.shape
     z = scores(problem, power).detach().requires_grad_()
     (g,) = torch.autograd.grad(excess(z, problem.partner), z)
-    s = x @ x.T / D_MODEL  # (n, n)
+    s = x @ x.T / d_model  # (n, n)
     if optimiser in ("SGD", "momentum"):
-        return -2 * rate * D_MODEL * math.pow(d_k, 1 - 2 * power) * s @ g @ s
-    spread_q, spread_k = x.T @ g @ s @ g.T @ x, x.T @ g.T @ s @ g @ x  # (D_MODEL, D_MODEL)
+        return -2 * rate * d_model * math.pow(d_k, 1 - 2 * power) * s @ g @ s
+    spread_q, spread_k = x.T @ g @ s @ g.T @ x, x.T @ g.T @ s @ g @ x  # (d_model, d_model)
     if optimiser == "Adam":
         divided_q, divided_k = (torch.diag(m.diagonal().rsqrt()) for m in (spread_q, spread_k))
         factor = math.sqrt(2 / math.pi)
     elif optimiser == "Muon":
         divided_q, divided_k = (_inverse_root(m) for m in (spread_q, spread_k))
-        factor = 1 / math.sqrt(D_MODEL)
+        factor = 1 / math.sqrt(d_model)
     else:
         raise ValueError(f"optimiser must be SGD, momentum, Adam or Muon, got {optimiser!r}")
     factor *= -rate * math.pow(d_k, 1 - power)
