@@ -2,7 +2,8 @@ r"""What published models do to their dot products before softmax, from their co
 
 Each entry of ``MODELS`` turns queries and keys of unit variance, as a fresh layer gives them, into
 that model's scores. Most divide by a rescaling; some change the queries and keys first, or bend the
-scores after. Learned numbers stand where they start.
+scores after. Learned numbers stand where they start, but for Scalable-Softmax's s, which stands at
+0.43, the value in the paper's first figure.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Model:
         rescaling: what the dot products are divided by.
         query, key: what is done to the queries and the keys before.
         after: what is done to the scores after.
+        d_k: the dimension of a head: 128, as most large models have it, or the model's own where
+            the start depends on it.
     """
 
     formula: str
@@ -50,6 +53,7 @@ class Model:
     query: Callable[[Tensor], Tensor] = _unchanged
     key: Callable[[Tensor], Tensor] = _unchanged
     after: Callable[[Tensor], Tensor] = _unchanged
+    d_k: int = 128
 
     def scores(self, query: Tensor, key: Tensor, is_causal: bool = False) -> Tensor:
         """The scores that go into softmax.
@@ -73,6 +77,10 @@ class Model:
         )
 
 
+def _cap(limit: float) -> Callable[[Tensor], Tensor]:
+    return lambda z: limit * torch.tanh(z / limit)
+
+
 def _cosine(formula: str, times: Rescaling) -> Model:
     return Model(formula, times, _unit_length, _unit_length)
 
@@ -84,10 +92,11 @@ MODELS: dict[str, Model] = {
     "Gemma 2 27B": Model(
         r"50 \tanh(q \cdot k / (50 \cdot 12))",
         MODEL_RESCALINGS["gemma_2_27b"],
-        after=lambda z: 50.0 * torch.tanh(z / 50.0),
+        after=_cap(50.0),
     ),
+    "Grok-1": Model(r"30 \tanh(q \cdot k / (30 \sqrt{d}))", after=_cap(30.0)),
     "muP": Model(r"8\, q \cdot k / d", MODEL_RESCALINGS["mup"]),
-    "Granite": Model(r"q \cdot k / d", PowerOfDk(1.0)),
+    "Granite, Cerebras-GPT": Model(r"q \cdot k / d", PowerOfDk(1.0)),
     "T5, GPT-Neo": Model(
         r"q \cdot k,\ W_Q \text{ starts } \sqrt{d} \text{ times smaller}",
         PowerOfDk(0.0),
@@ -96,8 +105,8 @@ MODELS: dict[str, Model] = {
     "Qwen 3, OLMo 2, ViT-22B": Model(
         r"\bar q \cdot \bar k / \sqrt{d}", SQRT_D_K, _rms_norm, _rms_norm
     ),
-    "Gemma 3n": Model(r"\bar q \cdot \bar k", PowerOfDk(0.0), _rms_norm, _rms_norm),
-    "nGPT": _cosine(r"\sqrt{d}\, \cos(q, k)", PowerOfDk(-0.5)),
+    "Gemma 3n": Model(r"\bar q \cdot \bar k", PowerOfDk(0.0), _rms_norm, _rms_norm, d_k=256),
+    "nGPT": _cosine(r"\sqrt{d}\, (s \hat q) \cdot (s \hat k)", PowerOfDk(-0.5)),
     "Swin v2": _cosine(r"10 \cos(q, k)", PowerOfDk(0.0, factor=0.1)),
     "YaRN, 32 times the context": Model(
         r"(0.1 \ln 32 + 1)^2\, q \cdot k / \sqrt{d}", MODEL_RESCALINGS["yarn_32"]
@@ -112,6 +121,6 @@ MODELS: dict[str, Model] = {
     "Scalable-Softmax": Model(r"0.43 \ln n\; q \cdot k / \sqrt{d}", MODEL_RESCALINGS["ssmax"]),
     "Su": Model(r"\ln n\; q \cdot k / d", MODEL_RESCALINGS["su"]),
 }
-"""The models by name. A bar stands for RMS normalisation; n is the number of keys that a query
-sees.
+"""The models by name. A bar stands for RMS normalisation, a hat for unit length; n is the number of
+keys that a query sees. nGPT's s multiplies the components, and is 1 at the start.
 """

@@ -28,7 +28,8 @@ FORMULAS = {
     "DeBERTa, content term": lambda q, k: q @ k.T / math.sqrt(3 * D),
     "Gemma 2 27B": lambda q, k: np.tanh(q @ k.T * 144**-0.5 / 50) * 50,
     "muP": lambda q, k: q @ k.T * 8 / D,
-    "Granite": lambda q, k: q @ k.T / D,
+    "Grok-1": lambda q, k: np.tanh(q @ k.T * 0.08838834764831845 / 30) * 30,
+    "Granite, Cerebras-GPT": lambda q, k: q @ k.T / D,
     "T5, GPT-Neo": lambda q, k: (q / math.sqrt(D)) @ k.T,
     "Qwen 3, OLMo 2, ViT-22B": lambda q, k: (
         root_mean_square(q) @ root_mean_square(k).T / math.sqrt(D)

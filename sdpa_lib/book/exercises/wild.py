@@ -5,6 +5,18 @@ import math
 from sdpa_lib.book.exercises._exercise import Exercise
 
 EXERCISES: dict[str, Exercise] = {
+    "normalised_step": Exercise(
+        answer=lambda p: 0.5 - p,
+        cases=((0.0,), (0.5,), (1.0,)),
+        mistakes={
+            "That is gradient descent; here the gradient's own size is divided away.": lambda p: (
+                1 - 2 * p
+            ),
+            "That is Adam, which divides every entry by its own size; the norm of the whole "
+            "matrix grows with the number of its entries.": lambda p: 1 - p,
+            "The update is divided by d_k^p once more, when the score is.": lambda p: 0.5,
+        },
+    ),
     "divisor": Exercise(
         answer=lambda m, d: math.sqrt(m * d),
         cases=((3, 64), (2, 128)),

@@ -1,0 +1,129 @@
+"""How far a step moves the scores: the theorem of chapter 13, and what is stored of it."""
+
+import math
+
+import pytest
+import torch
+
+from sdpa_lib.book.training import steps
+from sdpa_lib.book.training.steps import OPTIMISERS, POWERS, WIDTHS, Training, train
+
+needs_muon = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="PyTorch before 2.9")
+EVERY = [pytest.param(name, marks=needs_muon if name == "Muon" else ()) for name in OPTIMISERS]
+
+
+@pytest.fixture(scope="module")
+def stored():
+    return steps.load_steps()
+
+
+def change(optimiser, power, d_k, rate, seed=0, d_model=steps.D_MODEL):
+    """What one step does to the scores, and what the theorem says."""
+    problem = steps.make_problem(d_k, seed, d_model=d_model)
+    limit = steps.first_step(problem, power, optimiser, rate)
+    before = steps.scores(problem, power)
+    steps.excess(before, problem.partner).backward()
+    OPTIMISERS[optimiser].make([problem.w_q, problem.w_k], rate).step()
+    return (steps.scores(problem, power) - before).detach(), limit
+
+
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize(
+    ("optimiser", "error"),
+    [
+        ("SGD", 0.1),
+        ("momentum", 0.1),
+        ("Adam", 0.1),
+        # its iteration gives singular values between 0.7 and 1.2, not 1
+        pytest.param("Muon", 0.3, marks=needs_muon),
+    ],
+)
+def test_the_first_step_of_a_wide_head_is_the_theorems(optimiser, error, power):
+    """Entry by entry. A small rate leaves out the term of second order."""
+    moved, limit = change(optimiser, power, 4096, 1e-6)
+    assert (moved - limit).norm() < error * limit.norm()
+    assert limit.norm() > 0
+
+
+@pytest.mark.parametrize("optimiser", ["SGD", "Adam"])
+def test_a_head_no_wider_than_the_model_follows_it(optimiser):
+    moved, limit = change(optimiser, 0.5, 1024, 1e-6, d_model=1024)
+    assert (moved - limit).norm() < 0.2 * limit.norm()
+
+
+def test_the_distance_from_the_limit_falls_like_the_root_of_the_width():
+    def distance(d_k):
+        pairs = [change("SGD", 0.5, d_k, 1e-6, seed) for seed in range(4)]
+        return sum((moved - limit).norm() / limit.norm() for moved, limit in pairs)
+
+    assert 2.0 < distance(256) / distance(4096) < 8.0  # 4 is the root of 16
+
+
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_stored_exponents_are_the_theorems(stored, optimiser, power):
+    moves = stored["moves"][optimiser][f"{power:g}"]
+    assert abs(steps.exponent(WIDTHS, moves["start"]).value - (0.5 - power)) < 0.05
+    first = steps.exponent(WIDTHS, moves["one step"])
+    assert abs(first.value - OPTIMISERS[optimiser].step(power)) < 0.1
+
+
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize("optimiser", EVERY)
+def test_stored_steps_are_made_again(stored, optimiser, power):
+    run = train(64, power, optimiser, seed=1, steps=1)
+    moves = stored["moves"][optimiser][f"{power:g}"]
+    tolerance = 0.05 if optimiser == "Muon" else 1e-3  # Muon computes in bfloat16
+    assert run.first == pytest.approx(moves["one step"][1][WIDTHS.index(64)], rel=tolerance)
+    assert run.start == pytest.approx(moves["start"][1][WIDTHS.index(64)], rel=1e-3)
+
+
+def test_a_stored_hundred_steps_are_made_again(stored):
+    moves = stored["moves"]["Adam"]["1"]
+    run = train(256, 1.0, "Adam", seed=0)
+    assert run.last == pytest.approx(moves["steps"][0][WIDTHS.index(256)], rel=0.01)
+    small = train(256, 1.0, "Adam", rate=OPTIMISERS["Adam"].rate / steps.STEPS, seed=0)
+    assert small.last == pytest.approx(moves["small steps"][0][WIDTHS.index(256)], rel=0.01)
+
+
+def test_a_stored_best_rate_is_found_again(stored):
+    best = steps.best_rates(64, 0.5, "SGD")
+    for criterion, rates in best.items():
+        assert len(rates) == steps.RATE_SEEDS
+        there = stored["rates"]["SGD"]["0.5"][criterion][0]
+        assert rates == pytest.approx(there, abs=0.25)  # two places of the grid
+
+
+def test_what_is_stored_was_made_with_these_settings(stored):
+    assert stored["provenance"]["settings"] == steps.provenance()["settings"]
+    assert {"torch", "numpy", "python"} <= stored["provenance"]["versions"].keys()
+
+
+def test_the_excess_is_least_at_the_wanted_weights():
+    n, partner = 16, torch.arange(16)
+    other = steps.SMOOTHING / n
+    wanted = torch.full((n, n), other).fill_diagonal_(1 - steps.SMOOTHING + other).log().double()
+    assert steps.excess(wanted, partner).item() == pytest.approx(0.0, abs=1e-6)
+    assert steps.excess(1.2 * wanted, partner) > 0.001
+    assert steps.excess(torch.zeros(n, n), partner).item() == pytest.approx(
+        math.log(n) + (wanted[0].exp() * wanted[0]).sum().item(), abs=1e-6
+    )
+
+
+def test_a_training_that_blows_up_is_the_worst():
+    losses = [1.0] * 50 + [math.nan]
+    assert Training(1.0, 1.0, 1.0, losses).loss("end") == math.inf
+    calm = Training(1.0, 1.0, 1.0, [2.0] * 81 + [1.0] * 20)
+    assert calm.loss("end") == 1.0
+    assert 1.0 < calm.loss("mean") < 2.0
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match="optimiser"):
+        train(16, 0.5, "Adm", seed=0)
+    with pytest.raises(ValueError, match="rate"):
+        train(16, 0.5, "Adam", rate=0.0, seed=0)
+    with pytest.raises(ValueError, match="steps"):
+        train(16, 0.5, "Adam", seed=0, steps=0)
+    with pytest.raises(ValueError, match="optimiser must be SGD"):
+        steps.first_step(steps.make_problem(16, 0), 0.5, "Adafactor", 0.1)
