@@ -2,8 +2,8 @@ r"""The gradient at the start of training, block by block: measured in the study
 digits, and followed by a mean-field recursion.
 
 The measurement: one batch, one backward pass through a model that has just been started, in double
-precision, so that its figures are the same on every processor. ``python -m
-sdpa_lib.book.training.depth`` makes those that are stored, in about a quarter of an hour on one core.
+precision, so that its figures are the same on every processor. Those that are stored are made by
+``python -m sdpa_lib.book.training.depth``, in about a quarter of an hour on one core.
 
 The recursion follows three numbers from block to block. Forward these are the variance V of a
 component of the residual stream and the correlation :math:`\rho` of two tokens of a sequence, by
@@ -16,11 +16,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -32,10 +30,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from tqdm import tqdm
 
-import sdpa_lib
 from sdpa_lib._checks import check_count, check_number, unknown_name
-from sdpa_lib.book.training.model import Transformer
-from sdpa_lib.book.training.tasks import Digits
+from sdpa_lib.book.training.results import provenance
+from sdpa_lib.book.training.study import Cell, Run, make_model
+from sdpa_lib.book.training.tasks import TASKS
 from sdpa_lib.rescaling import RESCALINGS
 from sdpa_lib.sampling import sample
 
@@ -46,6 +44,7 @@ SEEDS = 10
 LAYERS = (2, 8, 24, 48)
 DIMENSIONS = (16, 64, 256)
 NORMS = ("pre", "post")
+TASK = TASKS["digits"]
 
 
 class Depth(NamedTuple):
@@ -57,6 +56,11 @@ class Depth(NamedTuple):
     n_layers: int
     scaling: str
     norm: str = "pre"
+
+    @property
+    def in_study(self) -> Cell:
+        """The study's cell with this model."""
+        return Cell("digits", self.d_k, n_layers=self.n_layers, norm=self.norm)
 
 
 @dataclass(frozen=True)
@@ -97,32 +101,22 @@ def first_gradient(cell: Depth, seed: int) -> Start:
         >>> len(start.query), len(start.gradient)
         (2, 3)
     """
-    task = Digits()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = Transformer(
-            task.embedding(32),
-            task.n_tokens,
-            task.n_classes,
-            d_k=cell.d_k,
-            n_layers=cell.n_layers,
-            scaling=cell.scaling,
-            norm=cell.norm,
-        ).double()
-    (patches,), answers = task.batch(seed, 0)
+    model = make_model(Run(cell.in_study, cell.scaling, 0.0, seed)).double()
+    (patches,), answers = TASK.batch(seed, 0)
     stream = [model.embedding(patches.double())]  # (B, n, d_model) each
     for block in model.blocks:
         stream.append(block(stream[-1]))
     normalised = model.norm(stream[-1])
-    loss = F.cross_entropy(task.logits(model.read_out(normalised)), answers)
-    parameters = list(model.parameters())
-    gradients = torch.autograd.grad(loss, [*parameters, normalised, *stream])
-    norms = dict(zip(parameters, (g.norm().item() for g in gradients), strict=False))
-    sent, *at_stream = (g.square().mean((1, 2)) for g in gradients[len(parameters) :])  # (B,) each
+    loss = F.cross_entropy(TASK.logits(model.read_out(normalised)), answers)
+    parameters = dict(model.named_parameters())
+    at_parameters = torch.autograd.grad(loss, list(parameters.values()), retain_graph=True)
+    norms = {name: g.norm().item() for name, g in zip(parameters, at_parameters, strict=True)}
+    tokens = torch.autograd.grad(loss, [normalised, *stream])
+    sent, *at_stream = (g.square().mean((1, 2)) for g in tokens)  # (B,) each
     return Start(
         total=math.hypot(*norms.values()),
-        query=[norms[block.attention.query.weight] for block in model.blocks],
-        key=[norms[block.attention.key.weight] for block in model.blocks],
+        query=[norms[name] for name in norms if name.endswith("attention.query.weight")],
+        key=[norms[name] for name in norms if name.endswith("attention.key.weight")],
         gradient=[(g.mean() / sent.mean()).sqrt().item() for g in at_stream],
         typical=[(g.median() / sent.median()).sqrt().item() for g in at_stream],
         variance=[x.square().mean().item() for x in stream],
@@ -172,9 +166,7 @@ def softmax_rows(
         >>> softmax_rows(0.0, 0.0, 4).repeated
         0.25
     """
-    rho = check_number("correlation", correlation)
-    if abs(rho) > 1:
-        raise ValueError(f"correlation must lie in [-1, 1], got {correlation}")
+    rho = _check_correlation(correlation)
     first, second = _normal_rows(check_count("n_rows", n_rows), check_count("n_keys", n_keys))
     p = torch.softmax(spread * first, dim=-1)
     other = torch.softmax(spread * (rho * first + math.sqrt(1 - rho**2) * second), dim=-1)
@@ -195,14 +187,6 @@ def _normal_rows(n_rows: int, n_keys: int) -> tuple[Tensor, Tensor]:
     )
 
 
-def _gelu(x: Tensor) -> Tensor:
-    return x * torch.special.ndtr(x)
-
-
-def _gelu_slope(x: Tensor) -> Tensor:
-    return torch.special.ndtr(x) + x * torch.exp(-x.square() / 2) / math.sqrt(2 * math.pi)
-
-
 def perceptron_products(correlation: float) -> tuple[float, float]:
     """Means of GELU(a) GELU(b) and of GELU'(a) GELU'(b) for standard normal a and b.
 
@@ -214,13 +198,24 @@ def perceptron_products(correlation: float) -> tuple[float, float]:
         >>> round(value, 3), round(slope, 3)
         (0.425, 0.456)
     """
+    _check_correlation(correlation)
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     x, w = torch.from_numpy(nodes), torch.from_numpy(weights / weights.sum())
-    other = correlation * x[:, None] + math.sqrt(1 - correlation**2) * x
+    a = x[:, None].requires_grad_()
+    b = (correlation * x[:, None] + math.sqrt(1 - correlation**2) * x).requires_grad_()
+    value_a, value_b = F.gelu(a), F.gelu(b)
+    slope_a, slope_b = torch.autograd.grad(value_a.sum() + value_b.sum(), (a, b))
     value, slope = (
-        (w[:, None] * w * f(x)[:, None] * f(other)).sum().item() for f in (_gelu, _gelu_slope)
+        (w[:, None] * w * at_a * at_b).sum().item()
+        for at_a, at_b in ((value_a, value_b), (slope_a, slope_b))
     )
     return value, slope
+
+
+def _check_correlation(correlation: float) -> float:
+    if abs(check_number("correlation", correlation)) > 1:
+        raise ValueError(f"correlation must lie in [-1, 1], got {correlation}")
+    return correlation
 
 
 class MeanField(NamedTuple):
@@ -261,7 +256,7 @@ def mean_field(
         r: what the scores are divided by, in units of :math:`\sqrt{d_k}`, greater than 0.
         n_tokens: in a sequence, at least 2.
         norm: where the normalisations stand, ``"pre"`` or ``"post"``.
-        variance, correlation: of the embedded tokens, the one greater than 0, the other in [0, 1].
+        variance, correlation: of the embedded tokens, the one greater than 0, the other in [-1, 1].
 
     Example:
         >>> undivided, divided = (mean_field(24, r, n_tokens=16).gradient[0] for r in (1 / 8, 1.0))
@@ -274,7 +269,8 @@ def mean_field(
     if norm not in NORMS:
         raise unknown_name("norm", norm, NORMS)
     pre = norm == "pre"
-    v, shared = check_number("variance", variance, above=0.0), variance * correlation
+    v = check_number("variance", variance, above=0.0)
+    shared = v * _check_correlation(correlation)
     halves: list[_Half] = []
     stream = [(v, correlation)]
     for _ in range(n_layers):
@@ -344,13 +340,16 @@ def relative_divisor(scaling: str, n_keys: int, d_k: int) -> float:
 
 
 def plan() -> list[Depth]:
-    """The models that are measured."""
+    """The models that are measured: undivided and with the root at every depth, with every other
+    rescaling at two of them.
+    """
     return [
         Depth(d_k, n_layers, scaling, norm)
         for norm in NORMS
         for d_k in DIMENSIONS
         for n_layers in LAYERS
         for scaling in RESCALINGS
+        if n_layers in (2, 24) or scaling in ("none", "sqrt_d_k")
     ]
 
 
@@ -429,20 +428,18 @@ def main() -> None:
         "--workers", type=int, default=1, help="models measured at a time (default: 1)"
     )
     options = parser.parse_args()
-    provenance = {
-        "seeds": SEEDS,
-        "model": "d_model 32, 2 heads, digits, one batch of 64, float64",
-        "versions": {"python": platform.python_version(), "sdpa-lib": sdpa_lib.__version__}
-        | {name: version(name) for name in ("torch", "numpy", "scikit-learn")},
-        "device": f"{platform.machine()} cpu",
+    here = provenance(torch.device("cpu"))
+    made_with = {"seeds": SEEDS, "width": Cell("digits", 1).d_model, "dtype": "float64"} | {
+        name: here[name] for name in ("versions", "device")
     }
     made = joblib.Parallel(options.workers, return_as="generator")(
         joblib.delayed(measure)(cell) for cell in plan()
     )
     lines = [json.dumps(vars(starts)) for starts in tqdm(made, total=len(plan()), disable=None)]
     body = ",\n".join(lines)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(
-        f'{{"provenance": {json.dumps(provenance)},\n"measured": [\n{body}\n]}}\n', encoding="utf-8"
+        f'{{"provenance": {json.dumps(made_with)},\n"measured": [\n{body}\n]}}\n', encoding="utf-8"
     )
 
 
