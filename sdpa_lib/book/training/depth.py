@@ -3,7 +3,7 @@ digits, and followed by a mean-field recursion.
 
 The measurement: one batch, one backward pass through a model that has just been started, in double
 precision, so that its figures are the same on every processor. Those that are stored are made by
-``python -m sdpa_lib.book.training.depth``, in about a quarter of an hour on one core.
+``python -m sdpa_lib.book.training.depth``, in about ten minutes on one core.
 
 The recursion follows three numbers from block to block. Forward these are the variance V of a
 component of the residual stream and the correlation :math:`\rho` of two tokens of a sequence, by
@@ -109,9 +109,9 @@ def first_gradient(cell: Depth, seed: int) -> Start:
     normalised = model.norm(stream[-1])
     loss = F.cross_entropy(TASK.logits(model.read_out(normalised)), answers)
     parameters = dict(model.named_parameters())
-    at_parameters = torch.autograd.grad(loss, list(parameters.values()), retain_graph=True)
-    norms = {name: g.norm().item() for name, g in zip(parameters, at_parameters, strict=True)}
-    tokens = torch.autograd.grad(loss, [normalised, *stream])
+    gradients = torch.autograd.grad(loss, [*parameters.values(), normalised, *stream])
+    norms = {name: g.norm().item() for name, g in zip(parameters, gradients, strict=False)}
+    tokens = gradients[len(parameters) :]
     sent, *at_stream = (g.square().mean((1, 2)) for g in tokens)  # (B,) each
     return Start(
         total=math.hypot(*norms.values()),
@@ -340,8 +340,8 @@ def relative_divisor(scaling: str, n_keys: int, d_k: int) -> float:
 
 
 def plan() -> list[Depth]:
-    """The models that are measured: undivided and with the root at every depth, with every other
-    rescaling at two of them.
+    """The models that are measured: undivided and with the root at every dimension and depth, with
+    every other rescaling at d_k = 64 and 24 blocks.
     """
     return [
         Depth(d_k, n_layers, scaling, norm)
@@ -349,7 +349,7 @@ def plan() -> list[Depth]:
         for d_k in DIMENSIONS
         for n_layers in LAYERS
         for scaling in RESCALINGS
-        if n_layers in (2, 24) or scaling in ("none", "sqrt_d_k")
+        if scaling in ("none", "sqrt_d_k") or (d_k, n_layers) == (64, 24)
     ]
 
 
