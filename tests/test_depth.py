@@ -30,7 +30,7 @@ def test_every_planned_model_is_stored_with_every_seed():
         Depth(16, 2, "sqrt_d_k"),
         Depth(64, 8, "none"),
         Depth(16, 8, "none", "post"),
-        Depth(64, 24, "k_norm_4", "post"),
+        Depth(64, 2, "sqrt_d_k", "post"),
     ],
     ids=str,
 )
