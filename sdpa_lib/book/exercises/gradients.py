@@ -32,11 +32,12 @@ EXERCISES: dict[str, Exercise] = {
         },
     ),
     "best_r": Exercise(
-        answer=0.2,
+        answer=0.15,
         mistakes={
             "At 0.1 most queries have decided.": 0.1,
-            "Smaller still is better: fewer keys compete, and 1/r is larger.": 0.4,
-            "Near the root the factor 1/r is already small.": 0.8,
+            "A little smaller is better still: hardly more queries have decided, and 1/r is "
+            "larger.": 0.2,
+            "Much smaller is better: most queries are undecided, and 1/r is small.": 0.4,
         },
     ),
 }

@@ -14,6 +14,7 @@ from types import ModuleType
 from sdpa_lib.book.ledger._verdict import Finding
 from sdpa_lib.book.ledger.checks import (
     blending,
+    depth,
     growth,
     initialisation,
     saturation,
@@ -46,6 +47,14 @@ def by_name(*modules: ModuleType) -> dict[str, Callable[..., Finding]]:
 
 
 CHECKS = by_name(
-    shapes, growth, softmaxes, saturation, blending, initialisation, shape_kept, training
+    shapes,
+    growth,
+    softmaxes,
+    saturation,
+    blending,
+    initialisation,
+    shape_kept,
+    depth,
+    training,
 )
 """The checks by name, as ``claims.toml`` calls them."""

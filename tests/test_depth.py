@@ -1,0 +1,141 @@
+"""The first gradient through many blocks: the stored measurements come out again, and the recursion
+agrees with autograd.
+"""
+
+import math
+from statistics import median
+
+import pytest
+import torch
+
+from sdpa_lib.book.training import depth
+from sdpa_lib.book.training.depth import Depth, first_gradient, mean_field, softmax_rows
+from sdpa_lib.book.training.study import Run, make_model
+from sdpa_lib.sampling import sample
+
+PROVENANCE, STORED = depth.load_depth()
+
+
+def test_every_planned_model_is_stored_with_every_seed():
+    assert list(STORED) == depth.plan()
+    for cell, starts in STORED.items():
+        assert len(starts.total) == len(starts.first) == PROVENANCE["seeds"]
+        assert len(starts.query) == len(starts.key) == cell.n_layers
+        assert len(starts.gradient) == len(starts.variance) == cell.n_layers + 1
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Depth(16, 2, "sqrt_d_k"),
+        Depth(64, 8, "none"),
+        Depth(16, 8, "none", "post"),
+        Depth(64, 2, "sqrt_d_k", "post"),
+    ],
+    ids=str,
+)
+def test_a_stored_measurement_comes_out_again(cell):
+    """In double precision also undivided models repeat, from one processor to the next."""
+    for seed in (0, 7):
+        start = first_gradient(cell, seed)
+        assert start.total == pytest.approx(STORED[cell].total[seed], rel=1e-3)
+        assert start.gradient[0] == pytest.approx(STORED[cell].first[seed], rel=1e-3)
+
+
+def test_the_gradients_norm_is_that_of_a_finite_difference():
+    """Along the gradient at W_Q of the first block, the loss rises by its norm."""
+    cell = Depth(16, 2, "none")
+    model = make_model(Run(cell.in_study, cell.scaling, 0.0, 3)).double()
+    (patches,), answers = depth.TASK.batch(3, 0)
+
+    def loss():
+        features = depth.TASK.logits(model(patches.double()))
+        return torch.nn.functional.cross_entropy(features, answers)
+
+    weight = model.blocks[0].attention.query.weight
+    (gradient,) = torch.autograd.grad(loss(), weight)
+    step = 1e-5 * gradient / gradient.norm()
+    with torch.no_grad():
+        weight += step
+        above = loss().item()
+        weight -= 2 * step
+        below = loss().item()
+    rise = (above - below) / 2e-5
+    assert first_gradient(cell, 3).query[0] == pytest.approx(rise, rel=1e-5)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize(
+    ("norm", "scaling"), [("pre", "none"), ("pre", "sqrt_d_k"), ("post", "none")]
+)
+def test_the_recursion_is_what_one_block_does(norm, scaling, correlation):
+    n, d_k, models, batch = 16, 64, 40, 8
+    measured = []
+    for seed in range(models):
+        block = make_model(Run(Depth(d_k, 1, scaling, norm).in_study, scaling, 0.0, seed)).blocks[0]
+        own, common, upstream = (
+            sample(batch, tokens, 64, seed=seed, stream=stream, dtype=torch.float64, device="cpu")
+            for stream, tokens in enumerate((n, 1, 1), start=10)
+        )
+        x = math.sqrt(1 - correlation) * own + math.sqrt(correlation) * common
+        out = block.double()(x.requires_grad_())
+        (gradient,) = torch.autograd.grad(out, x, upstream.expand_as(out))
+        measured.append((gradient.square().mean() / upstream.square().mean()).item())
+    r = depth.relative_divisor(scaling, n, d_k)
+    first, last = mean_field(1, r, n_tokens=n, norm=norm, correlation=correlation).gradient
+    assert (first / last) ** 2 == pytest.approx(sum(measured) / models, rel=0.12)
+
+
+def test_the_stream_grows_and_tokens_become_alike_as_the_recursion_says():
+    cell = Depth(64, 24, "sqrt_d_k")
+    starts = STORED[cell]
+    predicted = mean_field(
+        24, 1.0, n_tokens=16, variance=starts.variance[0], correlation=starts.correlation[0]
+    )
+    assert predicted.variance[-1] == pytest.approx(starts.variance[-1], rel=0.3)
+    assert predicted.correlation[-1] == pytest.approx(starts.correlation[-1], abs=0.15)
+
+
+def test_softmax_rows_have_their_limits():
+    even = softmax_rows(0.0, 0.3, 8)
+    assert even == pytest.approx((1 / 8, 1 / 8, 7 / 64, 7 / 64))
+    gap_density = 1.766  # at 0, of the gap between the two largest of 16 normals
+    sharp = softmax_rows(64.0, 1.0, 16, n_rows=100_000)
+    assert sharp.response == pytest.approx(gap_density / (3 * 64), rel=0.05)
+    assert sharp.shared == pytest.approx(sharp.repeated)
+
+
+def test_perceptron_products_at_no_correlation():
+    """The squares of the means of GELU, 1/(2 sqrt(pi)), and of its slope, 1/2."""
+    assert depth.perceptron_products(0.0) == pytest.approx((1 / (4 * math.pi), 1 / 4))
+
+
+def test_gradients_explode_undivided_and_not_with_the_root():
+    for norm in depth.NORMS:
+        growth = [
+            median(STORED[Depth(d_k, 48, "none", norm)].total)
+            / median(STORED[Depth(d_k, 2, "none", norm)].total)
+            for d_k in depth.DIMENSIONS
+        ]
+        assert growth == sorted(growth)
+        assert growth[-1] > 1000
+    for d_k in depth.DIMENSIONS:
+        root = [median(STORED[Depth(d_k, n, "sqrt_d_k")].total) for n in depth.LAYERS]
+        assert max(root) < 10
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_layers": 0}, "n_layers"),
+        ({"r": 0.0}, "r must be"),
+        ({"n_tokens": 1}, "n_tokens"),
+        ({"norm": "before"}, "norm"),
+        ({"variance": -1.0}, "variance"),
+        ({"correlation": 1.5}, r"correlation must lie in \[-1, 1\], got 1.5"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    arguments = {"n_layers": 2, "r": 1.0, "n_tokens": 16} | change
+    with pytest.raises(ValueError, match=message):
+        mean_field(**arguments)
