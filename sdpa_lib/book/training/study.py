@@ -352,7 +352,7 @@ def _test(model: Transformer, task: Task, seed: int, device: torch.device) -> di
             block.attention.rescaling = rescaling or block.attention.rescaling
         for n_pairs in TEST_LENGTHS:
             right = []
-            for part in range(max(4, 2**15 // n_pairs) // 4):  # four sequences at a time
+            for part in range(max(16, 2**15 // n_pairs) // 4):  # four sequences at a time
                 generator = make_generator(seed, 1_000_000 + 10_000 * part + n_pairs)
                 inputs, answers = _to(device, *task.sequences(4, n_pairs, generator))
                 right.append((task.logits(model(*inputs)).argmax(-1) == answers).float().mean())
