@@ -87,7 +87,6 @@ def test_claims_about_training_are_decided_by_the_study():
         "S0-75",
         "S0-80",
         "S2-63",
-        "S3-02",
         "S3-23",
         "S3-29",
         "S3-33",
