@@ -419,7 +419,7 @@ def load_depth(path: Path = STORED) -> tuple[dict[str, Any], dict[Depth, Starts]
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(
-        prog="python -m sdpa_lib.book.training.depth", description=__doc__.partition("\n\n")[0]
+        prog="python -m sdpa_lib.book.training.depth", description=__doc__
     )
     parser.add_argument(
         "--out", type=Path, default=STORED, help="the file (default: the library's own)"
