@@ -151,14 +151,14 @@ class Record:
 
 
 def curve_steps(budget: int) -> Iterator[int]:
-    """The steps at which the curves of a run have a point: the first five measurements, then about
-    four to a doubling.
+    """The steps at which the curves of a run have a point: the first dozen measurements, then about
+    six to a doubling.
 
     Example:
         >>> list(curve_steps(200))
         [0, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200]
         >>> len(list(curve_steps(4000)))
-        27
+        32
     """
     step = 0
     while step <= budget:
