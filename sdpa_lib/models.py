@@ -81,8 +81,8 @@ def _cap(limit: float) -> Callable[[Tensor], Tensor]:
     return lambda z: limit * torch.tanh(z / limit)
 
 
-def _cosine(formula: str, times: Rescaling) -> Model:
-    return Model(formula, times, _unit_length, _unit_length)
+def _cosine(formula: str, times: Rescaling, d_k: int = 128) -> Model:
+    return Model(formula, times, _unit_length, _unit_length, d_k=d_k)
 
 
 MODELS: dict[str, Model] = {
@@ -107,7 +107,7 @@ MODELS: dict[str, Model] = {
     ),
     "Gemma 3n": Model(r"\bar q \cdot \bar k", PowerOfDk(0.0), _rms_norm, _rms_norm, d_k=256),
     "nGPT": _cosine(r"\sqrt{d}\, (s \hat q) \cdot (s \hat k)", PowerOfDk(-0.5)),
-    "Swin v2": _cosine(r"10 \cos(q, k)", PowerOfDk(0.0, factor=0.1)),
+    "Swin v2": _cosine(r"10 \cos(q, k)", PowerOfDk(0.0, factor=0.1), d_k=32),
     "YaRN, 32 times the context": Model(
         r"(0.1 \ln 32 + 1)^2\, q \cdot k / \sqrt{d}", MODEL_RESCALINGS["yarn_32"]
     ),

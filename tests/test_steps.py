@@ -94,6 +94,26 @@ def test_a_stored_best_rate_is_found_again(stored):
         assert rates == pytest.approx(there, abs=0.25)  # two places of the grid
 
 
+def test_a_start_that_is_subtracted_is_not_there():
+    """The first loss is that of scores of 0, and undivided, large scores are not unlearned."""
+    plain, from_zero = (
+        train(256, 0.0, "Adam", rate=1e-4, seed=0, from_zero=there) for there in (False, True)
+    )
+    nothing = steps.excess(torch.zeros(16, 16, dtype=torch.float64), torch.arange(16)).item()
+    assert from_zero.losses[0] == pytest.approx(nothing)
+    assert from_zero.losses[0] < plain.losses[0]
+    assert from_zero.start == plain.start
+
+
+def test_how_far_the_stored_matrices_moved_is_found_again(stored):
+    for kind, from_zero in (("rates", False), ("rates from zero", True)):
+        there = stored[kind]["Adafactor"]["0.5"]
+        rate, moved = 10 ** there["end"][1][0], there["moved"][1][0]
+        width = steps.RATE_WIDTHS[1]
+        run = train(width, 0.5, "Adafactor", rate=rate, seed=0, from_zero=from_zero)
+        assert run.moved == pytest.approx(moved, rel=0.1)
+
+
 def test_what_is_stored_was_made_with_these_settings(stored):
     assert stored["provenance"]["settings"] == steps.provenance()["settings"]
     assert {"torch", "numpy", "python"} <= stored["provenance"]["versions"].keys()
@@ -112,8 +132,8 @@ def test_the_excess_is_least_at_the_wanted_weights():
 
 def test_a_training_that_blows_up_is_the_worst():
     losses = [1.0] * 50 + [math.nan]
-    assert Training(1.0, 1.0, 1.0, losses).loss("end") == math.inf
-    calm = Training(1.0, 1.0, 1.0, [2.0] * 81 + [1.0] * 20)
+    assert Training(1.0, 1.0, 1.0, 1.0, losses).loss("end") == math.inf
+    calm = Training(1.0, 1.0, 1.0, 1.0, [2.0] * 81 + [1.0] * 20)
     assert calm.loss("end") == 1.0
     assert 1.0 < calm.loss("mean") < 2.0
 

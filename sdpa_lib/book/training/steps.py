@@ -20,7 +20,7 @@ import multiprocessing
 import platform
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -160,12 +160,14 @@ class Training(NamedTuple):
         start: the standard deviation of the scores at the start.
         first, last: by how much the scores of the partners rose in the first step, and in all, on
             average.
+        moved: how far W_Q ended from where it began, over its size then, as Frobenius norms.
         losses: the excess loss before each step, and after the last; cut off where it is no number.
     """
 
     start: float
     first: float
     last: float
+    moved: float
     losses: list[float]
 
     def loss(self, criterion: str) -> float:
@@ -185,6 +187,7 @@ def train(
     seed: int,
     steps: int = STEPS,
     dtype: torch.dtype = torch.float64,
+    from_zero: bool = False,
 ) -> Training:
     """Train W_Q and W_K.
 
@@ -196,6 +199,8 @@ def train(
         seed: 0 or more.
         steps: at least 1.
         dtype: of the computation.
+        from_zero: the fresh head's own scores are subtracted throughout, so that they start at 0
+            and nothing of them has to be unlearned. The matrices and their steps stay as they are.
 
     Raises:
         ValueError: the optimiser is not known, or a number is out of range.
@@ -212,14 +217,15 @@ def train(
     check_count("steps", steps)
     problem = make_problem(d_k, seed, dtype=dtype)
     updates = kind.make([problem.w_q, problem.w_k], rate)
+    began = problem.w_q.detach().clone()
     losses: list[float] = []
     rises: list[float] = []
     before = None
     for step in range(steps + 1):
         z = scores(problem, power)
-        loss = excess(z, problem.partner)
-        losses.append(loss.item())
         before = z.detach() if before is None else before
+        loss = excess(z - before if from_zero else z, problem.partner)
+        losses.append(loss.item())
         if step in (1, steps):
             rises.append((z.detach() - before)[range(N_TOKENS), problem.partner].mean().item())
         if step == steps or not math.isfinite(losses[-1]):
@@ -229,7 +235,8 @@ def train(
         updates.step()
     assert before is not None
     first, last = (rises[0], rises[-1]) if rises else (math.nan, math.nan)
-    return Training(before.std().item(), first, last, losses)
+    moved = ((problem.w_q.detach() - began).norm() / began.norm()).item()
+    return Training(before.std().item(), first, last, moved, losses)
 
 
 def first_step(problem: Problem, power: float, optimiser: str, rate: float) -> Tensor:
@@ -297,9 +304,26 @@ def exponent(widths: Sequence[int], values: Sequence[Sequence[float]]) -> Measur
     return Measured(slopes.mean().item(), slopes.std().item() / math.sqrt(len(slopes)))
 
 
-def best_rates(d_k: int, power: float, optimiser: str) -> dict[str, list[float]]:
+def _in_float32(
+    d_k: int, power: float, optimiser: str, log_rate: float, seed: int, from_zero: bool
+) -> Training:
+    return train(
+        d_k,
+        power,
+        optimiser,
+        rate=10**log_rate,
+        seed=seed,
+        dtype=torch.float32,
+        from_zero=from_zero,
+    )
+
+
+def best_rates(
+    d_k: int, power: float, optimiser: str, *, from_zero: bool = False
+) -> dict[str, list[float]]:
     """The learning rate of lowest loss, for each seed: first on a grid of half decades that goes a
-    decade beyond the best on either side, then on eighths around it.
+    decade beyond the best on either side, then on eighths around it. For ``from_zero`` see
+    :func:`train`.
 
     Returns:
         By criterion of :meth:`Training.loss` the decimal logarithms, one for each of
@@ -308,8 +332,7 @@ def best_rates(d_k: int, power: float, optimiser: str) -> dict[str, list[float]]
 
     @functools.cache
     def run(eighths: int, seed: int) -> Training:
-        rate = 10 ** (eighths / FINE)
-        return train(d_k, power, optimiser, rate=rate, seed=seed, dtype=torch.float32)
+        return _in_float32(d_k, power, optimiser, eighths / FINE, seed, from_zero)
 
     def lowest(criterion: str, grid: Iterable[int], seeds: Sequence[int]) -> int:
         return min(
@@ -347,10 +370,20 @@ def _moves(optimiser: str, power: float) -> dict[str, Any]:
     return made
 
 
-def _rates(optimiser: str, power: float) -> dict[str, Any]:
-    """By criterion, for each width and seed, the decimal logarithm of the best rate."""
-    best = [best_rates(d_k, power, optimiser) for d_k in RATE_WIDTHS]
-    return {criterion: [rates[criterion] for rates in best] for criterion in best[0]}
+def _rates(optimiser: str, power: float, from_zero: bool = False) -> dict[str, Any]:
+    """By criterion, for each width and seed, the decimal logarithm of the best rate, and how far
+    W_Q moves at the best rate of the end.
+    """
+    best = [best_rates(d_k, power, optimiser, from_zero=from_zero) for d_k in RATE_WIDTHS]
+    made = {criterion: [rates[criterion] for rates in best] for criterion in best[0]}
+    made["moved"] = [
+        [
+            _short(_in_float32(d_k, power, optimiser, rate, seed, from_zero).moved)
+            for seed, rate in enumerate(rates["end"])
+        ]
+        for d_k, rates in zip(RATE_WIDTHS, best, strict=True)
+    ]
+    return made
 
 
 def _short(value: float) -> float:
@@ -376,8 +409,9 @@ def provenance() -> dict[str, Any]:
 
 
 def load_steps(path: Path = STORED) -> dict[str, Any]:
-    """The stored figures: ``provenance``, ``moves`` and ``rates``, the latter two by optimiser and
-    power.
+    """The stored figures: ``provenance``, and by optimiser and power ``moves``, ``rates`` and
+    ``rates from zero``. The last are those of scores that start at 0, for p = 0 and p = 1/2; at
+    p = 1 the start is next to nothing as it is.
 
     Example:
         >>> load_steps()["provenance"]["settings"]["steps"]
@@ -389,19 +423,22 @@ def load_steps(path: Path = STORED) -> dict[str, Any]:
 
 def make_steps(path: Path = STORED, *, workers: int = 1) -> None:
     """Make the figures, each run with one thread, and store them."""
-    cases = [(name, power) for name in OPTIMISERS for power in POWERS]
+    jobs: dict[str, tuple[Callable[[str, float], dict[str, Any]], Sequence[float]]] = {
+        "moves": (_moves, POWERS),
+        "rates": (_rates, POWERS),
+        "rates from zero": (functools.partial(_rates, from_zero=True), POWERS[:2]),
+    }
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, torch.set_num_threads, (1,)) as pool:
-        made: dict[str, list[Future[dict[str, Any]]]] = {
-            "rates": [pool.submit(_rates, *case) for case in cases],
-            "moves": [pool.submit(_moves, *case) for case in cases],
+        made = {
+            (kind, name, f"{power:g}"): pool.submit(job, name, power)
+            for kind, (job, powers) in jobs.items()
+            for name in OPTIMISERS
+            for power in powers
         }
         result: dict[str, Any] = {"provenance": provenance()}
-        for kind in ("moves", "rates"):
-            table: dict[str, dict[str, Any]] = {}
-            for (name, power), future in zip(cases, made[kind], strict=True):
-                table.setdefault(name, {})[f"{power:g}"] = future.result()
-            result[kind] = table
+        for (kind, name, power), future in made.items():
+            result.setdefault(kind, {}).setdefault(name, {})[power] = future.result()
     path.write_text(json.dumps(result, allow_nan=False) + "\n", encoding="utf-8")
 
 
