@@ -6,8 +6,8 @@ tokens get. Only W_Q and W_K are trained, so their learning rate is their own, a
 divided by d_k^p. With :math:`G` the gradient of the loss at the scores and :math:`S = X X^T /
 d_\text{model}`, the first step has a limit as ``d_k`` grows, which :func:`first_step` gives.
 
-``python -m sdpa_lib.book.training.steps`` makes the stored figures again, in about ten minutes of
-one core.
+``python -m sdpa_lib.book.training.steps`` makes the stored figures again, in about an hour of one
+core.
 """
 
 from __future__ import annotations
