@@ -35,7 +35,7 @@ export const phases = {
     [
       "plane",
       "standard deviation σ of the scores against the number of keys n",
-      330,
+      440,
       { left: 44, right: 92, top: 24 },
     ],
   ],
