@@ -7,7 +7,6 @@ at the learning rate chosen for it; a run that has not learned within its budget
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cache
 
 import torch
@@ -19,36 +18,6 @@ from sdpa_lib.book.training.results import load_study
 from sdpa_lib.book.training.study import Record
 from sdpa_lib.book.training.summary import Contrast, contrasts, reported
 from sdpa_lib.sampling import make_generator
-
-WITH_AND_WITHOUT = (
-    "recall, d_k 64",
-    "recall, d_k 16",
-    "recall, 64 pairs",
-    "digits, d_k 32",
-    "digits, gradient descent",
-    "narrow model, d_k 256",
-    "contest, d_k 64",
-    "contest, d_k 16",
-    "on and on, 10^-3",
-    "on and on, 10^-2.5",
-    "on and on, 10^-2",
-    "on and on, 10^-1.5",
-    "length",
-    "4 layers, post-norm",
-    "8 layers, post-norm",
-    "12 layers, post-norm",
-    "12 layers, post-norm, clipped",
-    "24 layers, pre-norm",
-    "24 layers, pre-norm, clipped",
-    "24 layers, pre-norm, d_k 256",
-    "24 layers, pre-norm, clipped, d_k 256",
-    "24 layers, post-norm",
-    "24 layers, post-norm, clipped",
-    "48 layers, pre-norm",
-    "48 layers, pre-norm, clipped",
-    "every rescaling",
-)
-"""The comparisons with and without the root in which all parameters learn at one rate."""
 
 
 def learns_later(*, comparison: str, scaling: str, against: str) -> Finding:
@@ -83,9 +52,8 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
     runs, theirs = ([r for n in names for r in _runs(n)[s]] for s in (scaling, against))
     others = {
         name: _runs(name)[scaling]
-        for name in WITH_AND_WITHOUT
-        if name not in names and {scaling, against} <= _runs(name).keys()
-        if _learned(_runs(name)[against]) == len(_runs(name)[against])
+        for name in _that_have(scaling, against)
+        if name not in names and _learned(_runs(name)[against]) == len(_runs(name)[against])
     }
     behind = [name for name, rs in others.items() if _learned(rs) < len(rs) / 2]
     elsewhere = [record for rs in others.values() for record in rs]
@@ -105,14 +73,13 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
     )
 
 
-def share_that_blows_up(*, scaling: str, comparisons: Sequence[str] = WITH_AND_WITHOUT) -> Finding:
-    """The share of runs that blow up, over all learning rates of some comparisons; one whose runs
-    are not all made is left out.
+def share_that_blows_up(*, scaling: str, against: str) -> Finding:
+    """The share of a scaling's runs that blow up, over all learning rates of all comparisons that
+    have another one as well.
     """
     runs = {
         record.run: record.blew_up
-        for name in comparisons
-        if scaling in _runs(name)
+        for name in _that_have(scaling, against)
         for seeds in by_scaling(_study(), load_comparisons()[name].cell)[scaling].values()
         for record in seeds.values()
     }
@@ -142,6 +109,15 @@ def largest_gradient(*, scaling: str, against: str) -> Finding:
         most=max(ratios["adam"].values()),
         descent=min(ratios["sgd"].values()),
     )
+
+
+def _that_have(*scalings: str) -> list[str]:
+    """The comparisons with all runs of these scalings in which all parameters learn at one rate."""
+    return [
+        name
+        for name, comparison in load_comparisons().items()
+        if comparison.cell.other_rate is None and {*scalings} <= _runs(name).keys()
+    ]
 
 
 def _ratio_of_gradients(comparison: str, scaling: str, against: str) -> Measured:
