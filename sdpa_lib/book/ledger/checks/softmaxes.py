@@ -134,9 +134,9 @@ def jacobian(scores: Sequence[float]) -> Finding:
 
 
 def distance_from_one_hot(gap: float, n: int = 3) -> Finding:
-    """How far softmax is from a hard maximum when the largest score leads by ``gap``."""
+    """The weight off the largest score when it leads all others by ``gap``."""
     weights = _softmax([gap] + [0.0] * (n - 1))
-    return found(max(1 - weights[0].item(), weights[1].item()))
+    return found(weights[1:].sum().item())  # 1 less the first would be 0 by rounding
 
 
 def divided_before_softmax(d_k: int = 64) -> Finding:
