@@ -31,15 +31,14 @@ def in_steps(steps, attend):
     return torch.cat(rows, dim=-2)
 
 
-@EVERY_RESCALING
-@STEPS
-@pytest.mark.parametrize("helped", [True, False])
-def test_a_cache_that_grows(rescaling, steps, helped):
+def check_a_growing_cache(rescaling, divisor, steps):
+    """Steps with ``divisor``, which is told of the new keys where it runs along, against the whole
+    sequence with ``rescaling``.
+    """
     q, k, v = qkv()
-    divisor = RunningDivisor(rescaling) if helped else rescaling
 
     def attend(first, last):
-        if helped:
+        if isinstance(divisor, RunningDivisor):
             divisor.append(k[..., first:last, :])
         return scaled_dot_product_attention(
             q[..., first:last, :],
@@ -51,6 +50,13 @@ def test_a_cache_that_grows(rescaling, steps, helped):
 
     whole = scaled_dot_product_attention(q, k, v, is_causal=True, rescaling=rescaling)
     torch.testing.assert_close(in_steps(steps, attend), whole, rtol=1e-10, atol=1e-12)
+
+
+@EVERY_RESCALING
+@STEPS
+@pytest.mark.parametrize("helped", [True, False])
+def test_a_cache_that_grows(rescaling, steps, helped):
+    check_a_growing_cache(rescaling, RunningDivisor(rescaling) if helped else rescaling, steps)
 
 
 @EVERY_RESCALING
@@ -201,21 +207,8 @@ class Number(Rescaling):
 @STEPS
 @pytest.mark.parametrize("shape", [(), (1, 1), (2, 1, 1)])
 def test_a_divisor_that_is_the_same_in_every_row(steps, shape):
-    q, k, v = qkv()
-    running = RunningDivisor(Number(shape))
-
-    def attend(first, last):
-        running.append(k[..., first:last, :])
-        return scaled_dot_product_attention(
-            q[..., first:last, :],
-            k[..., :last, :],
-            v[..., :last, :],
-            causal_lower_right(last - first, last),
-            rescaling=running,
-        )
-
-    whole = scaled_dot_product_attention(q, k, v, is_causal=True, rescaling=running.rescaling)
-    torch.testing.assert_close(in_steps(steps, attend), whole, rtol=1e-10, atol=1e-12)
+    number = Number(shape)
+    check_a_growing_cache(number, RunningDivisor(number), steps)
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.5, 8.0, 50.0])

@@ -3,6 +3,7 @@ precision, NaN, broken divisors, compiled graphs of any length, and memory.
 """
 
 import math
+from functools import cache
 from typing import assert_type
 
 import pytest
@@ -120,6 +121,14 @@ def test_causal_bias(rescaling, n_queries, corner):
 # Numbers that are too large, too small, or none
 
 
+@cache
+def many_keys_and_values(n_keys):
+    return [
+        sample(1, 1, n_keys, 64, seed=0, stream=s, device="cpu", dtype=torch.float32)
+        for s in (1, 2)
+    ]
+
+
 @pytest.mark.parametrize("rescaling", RESCALINGS)
 def test_float16_over_many_short_keys(rescaling):
     """The query that is divided by short keys stays in float16's range, and keeps its digits over
@@ -127,10 +136,7 @@ def test_float16_over_many_short_keys(rescaling):
     """
     for n_keys, length in ((32_768, 1 / 80), (131_072, 1.0)):
         q = 3 * sample(1, 1, 1, 64, seed=0, device="cpu").half()
-        k, v = (
-            sample(1, 1, n_keys, 64, seed=0, stream=s, device="cpu", dtype=torch.float32)
-            for s in (1, 2)
-        )
+        k, v = many_keys_and_values(n_keys)
         k, v = (k * length).half(), v.half()
         ours = scaled_dot_product_attention(q, k, v, rescaling=rescaling)
         exact = textbook(q, k, v, rescaling)

@@ -4,8 +4,6 @@ again.
 
 import json
 import math
-import os
-import signal
 import threading
 import time
 from dataclasses import replace
@@ -46,7 +44,7 @@ from sdpa_lib.book.training.summary import (
 from sdpa_lib.book.training.tasks import CHOOSING, TASKS, Digits, LongRecall, Recall
 
 SMALL = Cell("recall 8", d_k=4, d_model=8, n_heads=1, n_layers=1, budget=40)
-TINY = Comparison("tiny", "?", SMALL, ("none", "sqrt_d_k"), rates=(-3.0, -2.5), reporting=2)
+TINY = Comparison("tiny", "?", SMALL, ("none", "sqrt_d_k", "d_k"), rates=(-3.0, -2.5), reporting=2)
 DECLARED = load_comparisons()
 
 
@@ -284,6 +282,8 @@ def test_a_run_is_censored_where_it_is_given_up_unless_it_is_there(monkeypatch):
 def test_a_whole_run_goes_on_to_its_budget_and_still_says_when_it_learned(monkeypatch):
     made = run_with(monkeypatch, [0.1, *[1.0] * 30], budget=400, whole=True)
     assert (made.learned_at, made.steps) == (20, 400)
+    given_up = run_with(monkeypatch, [0.1] * 30, until=80, budget=400, whole=True)
+    assert (given_up.learned_at, given_up.censored_at, given_up.steps) == (None, 80, 80)
 
 
 def test_curves_of_runs_that_report():
@@ -452,24 +452,31 @@ def test_a_file_of_comparisons_with_a_slip_is_refused(tmp_path, text, message):
 # The file
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The lines of a whole study, as one process makes it."""
+    path = tmp_path_factory.mktemp("whole") / "study.jsonl"
+    make_study(path, [TINY])
+    return path.read_text().splitlines(keepends=True)
+
+
 def runs_once(records, comparisons):
     assert plan(records, comparisons) == []
     assert len({r.run for r in records}) == len(records)
 
 
-def test_a_study_goes_on_where_it_was_interrupted(tmp_path):
+def test_a_study_goes_on_where_it_was_interrupted(tmp_path, whole):
     path = tmp_path / "study.jsonl"
-    make_study(path, [TINY])
-    whole = load_study(path)[1]
-    runs_once(whole, [TINY])
-    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(whole))
+    records = load_study(path)[1]
+    runs_once(records, [TINY])
     path.write_text(
-        "".join(lines[:-2]) + lines[-2][:40]
+        "".join(whole[:-2]) + whole[-2][:40]
     )  # the last run is missing, the one before was being written
-    assert len(load_study(path)[1]) == len(whole) - 2
+    assert len(load_study(path)[1]) == len(records) - 2
     make_study(path, [TINY], workers=2)
     again = load_study(path)[1]
-    assert {r.run: r for r in again} == {r.run: r for r in whole}
+    assert {r.run: r for r in again} == {r.run: r for r in records}
 
 
 def test_studies_with_other_settings_do_not_mix(tmp_path):
@@ -481,14 +488,18 @@ def test_studies_with_other_settings_do_not_mix(tmp_path):
     assert path.read_text() == before
 
 
-@pytest.mark.parametrize("other", [{"versions": {"torch": "1.0"}}, {"device": "another device"}])
-def test_runs_made_elsewhere_are_kept_and_say_where(tmp_path, other):
+@pytest.mark.parametrize(
+    ("other", "missing"),
+    [({"versions": {"torch": "1.0"}}, 1), ({"device": "another device"}, 0)],
+)
+def test_runs_made_elsewhere_are_kept_and_say_where(tmp_path, whole, other, missing):
     path = tmp_path / "study.jsonl"
-    make_study(path, [TINY])
-    here, *runs = path.read_text().splitlines(keepends=True)
+    here, *runs = whole
     there = json.dumps(json.loads(here) | other) + "\n"
-    path.write_text(there + "".join(runs[:-1]))
+    kept = [there, *runs[: len(runs) - missing]]
+    path.write_text("".join(kept))
     make_study(path, [TINY])
+    assert path.read_text().startswith("".join([*kept, here]))  # what is made here comes after
     provenances, records = load_study(path)
     assert provenances == [json.loads(there), json.loads(here)]
     runs_once(records, [TINY])
@@ -517,29 +528,29 @@ def test_a_file_that_holds_no_study_is_refused(tmp_path, text, message):
         load_study(path)
 
 
-def test_a_cluster_that_loses_a_worker_loses_no_run_and_makes_none_twice(tmp_path):
+def test_a_cluster_that_loses_a_worker_loses_no_run_and_makes_none_twice(tmp_path, whole):
     """Two workers, of which one is killed in the middle of the study."""
     distributed = pytest.importorskip("distributed")
-    path = tmp_path / "study.jsonl"
-    comparison = replace(TINY, scalings=("none", "sqrt_d_k", "d_k"))
+    import psutil  # comes with distributed
+
+    path, alone = tmp_path / "study.jsonl", tmp_path / "alone.jsonl"
+    alone.write_text("".join(whole))
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
     ) as cluster:
-        victim = cluster.workers[0].pid
+        victim = psutil.Process(cluster.workers[0].pid)
 
         def kill():
             while not path.exists() or len(path.read_text().splitlines()) < 4:
                 time.sleep(0.01)
-            os.kill(victim, signal.SIGKILL)
+            victim.kill()
 
-        killer = threading.Thread(target=kill)
+        killer = threading.Thread(target=kill, daemon=True)  # a study that fails ends the test
         killer.start()
-        make_study(path, [comparison], scheduler=cluster.scheduler_address)
+        make_study(path, [TINY], scheduler=cluster.scheduler_address)
         killer.join()
     records = load_study(path)[1]
-    runs_once(records, [comparison])
-    alone = tmp_path / "alone.jsonl"
-    make_study(alone, [comparison], workers=2)
+    runs_once(records, [TINY])
     assert {r.run: r for r in load_study(alone)[1]} == {r.run: r for r in records}
 
 

@@ -63,16 +63,15 @@ class Depth(NamedTuple):
         return Cell("digits", self.d_k, n_layers=self.n_layers, norm=self.norm)
 
 
-@dataclass(frozen=True)
-class Start:
-    """What one backward pass at the start of training gives.
+@dataclass(frozen=True, kw_only=True)
+class ByBlock:
+    """Measurements block by block.
 
     The lists of the residual stream have n_layers + 1 entries: what goes into each block, and what
     comes out of the last one. Gradients there are over the gradient that the read-out sends into
     the last normalisation's output, root mean square over root mean square.
 
     Attributes:
-        total: the norm of the gradient of all parameters.
         query, key: in each block, the norm of the gradient of W_Q and of W_K.
         gradient: at the residual stream, the root mean square over the batch.
         typical: at the residual stream, the root mean square in the median sequence of the batch.
@@ -80,13 +79,23 @@ class Start:
         correlation: of two tokens of a sequence, once they are normalised.
     """
 
-    total: float
     query: list[float]
     key: list[float]
     gradient: list[float]
     typical: list[float]
     variance: list[float]
     correlation: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start(ByBlock):
+    """What one backward pass at the start of training gives.
+
+    Attributes:
+        total: the norm of the gradient of all parameters.
+    """
+
+    total: float
 
 
 def first_gradient(cell: Depth, seed: int) -> Start:
@@ -353,27 +362,19 @@ def plan() -> list[Depth]:
     ]
 
 
-@dataclass(frozen=True)
-class Starts:
-    """The first gradients of one model over the seeds.
+@dataclass(frozen=True, kw_only=True)
+class Starts(ByBlock):
+    """The first gradients of one model over the seeds: block by block their medians.
 
     Attributes:
         cell: the model.
         total: as in :class:`Start`, one number a seed.
-        first: ``Start.gradient`` at the first block, one number a seed.
-        query, key, gradient, typical, variance, correlation: as in :class:`Start`, each the median
-            over the seeds.
+        first: ``gradient`` at the first block, one number a seed.
     """
 
     cell: Depth
     total: list[float]
     first: list[float]
-    query: list[float]
-    key: list[float]
-    gradient: list[float]
-    typical: list[float]
-    variance: list[float]
-    correlation: list[float]
 
 
 def measure(cell: Depth, seeds: int = SEEDS) -> Starts:
@@ -384,15 +385,15 @@ def measure(cell: Depth, seeds: int = SEEDS) -> Starts:
         3
     """
     starts = [first_gradient(cell, seed) for seed in range(seeds)]
-    by_block = [field.name for field in fields(Start) if field.name != "total"]
+    by_block = {
+        name: _short([*map(median, zip(*(getattr(s, name) for s in starts), strict=True))])
+        for name in (field.name for field in fields(ByBlock))
+    }
     return Starts(
-        cell,
-        _short([start.total for start in starts]),
-        _short([start.gradient[0] for start in starts]),
-        **{
-            name: _short([*map(median, zip(*(getattr(s, name) for s in starts), strict=True))])
-            for name in by_block
-        },
+        cell=cell,
+        total=_short([start.total for start in starts]),
+        first=_short([start.gradient[0] for start in starts]),
+        **by_block,
     )
 
 
@@ -412,7 +413,7 @@ def load_depth(path: Path = STORED) -> tuple[dict[str, Any], dict[Depth, Starts]
         (10, 10)
     """
     stored = json.loads(path.read_text(encoding="utf-8"))
-    cells = (Starts(Depth(*line.pop("cell")), **line) for line in stored["measured"])
+    cells = (Starts(cell=Depth(*line.pop("cell")), **line) for line in stored["measured"])
     return stored["provenance"], {measured.cell: measured for measured in cells}
 
 

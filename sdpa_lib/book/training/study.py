@@ -192,7 +192,8 @@ def train(
 
     Args:
         run: what to train.
-        until: censor the run at this step; ``None`` takes the cell's budget.
+        until: censor the run at this step; ``None`` takes the cell's budget. A run that is given up
+            before its budget is no whole one.
         device: as in :func:`~sdpa_lib.device.get_device`.
 
     Example:
@@ -208,7 +209,7 @@ def train(
     optimiser = _optimiser(run, model)
     held_out = _to(chosen, *task.held_out(run.seed))
     points = set() if run.chooses else set(curve_steps(cell.budget))
-    whole = cell.whole and not run.chooses
+    whole = cell.whole and not run.chooses and until == cell.budget
     curves: dict[str, list[float]] = {}
     stretch: int | None = None  # the step from which on every measurement was good enough
     worst_loss = worst_gradient = 0.0
