@@ -161,6 +161,8 @@ def test_normalisation_after_the_sum():
     [
         ({"scaling": "sqrt_dk"}, "Did you mean 'sqrt_d_k'"),
         ({"scaling": "sigma"}, "scaling"),
+        ({"scaling": "sigma four"}, "scaling must have a number .* got 'sigma four'"),
+        ({"scaling": "sigma 0"}, "scaling must have a number .* got 'sigma 0'"),
         ({"norm": "pst"}, "norm"),
         ({"n_heads": 3}, "n_heads must divide d_model = 32, got 3"),
         ({"d_k": 0}, "d_k must be at least 1, got 0"),
@@ -323,6 +325,7 @@ def test_clipping_and_rates_of_their_own_do_something():
     [
         ({"task": "recal 8"}, "Did you mean 'recall 8'"),
         ({"optimiser": "adma"}, "Did you mean 'adam'"),
+        ({"norm": "pst"}, "Did you mean 'post'"),
     ],
 )
 def test_a_cell_that_cannot_be_is_refused(options, message):
@@ -429,18 +432,22 @@ def test_two_comparisons_share_the_runs_of_a_cell():
     assert plan([], [FIVE, replace(FIVE, name="again")]) == plan([], [FIVE])
 
 
+PLAIN = "[a]\ntask = 'recall 8'\nd_k = 4\nscalings = ['none']\nquestion = ''"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "[a]\ntask = 'recall 8'\nd_k = 4\nscalings = ['none']\nquestion = ''\nbugdet = 3",
-            "budget",
-        ),
+        (f"{PLAIN}\nbugdet = 3", "budget"),
         ("[a]\ntask = 'recall 8'\nd_k = 4\nscalings = ['nine']\nquestion = ''", "'none'"),
         (
             "[a]\ntask = 'recall 8'\nd_k = 4\nscalings = []\nquestion = ''\ncontrasts = ['d_k']",
             "contrasts",
         ),
+        (f"{PLAIN}\nrates = [-2.0, -3.0]", r"rates must be .* got \(-2.0, -3.0\)"),
+        (f"{PLAIN}\nrates = []", r"rates must be .* got \(\)"),
+        (f"{PLAIN}\nchoosing = 0", "choosing must be at least 1, got 0"),
+        (f"{PLAIN}\nreporting = 0", "reporting must be at least 1, got 0"),
     ],
 )
 def test_a_file_of_comparisons_with_a_slip_is_refused(tmp_path, text, message):

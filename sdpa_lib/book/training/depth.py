@@ -31,6 +31,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from sdpa_lib._checks import check_count, check_number, unknown_name
+from sdpa_lib.book.training.model import NORMS
 from sdpa_lib.book.training.results import provenance
 from sdpa_lib.book.training.study import Cell, Run, make_model
 from sdpa_lib.book.training.tasks import TASKS
@@ -43,7 +44,6 @@ STORED = Path(__file__).parent / "results" / "depth.json"
 SEEDS = 10
 LAYERS = (2, 8, 24, 48)
 DIMENSIONS = (16, 64, 256)
-NORMS = ("pre", "post")
 TASK = TASKS["digits"]
 
 

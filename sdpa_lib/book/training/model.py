@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sdpa_lib._checks import check_count, unknown_name
+from sdpa_lib._checks import check_count, check_number, unknown_name
 from sdpa_lib.attention import attention_scores, scaled_dot_product_attention
 from sdpa_lib.rescaling import RESCALINGS, PowerOfDk, Rescaling, get_rescaling
 from sdpa_lib.sampling import standard_normal
@@ -38,6 +38,9 @@ Besides these, ``"sigma 4"`` divides by a constant that starts the scores at a s
 of 4.
 """
 
+NORMS = ("pre", "post")
+"""Where a model's normalisations stand, as :class:`Transformer` says."""
+
 
 def check_scaling(scaling: str) -> Rescaling | None:
     """The rescaling that a scaling's name means, or ``None`` where it is one of the model's own.
@@ -50,7 +53,13 @@ def check_scaling(scaling: str) -> Rescaling | None:
         2.0
     """
     if scaling.startswith("sigma "):
-        return PowerOfDk(0.5, factor=1 / float(scaling.removeprefix("sigma ")))
+        try:
+            std = check_number("sigma", float(scaling.removeprefix("sigma ")), above=0.0)
+        except ValueError:
+            raise ValueError(
+                f"scaling must have a number greater than 0 after 'sigma', got {scaling!r}"
+            ) from None
+        return PowerOfDk(0.5, factor=1 / std)
     if scaling not in SCALINGS:
         raise unknown_name("scaling", scaling, SCALINGS)
     return RESCALINGS.get(scaling)
@@ -204,8 +213,8 @@ class Transformer(nn.Module):
             check_count(name, count)
         if d_model % n_heads:
             raise ValueError(f"n_heads must divide d_model = {d_model}, got {n_heads}")
-        if norm not in ("pre", "post"):
-            raise unknown_name("norm", norm, ("pre", "post"))
+        if norm not in NORMS:
+            raise unknown_name("norm", norm, NORMS)
         check_scaling(scaling)
         self.embedding = embedding
         self.blocks = nn.ModuleList(

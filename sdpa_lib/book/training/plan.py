@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sdpa_lib._checks import unknown_name
+from sdpa_lib._checks import check_count, unknown_name
 from sdpa_lib.book.training.model import check_scaling
 from sdpa_lib.book.training.study import Cell, Record, Run
 from sdpa_lib.book.training.tasks import CHOOSING, TASKS
@@ -41,8 +41,8 @@ class Comparison:
         contrasts: the scalings whose time to learn is tested against that of ``against``; the
             others, and comparisons without contrasts, are looked at without a test.
         against: the usual one.
-        rates: the powers of 10 that are tried as learning rates, equally spaced; a single one is
-            taken as it is.
+        rates: the powers of 10 that are tried as learning rates, ascending and equally spaced; a
+            single one is taken as it is.
         limits: the powers beyond which no sweep goes.
         choosing: how many seeds choose a rate, for each fold of the task.
         reporting: how many seeds report.
@@ -65,6 +65,10 @@ class Comparison:
         for scaling in (*self.contrasts, *([self.against] if self.contrasts else [])):
             if scaling not in self.scalings:
                 raise unknown_name("contrasts", scaling, self.scalings)
+        if not self.rates or list(self.rates) != sorted(set(self.rates)):
+            raise ValueError(f"rates must be one or more, ascending, got {self.rates}")
+        check_count("choosing", self.choosing)
+        check_count("reporting", self.reporting)
 
 
 class Job(NamedTuple):

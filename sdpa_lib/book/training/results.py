@@ -100,7 +100,8 @@ def make_study(
         comparisons: what the study consists of; the first ones are made first.
         workers: how many runs are made at a time on this machine, each with one thread.
         scheduler: the address of a Dask scheduler, whose cluster makes the runs instead. A run
-            whose worker is lost is made by another one.
+            whose worker is lost is made by another one. Runs and records travel as pickles, so that
+            whoever answers there can run code here: give only the address of one that you trust.
 
     Raises:
         ValueError: the file holds a study with other settings: two studies don't mix. Runs of other

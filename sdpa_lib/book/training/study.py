@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sdpa_lib._checks import unknown_name
-from sdpa_lib.book.training.model import Transformer
+from sdpa_lib.book.training.model import NORMS, Transformer
 from sdpa_lib.book.training.tasks import CHOOSING, TASKS, LongRecall, Task
 from sdpa_lib.device import get_device
 from sdpa_lib.rescaling import LogBeyond, LogSteps, Rescaling
@@ -83,6 +83,8 @@ class Cell:
             raise unknown_name("task", self.task, TASKS)
         if self.optimiser not in OPTIMISERS:
             raise unknown_name("optimiser", self.optimiser, OPTIMISERS)
+        if self.norm not in NORMS:
+            raise unknown_name("norm", self.norm, NORMS)
 
 
 class Run(NamedTuple):
