@@ -543,7 +543,7 @@ def test_a_cluster_that_loses_a_worker_loses_no_run_and_makes_none_twice(tmp_pat
     path, alone = tmp_path / "study.jsonl", tmp_path / "alone.jsonl"
     alone.write_text("".join(whole))
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     ) as cluster:
         victim = psutil.Process(cluster.workers[0].pid)
 
