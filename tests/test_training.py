@@ -518,6 +518,7 @@ def test_a_run_comes_back_from_its_line_as_it_was():
     made = train(Run(replace(SMALL, norm="post", clip=1.0), "d_k", -2.5, 1), device="cpu")
     back = results._record(json.loads(results._to_line(made)))
     assert (back, back.device, back.seconds) == (made, made.device, made.seconds)
+    assert back.torch == made.torch == torch.__version__
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,8 @@ class Record:
         tested: accuracy on other lengths, by length and, where it was exchanged after training, by
             rescaling.
         device: what it ran on.
+        torch: PyTorch's version there; a cluster may have others than the machine that stores. Empty
+            where only the line of versions before the run says it.
         seconds: how long it took.
     """
 
@@ -137,6 +139,7 @@ class Record:
     curves: dict[str, list[float]] = field(default_factory=dict)
     tested: dict[str, float] = field(default_factory=dict)
     device: str = field(default="", compare=False)
+    torch: str = field(default="", compare=False)
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -261,6 +264,7 @@ def train(
         curves=curves,
         tested=_test(model, task, run.seed, chosen) if whole and finite else {},
         device=device_name(chosen),
+        torch=torch.__version__,
         seconds=round(time.perf_counter() - start, 1),
     )
 
