@@ -609,9 +609,10 @@ def test_the_log_rank_test_of_a_published_trial():
 def test_what_is_concluded_where_all_or_none_have_learned():
     """Ten of ten say where the median is, four of four do not."""
     assert median_time([record(None)] * 10) == (math.inf, math.inf, math.inf)
-    assert median_time([record(None)] * 4) == (math.inf, 4000, math.inf)
+    assert median_time([record(None)] * 4) == (math.inf, 0, math.inf)
     assert median_time([record(60)] * 10) == (60, 60, 60)
-    assert median_time([record(60)] * 4) == (60, 60, math.inf)
+    assert median_time([record(60)] * 4) == (60, 0, math.inf)
+    assert survival([record(60)] * 10).low == pytest.approx([0.025**0.1, 0.0])
     assert survival([record(60)] * 4).share == [1.0, 0.0]
 
 

@@ -87,13 +87,13 @@ def survival(records: Sequence[Record]) -> Survival:
             strict=True,
         )
     ]
-    columns = zip((0.0, 1.0, 1.0, 1.0), *rows, strict=True)
+    columns = zip((0.0, 1.0, *ends[1.0]), *rows, strict=True)
     return Survival(*([float(x) for x in column] for column in columns))
 
 
 class Median(NamedTuple):
     """The median time to learn and its 95% confidence interval; infinite where a run has to be
-    longer to say it.
+    longer to say it, and from 0 where fewer than six runs say nothing of a lower limit.
     """
 
     steps: float
