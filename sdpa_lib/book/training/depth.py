@@ -36,7 +36,6 @@ from sdpa_lib.book.training.results import provenance
 from sdpa_lib.book.training.study import Cell, Run, make_model
 from sdpa_lib.book.training.tasks import TASKS
 from sdpa_lib.rescaling import RESCALINGS
-from sdpa_lib.sampling import sample
 
 STORED = Path(__file__).parent / "results" / "depth.json"
 """The measurements that come with the library."""
@@ -161,15 +160,17 @@ class SoftmaxRows(NamedTuple):
 
 
 def softmax_rows(
-    spread: float, correlation: float, n_keys: int, *, n_rows: int = 4000
+    spread: float, correlation: float, n_keys: int, *, n_rows: int = 2**15
 ) -> SoftmaxRows:
-    """What softmax makes of normal scores, by sampling with a fixed seed.
+    """What softmax makes of normal scores, averaged over rows that fill their space evenly
+    (Sobol's sequence): with the default a response is right within about one per cent at a
+    spread of 16 among 16 keys, and closer at a smaller one.
 
     Args:
         spread: the scores' standard deviation, at least 0.
         correlation: of a score with the other row's score for the same key, in [-1, 1].
         n_keys: at least 1.
-        n_rows: how many pairs of rows are averaged over, at least 1.
+        n_rows: how many pairs of rows are averaged over, at least 1; a power of 2 fills best.
 
     Example:
         >>> softmax_rows(0.0, 0.0, 4).repeated
@@ -190,10 +191,11 @@ def softmax_rows(
 
 @cache
 def _normal_rows(n_rows: int, n_keys: int) -> tuple[Tensor, Tensor]:
-    return tuple(  # type: ignore[return-value]
-        sample(n_rows, n_keys, seed=0, stream=stream, device="cpu", dtype=torch.float64)
-        for stream in (0, 1)
-    )
+    even = torch.quasirandom.SobolEngine(2 * n_keys, scramble=True, seed=0)  # type: ignore[no-untyped-call]
+    uniform = even.draw(n_rows, dtype=torch.float64)
+    normal = torch.special.ndtri(uniform.clamp(1e-12, 1 - 1e-12))  # an end point would be infinite
+    first, second = normal.chunk(2, dim=-1)
+    return first.contiguous(), second.contiguous()
 
 
 def perceptron_products(correlation: float) -> tuple[float, float]:
