@@ -122,7 +122,7 @@ class Record:
         tested: accuracy on other lengths, by length and, where it was exchanged after training, by
             rescaling.
         device: what it ran on.
-        torch: PyTorch's version there, since a cluster may have another than the machine that stores;
+        torch: PyTorch's version there: a cluster may have another than the machine that stores;
             empty where the line of versions before the run is all that says it.
         seconds: how long it took.
     """
