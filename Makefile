@@ -47,7 +47,7 @@ notebooks: $(INSTALLED) ## execute the chapters that changed and store their out
 	$(BIN)/python -m sdpa_lib.book.ledger > sdpa_lib/book/ledger/claims.csv
 	$(BIN)/python book/_ext/notebooks.py $(if $(ALL),--all) $(CHAPTER)
 
-study: $(INSTALLED) ## make the training study again, some six hours on one core in all; interrupted, it goes on where it was
+study: $(INSTALLED) ## make the training study again, some ten hours on one core in all; interrupted, it goes on where it was
 	$(BIN)/python -m sdpa_lib.book.training
 
 bench: $(INSTALLED) ## run every benchmark on this device, in less than eight minutes, and store the results
