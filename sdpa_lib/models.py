@@ -106,7 +106,7 @@ MODELS: dict[str, Model] = {
         r"\bar q \cdot \bar k / \sqrt{d}", SQRT_D_K, _rms_norm, _rms_norm
     ),
     "Gemma 3n": Model(r"\bar q \cdot \bar k", PowerOfDk(0.0), _rms_norm, _rms_norm, d_k=256),
-    "nGPT": _cosine(r"\sqrt{d}\, (s \hat q) \cdot (s \hat k)", PowerOfDk(-0.5)),
+    "nGPT": _cosine(r"\sqrt{d}\, (g \hat q) \cdot (g \hat k)", PowerOfDk(-0.5)),
     "Swin v2": _cosine(r"10 \cos(q, k)", PowerOfDk(0.0, factor=0.1), d_k=32),
     "YaRN, 32 times the context": Model(
         r"(0.1 \ln 32 + 1)^2\, q \cdot k / \sqrt{d}", MODEL_RESCALINGS["yarn_32"]
@@ -122,5 +122,5 @@ MODELS: dict[str, Model] = {
     "Su": Model(r"\ln n\; q \cdot k / d", MODEL_RESCALINGS["su"]),
 }
 """The models by name. A bar stands for RMS normalisation, a hat for unit length; n is the number of
-keys that a query sees. nGPT's s multiplies the components, and is 1 at the start.
+keys that a query sees. nGPT's g multiplies the components, and is 1 at the start.
 """

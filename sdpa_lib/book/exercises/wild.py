@@ -27,14 +27,14 @@ EXERCISES: dict[str, Exercise] = {
         },
     ),
     "factor_on_scores": Exercise(
-        answer=lambda s: (0.1 * math.log(s) + 1) ** 2,
+        answer=lambda r: (0.1 * math.log(r) + 1) ** 2,
         cases=((4,), (32,)),
         mistakes={
-            "Queries and keys both carry the factor.": lambda s: 0.1 * math.log(s) + 1,
-            "Their product is the square, not twice the factor.": lambda s: (
-                2 * (0.1 * math.log(s) + 1)
+            "Queries and keys both carry the factor.": lambda r: 0.1 * math.log(r) + 1,
+            "Their product is the square, not twice the factor.": lambda r: (
+                2 * (0.1 * math.log(r) + 1)
             ),
-            "The logarithm is the natural one.": lambda s: (0.1 * math.log10(s) + 1) ** 2,
+            "The logarithm is the natural one.": lambda r: (0.1 * math.log10(r) + 1) ** 2,
         },
     ),
     "largest_score": Exercise(
