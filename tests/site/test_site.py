@@ -148,8 +148,8 @@ def test_the_font_has_every_character_of_the_formulas():
     style = (SITE / "_static/formula_font.css").read_text(encoding="utf-8")
     font = TTFont(BytesIO(b64decode(re.search(r"base64,([^\"]+)", style)[1])))
     # a single letter in <mi> is shown by the character that is italic in itself
-    slanted = map(chr, [*range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C)])
-    italic = {unicodedata.normalize("NFKC", c): c for c in slanted} | {"h": "ℎ"}
+    slanted = map(chr, [*range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D715)])
+    italic = {unicodedata.normalize("NFKC", c): c for c in slanted} | {"h": "\N{PLANCK CONSTANT}"}
     used = {"√"}
     for page in SITE.rglob("*.html"):
         for formula in re.findall(r"<math.*?</math>", page.read_text(encoding="utf-8"), re.DOTALL):
