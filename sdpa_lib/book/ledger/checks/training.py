@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -87,26 +87,24 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
     )
 
 
-def share_that_blows_up(*, scaling: str) -> Finding:
-    """The share of all stored runs of a scaling that blow up. As facts where most of them do, how
-    many of how many do there, and from how many seeds.
+def share_that_blows_up(*, scaling: str, shape: Sequence[int] = ()) -> Finding:
+    """The share of all stored runs of a scaling that blow up, or of those of one ``shape``, the
+    number of layers and d_k. As a fact how many of these are of one seed.
     """
-    runs = [record for record in _study() if record.run.scaling == scaling]
+    runs = [
+        r
+        for r in _study()
+        if r.run.scaling == scaling
+        and (not shape or [r.run.cell.n_layers, r.run.cell.d_k] == [*shape])
+    ]
     blown = [record for record in runs if record.blew_up]
-    places = Counter((r.run.cell.n_layers, r.run.cell.d_k) for r in blown)
-    (layers, d_k), most = places.most_common(1)[0] if blown else ((0, 0), 0)
-    there = [r for r in runs if (r.run.cell.n_layers, r.run.cell.d_k) == (layers, d_k)]
-    tripped = [r for r in there if r.blew_up]
     return found(
         *_share(len(blown), len(runs)),
         runs=len(runs),
         blown=len(blown),
         deepest=max(record.run.cell.n_layers for record in runs),
-        layers=layers,
-        d_k=d_k,
-        most=f"{most} of {len(there)}",
-        one_seed=max(Counter(r.run.seed for r in tripped).values(), default=0),
-        worst_loss=max((r.worst_loss for r in tripped), default=math.nan),
+        one_seed=max(Counter(record.run.seed for record in blown).values(), default=0),
+        worst_loss=max(record.worst_loss for record in runs),
     )
 
 
