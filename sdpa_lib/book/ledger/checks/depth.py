@@ -5,6 +5,7 @@ measurements of chapter 10, and in the tail.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from statistics import median
 
@@ -12,45 +13,51 @@ import torch
 from torch import Tensor
 
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.ledger.checks.saturation import layer_gradient
-from sdpa_lib.book.measured import Measured, mean_and_error
+from sdpa_lib.book.measured import Measured, mean_and_error, median_and_error, ratio
 from sdpa_lib.book.training.depth import Depth, Starts, load_depth
 from sdpa_lib.saturation import sample_gradients
 
 
-def gradient_through_depth(
-    *, d_k: int, scaling: str = "none", other: str = "sqrt_d_k", shallow: int = 2, deep: int = 48
+def first_gradient_grows(
+    *, d_k: Sequence[int], n_layers: Sequence[int], scaling: str = "none", other: str = "sqrt_d_k"
 ) -> Finding:
-    """By what factor the first gradient of all parameters is larger, or smaller, in a deep model
-    than in a shallow one: at least 1.
+    """By what factor the first gradient of all parameters is larger, or smaller, in the second of
+    two models than in the first: at least 1. ``d_k`` and ``n_layers`` have one entry for each.
     """
-    value, error = _growth(d_k, scaling, shallow, deep)
-    query = _stored()[Depth(d_k, deep, scaling)].query
+    value, error = _growth(d_k, n_layers, scaling)
+    query = _stored()[Depth(d_k[1], n_layers[1], scaling)].query
     return found(
         max(value, 1 / value),
         error / min(value, 1.0) ** 2,
         grows=value,
-        root=_growth(d_k, other, shallow, deep).value,
+        root=_growth(d_k, n_layers, other).value,
         first=query[0],
         last=query[-1],
     )
 
 
-def weights_through_depth(
-    *, at: str, d_k: int, n_layers: int = 24, decided: bool = False
-) -> Finding:
-    """The gradient at W_Q or W_K undivided over that with the root: the least ratio of all blocks.
-
-    ``decided`` takes a layer in which every query has decided.
+def weights_through_depth(*, at: str, d_k: int, n_layers: int = 24) -> Finding:
+    """The gradient at W_Q or W_K undivided over that with the root: the least ratio of all blocks,
+    at initialisation.
     """
-    if decided:
-        return layer_gradient(d_k, at, decided=True)
     name = {"W_Q": "query", "W_K": "key"}[at]
     ours, root = (
         getattr(_stored()[Depth(d_k, n_layers, scaling)], name) for scaling in ("none", "sqrt_d_k")
     )
     ratios = [a / b for a, b in zip(ours, root, strict=True)]
     return found(min(ratios), first=ratios[0], last=ratios[-1])
+
+
+def median_gradient(*, d_k: int, n: int = 32) -> Finding:
+    """The median gradient that arrives at a query undivided, over that with the root, drawn as in
+    chapter 10.
+    """
+    undivided, root = (
+        median_and_error(sample_gradients(2**14, n, d_k, c, d_v=64, seed=seed, device="cpu"))
+        for c, seed in ((1.0, 2), (math.sqrt(d_k), 1))
+    )
+    measured = ratio(undivided, root)
+    return found(*measured, ratio=measured)
 
 
 def starved_queries(*, d_k: int, wider: int, n: int = 32, factor: float = 100.0) -> Finding:
@@ -76,12 +83,12 @@ def _stored() -> dict[Depth, Starts]:
     return load_depth()[1]
 
 
-def _growth(d_k: int, scaling: str, shallow: int, deep: int) -> Measured:
+def _growth(d_k: Sequence[int], n_layers: Sequence[int], scaling: str) -> Measured:
     """The ratio of the median norms, with the error of the ratio of the geometric means."""
-    few, many = (
-        torch.tensor(_stored()[Depth(d_k, n, scaling)].total, dtype=torch.float64)
-        for n in (shallow, deep)
+    before, after = (
+        torch.tensor(_stored()[Depth(d, n, scaling)].total, dtype=torch.float64)
+        for d, n in zip(d_k, n_layers, strict=True)
     )
-    value = median(many.tolist()) / median(few.tolist())
-    errors = (mean_and_error(norms.log()).error for norms in (few, many))
+    value = median(after.tolist()) / median(before.tolist())
+    errors = (mean_and_error(norms.log()).error for norms in (before, after))
     return Measured(value, value * math.hypot(*errors))

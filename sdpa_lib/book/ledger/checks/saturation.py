@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_lib.attention import attention_scores, scaled_dot_product_attention
+from sdpa_lib.attention import attention_scores
 from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.ledger.checks._difference import ROUNDING
-from sdpa_lib.book.measured import Measured, mean_and_error, median_and_error, ratio
+from sdpa_lib.book.measured import mean_and_error, median_and_error, ratio
 from sdpa_lib.sampling import sample
 from sdpa_lib.saturation import (
     attention_gradients,
@@ -163,52 +160,3 @@ def gradient_at_query(divisor: str, to: str, d_k: int, n: int = 32) -> Finding:
 def gradient_across_dimensions(divisor: str, low: int, high: int, n: int = 32) -> Finding:
     """The median gradient at a query at one dimension over that at another."""
     return found(*ratio(*(median_and_error(_gradients(d, n, divisor)[2]) for d in (high, low))))
-
-
-@cache
-def _layer_gradients(
-    d_k: int,
-    rescaling: str,
-    decided: bool = False,
-    layers: int = 40,
-    d_model: int = 128,
-    n: int = 32,
-) -> dict[str, Tensor]:
-    """The length of the gradients at W_Q and W_K in each of 40 layers at initialisation.
-
-    ``decided`` makes W_K equal to W_Q and both twice as large, so that each token attends to itself
-    by a wide gap.
-    """
-    x = F.layer_norm(sample(layers, n, d_model, seed=2, device="cpu"), (d_model,))
-    W_Q, W_K, W_V = (
-        sample(layers, d_model, d, seed=2, stream=s, device="cpu") / math.sqrt(d_model)
-        for s, d in ((1, d_k), (2, d_k), (3, 64))
-    )
-    if decided:
-        W_Q, W_K = 2.0 * W_Q, 2.0 * W_Q
-    W_Q, W_K = W_Q.requires_grad_(), W_K.requires_grad_()
-    out = scaled_dot_product_attention(x @ W_Q, x @ W_K, x @ W_V, rescaling=rescaling)
-    assert isinstance(out, Tensor)
-    gradients = torch.autograd.grad(
-        out, (W_Q, W_K), sample(*out.shape, seed=2, stream=4, device="cpu")
-    )
-    return {
-        name: gradient.flatten(1).norm(dim=-1)
-        for name, gradient in zip(("W_Q", "W_K"), gradients, strict=True)
-    }
-
-
-def layer_gradient(d_k: int, at: str, decided: bool = False) -> Finding:
-    """The gradient at the query or key weights of a layer, undivided, over that with the root at
-    initialisation.
-
-    ``decided`` takes for the first a layer in which every query has decided.
-    """
-    undivided = mean_and_error(_layer_gradients(d_k, "none", decided)[at])
-    divided = mean_and_error(_layer_gradients(d_k, "sqrt_d_k")[at])
-    ours = (
-        ratio(undivided, divided)
-        if undivided.value > ROUNDING * divided.value
-        else Measured(0.0, 0.0)
-    )
-    return found(*ours, undivided=undivided.value, divided=divided.value)

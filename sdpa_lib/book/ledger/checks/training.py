@@ -7,15 +7,18 @@ at the learning rate chosen for it; a run that has not learned within its budget
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 
 import torch
 
-from sdpa_lib.book.ledger._verdict import Finding, found
-from sdpa_lib.book.measured import Measured, mean_and_error, ratio
+from sdpa_lib.book.ledger._verdict import STANDARD_ERRORS, Finding, found
+from sdpa_lib.book.measured import Measured, mean_and_error
 from sdpa_lib.book.training.plan import by_scaling, load_comparisons
 from sdpa_lib.book.training.results import load_study
-from sdpa_lib.book.training.study import Record
+from sdpa_lib.book.training.study import EVERY, WARM_UP, Record
 from sdpa_lib.book.training.summary import Contrast, contrasts, reported
 from sdpa_lib.sampling import make_generator
 
@@ -29,34 +32,40 @@ def learns_later(*, comparison: str, scaling: str, against: str) -> Finding:
         for test in _contrasts()
         if (test.comparison, test.scaling, test.against) == (comparison, scaling, against)
     )
-    ours, theirs = (_runs(comparison)[name] for name in (scaling, against))
-    first_gradients = (
-        mean_and_error(torch.tensor([r.curves["gradient_qk"][0] for r in runs]))
-        for runs in (ours, theirs)
-    )
     return found(
         test.adjusted if test.verdict != "sooner" else 1.0,
-        times=_times_as_long(ours, theirs),
+        times=_times_as_long(*(_runs(comparison)[name] for name in (scaling, against))),
         steps=test.median.steps,
         other_steps=test.other.steps,
-        gradient=ratio(*first_gradients).value,
     )
+
+
+def first_gradient(*, scaling: str, against: str) -> Finding:
+    """How many times as large the gradient of W_Q and W_K is at the first step with one scaling as
+    with another, seed by seed: the least ratio of the comparisons that declare a test of the two.
+    As a fact the largest one.
+    """
+    ratios = {
+        name: _ratio(_runs(name), scaling, against, lambda r: r.curves["gradient_qk"][0])
+        for name in _that_test(scaling, against)
+    }
+    where, least = min(ratios.items(), key=lambda item: item[1])
+    return found(*least, where=where, most=max(ratios.values()))
 
 
 def share_that_learns(*, scaling: str, against: str) -> Finding:
     """The share of models that learn within their budget, over all comparisons that declare a test
     of one scaling against the other. As facts the same over the other comparisons in which all
-    models of the other scaling learn, and those of them in which fewer than half of this one's do.
+    models of the other scaling learn; those of them in which fewer than half of this one's do, with
+    what becomes of them in a comparison of more steps; and those in which not all of the other
+    scaling's models learn.
     """
     names = _that_test(scaling, against)
     runs, theirs = ([r for n in names for r in _runs(n)[s]] for s in (scaling, against))
-    others = {
-        name: _runs(name)[scaling]
-        for name in _that_have(scaling, against)
-        if name not in names and _learned(_runs(name)[against]) == len(_runs(name)[against])
-    }
-    behind = [name for name, rs in others.items() if _learned(rs) < len(rs) / 2]
-    elsewhere = [record for rs in others.values() for record in rs]
+    others = [n for n in _that_have(scaling, against) if n not in names and not _is_longer(n)]
+    fair = [n for n in others if _learned(_runs(n)[against]) == len(_runs(n)[against])]
+    elsewhere = [r for n in fair for r in _runs(n)[scaling]]
+    behind = [n for n in fair if 2 * _learned(_runs(n)[scaling]) < len(_runs(n)[scaling])]
     budgets = [r.run.cell.budget for r in runs]
     value, error = _share(_learned(runs), len(runs))
     return found(
@@ -69,45 +78,67 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
         least_budget=min(budgets),
         budget=max(budgets),
         elsewhere=f"{_learned(elsewhere)} of {len(elsewhere)}",
-        behind="; ".join(behind) or "none",
+        behind="; ".join(_followed(name, scaling) for name in behind) or "none",
+        neither="; ".join(
+            f"{name} ({_count(_runs(name)[scaling])} against {_count(_runs(name)[against])})"
+            for name in others
+            if name not in fair
+        ),
     )
 
 
-def share_that_blows_up(*, scaling: str, against: str) -> Finding:
-    """The share of a scaling's runs that blow up, over all learning rates of all comparisons that
-    have another one as well.
+def share_that_blows_up(*, scaling: str, shape: Sequence[int] = ()) -> Finding:
+    """The share of all stored runs of a scaling that blow up, or of those of one ``shape``, the
+    number of layers and d_k. As a fact how many of these are of one seed.
     """
-    runs = {
-        record.run: record.blew_up
-        for name in _that_have(scaling, against)
-        for seeds in by_scaling(_study(), load_comparisons()[name].cell)[scaling].values()
-        for record in seeds.values()
-    }
-    blown = sum(runs.values())
+    runs = [
+        r
+        for r in _study()
+        if r.run.scaling == scaling
+        and (not shape or [r.run.cell.n_layers, r.run.cell.d_k] == [*shape])
+    ]
+    blown = [record for record in runs if record.blew_up]
     return found(
-        *_share(blown, len(runs)),
+        *_share(len(blown), len(runs)),
         runs=len(runs),
-        blown=blown,
-        deepest=max(run.cell.n_layers for run in runs),
+        blown=len(blown),
+        deepest=max(record.run.cell.n_layers for record in runs),
+        one_seed=max(Counter(record.run.seed for record in blown).values(), default=0),
+        worst_loss=max(record.worst_loss for record in runs),
     )
 
 
-def largest_gradient(*, scaling: str, against: str) -> Finding:
-    """How many times as large the largest gradient of a run is with one scaling as with another,
-    on the geometric average over seeds: the least ratio of the comparisons under Adam that declare
-    a test of the two. As facts the largest one, and that under gradient descent.
+def largest_gradient(*, scaling: str, against: str, until: int | None = None) -> Finding:
+    """How many times as large the largest gradient of a run is with one scaling as with another, on
+    the geometric average over seeds: the lower end of an interval of three standard errors, the
+    least of the comparisons on recall under Adam that declare a test of the two. As facts that
+    ratio, the largest one, and those of the digits under Adam and under gradient descent.
+
+    ``None`` takes every step of a run after the warm-up, and runs end when they have learned;
+    ``until`` takes the looks up to a step, the same for all.
     """
-    ratios: dict[str, dict[str, Measured]] = {"adam": {}, "sgd": {}}
+
+    def largest(record: Record) -> float:
+        if until is None:
+            return record.worst_gradient
+        curve = zip(record.curves["step"], record.curves["gradient"], strict=True)
+        return max(gradient for step, gradient in curve if WARM_UP <= step <= until)
+
+    ratios: dict[tuple[bool, str], dict[str, Measured]] = defaultdict(dict)
     for name in _that_test(scaling, against):
-        optimiser = load_comparisons()[name].cell.optimiser
-        ratios[optimiser][name] = _ratio_of_gradients(name, scaling, against)
-    where, least = min(ratios["adam"].items(), key=lambda item: item[1])
+        cell = load_comparisons()[name].cell
+        kind = cell.task == "digits", cell.optimiser
+        ratios[kind][name] = _ratio(_runs(name), scaling, against, largest)
+    recall = ratios[False, "adam"]
+    ends = {name: r.value - STANDARD_ERRORS * r.error for name, r in recall.items()}
+    where = min(ends, key=ends.__getitem__)
     return found(
-        least.value,
-        least.error,
+        ends[where],
         where=where,
-        most=max(ratios["adam"].values()),
-        descent=min(ratios["sgd"].values()),
+        least=recall[where],
+        most=max(recall.values()),
+        digits=min(ratios[True, "adam"].values()),
+        descent=min(ratios[True, "sgd"].values()),
     )
 
 
@@ -120,13 +151,64 @@ def _that_have(*scalings: str) -> list[str]:
     ]
 
 
-def _ratio_of_gradients(comparison: str, scaling: str, against: str) -> Measured:
-    ours, theirs = (
-        mean_and_error(torch.tensor([math.log(r.worst_gradient) for r in _runs(comparison)[name]]))
-        for name in (scaling, against)
-    )
-    value = math.exp(ours.value - theirs.value)
-    return Measured(value, value * math.hypot(ours.error, theirs.error))
+def _longer(name: str) -> list[str]:
+    """The comparisons that are this one with a larger budget."""
+    cell = load_comparisons()[name].cell
+    return [
+        other
+        for other, comparison in load_comparisons().items()
+        if comparison.cell.budget > cell.budget
+        and replace(comparison.cell, budget=cell.budget) == cell
+    ]
+
+
+def _is_longer(name: str) -> bool:
+    return any(name in _longer(other) for other in load_comparisons())
+
+
+def _followed(name: str, scaling: str) -> str:
+    """What became of a comparison's runs by their budget, and by a larger one if it was given."""
+    told = [
+        f"{_count(_runs(n)[scaling])} by step {load_comparisons()[n].cell.budget:,}"
+        f"{_short_of(n, scaling)}"
+        for n in (name, *_longer(name))
+    ]
+    return f"{name} ({', then '.join(told)})"
+
+
+def _short_of(name: str, scaling: str) -> str:
+    """What the models answer in the end that have not learned, those that chose the rate too where
+    a single one reports.
+    """
+    runs = _runs(name)[scaling]
+    behind = [r.accuracy for r in runs if r.learned_at is None]
+    if not behind:
+        return f", the last at step {max(r.time for r in runs):,}"
+    text = f", the others at {_range(behind)}"
+    if len(runs) == 1:
+        text = f", at {_range(behind)}"
+        rates = by_scaling(_study(), load_comparisons()[name].cell)[scaling]
+        chose = [r.accuracy for r in rates[runs[0].run.rate].values() if r.run.chooses]
+        text += f", and the seed that chose its rate at {_range(chose)}"
+    return text
+
+
+def _range(shares: list[float]) -> str:
+    low, high = (f"{end:.0%}" for end in (min(shares), max(shares)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _ratio(
+    runs: dict[str, list[Record]],
+    scaling: str,
+    against: str,
+    of: Callable[[Record], float],
+) -> Measured:
+    """The ratio of a figure of two scalings, on the geometric average over the seeds they share."""
+    pairs = zip(runs[scaling], runs[against], strict=True)
+    logs = mean_and_error(torch.tensor([math.log(of(a) / of(b)) for a, b in pairs]))
+    value = math.exp(logs.value)
+    return Measured(value, value * logs.error)
 
 
 def accuracy_kept(*, comparison: str, scaling: str, against: str, pairs: int) -> Finding:
@@ -189,22 +271,28 @@ def _that_test(scaling: str, against: str) -> list[str]:
     ]
 
 
-def _times_as_long(ours: list[Record], theirs: list[Record]) -> Measured:
-    """The ratio of the median times to learn; the error is that of resampled seeds."""
-    times = [torch.tensor([float(r.time) for r in runs]) for runs in (ours, theirs)]
-    drawn = [
-        t[torch.randint(len(t), (2000, len(t)), generator=make_generator(0, stream))].median(-1)
-        for stream, t in enumerate(times)
-    ]
-    first, second = (
-        Measured(t.median().item(), d.values.std().item())
-        for t, d in zip(times, drawn, strict=True)
-    )
-    return ratio(first, second)
+def _times_as_long(ours: list[Record], theirs: list[Record]) -> str:
+    """The ratio of the median times to learn and its 95% interval, from resampled seeds whose times
+    lie anywhere in the steps between the look at which a model had learned and the one before.
+    """
+    medians = []
+    for stream, runs in enumerate((ours, theirs)):
+        generator = make_generator(0, stream)
+        times = torch.tensor([float(r.time) for r in runs])
+        chosen = torch.randint(len(times), (4000, len(times)), generator=generator)
+        within = torch.rand(chosen.shape, generator=generator)
+        medians.append((times[chosen] - EVERY * within).quantile(0.5, dim=-1))
+    ends = torch.tensor([0.025, 0.5, 0.975])
+    low, middle, high = (medians[0] / medians[1]).quantile(ends).tolist()
+    return f"{middle:.1f} ({low:.1f} to {high:.1f})"
 
 
 def _learned(runs: list[Record]) -> int:
     return sum(record.learned_at is not None for record in runs)
+
+
+def _count(runs: list[Record]) -> str:
+    return f"{_learned(runs)} of {len(runs)}"
 
 
 def _share(count: int, total: int) -> Measured:
