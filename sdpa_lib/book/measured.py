@@ -86,3 +86,27 @@ def significant(value: float, digits: int = 4) -> str:
         mantissa, exponent = text.split("e")
         return f"{mantissa.rstrip('.')}e{int(exponent)}"
     return text.rstrip(".")
+
+
+def brief(figure: tuple[float, float], digits: int = 3) -> str:
+    """A figure and its standard error for a narrow column: at most so many significant digits, and
+    a power of ten below 0.001.
+
+    The error ends at the same place, and is left out where it is smaller than one there.
+
+    Example:
+        >>> print(brief((0.17406, 4.6e-7)), brief((16.54, 0.11)), brief((2.91e-8, 1.9e-9)))
+        0.174 16.5 ± 0.1 (2.91 ± 0.19)·10⁻⁸
+    """
+    value, error = figure
+    exponent = int(f"{value:.{digits - 1}e}".split("e")[1])
+    if exponent < -3:
+        text = brief((value / 10.0**exponent, error / 10.0**exponent), digits)
+        power = str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        return f"({text})·10{power}" if "±" in text else f"{text}·10{power}"
+    places = digits - 1 - exponent
+    if error > 0:
+        places = min(places, 1 - int(f"{error:.1e}".split("e")[1]))
+    places = max(0, places)
+    text = f"{value:,.{places}f}"
+    return text if error < 10.0**-places else f"{text} ± {error:,.{places}f}"

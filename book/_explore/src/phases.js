@@ -13,6 +13,7 @@ import {
   show,
   show3,
   showCount,
+  superscript,
 } from "./shared.js";
 
 /** The standard deviation of scores that a rescaling divides. */
@@ -62,7 +63,7 @@ export const phases = {
 
 function drawPhases(panel, n, dK, sigmas) {
   const x = d3.scaleLog([2, 2 ** 20], panel.xRange);
-  const y = d3.scaleLog([0.01, 100], panel.yRange).clamp(true);
+  const y = d3.scaleLog([4e-7, 100], panel.yRange); // below 1 / 2^20
   const counts =
     panel.width < 450
       ? [2, 2 ** 7, 2 ** 14, 2 ** 20]
@@ -90,9 +91,9 @@ function drawPhases(panel, n, dK, sigmas) {
     xLabel: "n, keys",
     yLabel: "σ",
     xTicks: counts,
-    yTicks: [0.01, 0.1, 1, 10, 100],
+    yTicks: [1e-6, 1e-4, 0.01, 1, 100],
     xFormat: d3.format(","),
-    yFormat: d3.format("~r"),
+    yFormat: (v) => (v < 0.01 ? `10${superscript(Math.round(Math.log10(v)))}` : d3.format("~r")(v)),
   });
   const group = fresh(panel.svg, "points");
   group
@@ -129,16 +130,18 @@ function drawPhases(panel, n, dK, sigmas) {
     .attr("y2", top)
     .style("stroke", "var(--ex-muted)")
     .style("stroke-dasharray", "3 3");
-  // Rescalings with the same sigma share a label; labels keep a line's distance, and a thin line leads to each.
-  const places = new Map();
+  // Lines that end at the same place share a label; labels keep a line's distance, and a thin line leads to each.
+  const ends = new Map();
+  const crossings = new Map();
+  const put = (places, at, name) => places.set(at, [...(places.get(at) ?? []), name]);
   for (const name of names) {
-    const level = Math.round(y(sigmas[name]));
-    places.set(level, [...(places.get(level) ?? []), name]);
     const logSigma = d3.scaleLog(
       data.phases.n,
       data.phases.n.map((m) => Math.log(sigma(name, m, dK))),
     ); // between the table's n
     const path = keys.map((m) => [x(m), y(Math.exp(logSigma(m)))]);
+    put(ends, Math.round(path.at(-1)[1]), name);
+    put(crossings, Math.round(y(sigmas[name])), name);
     group
       .append("path")
       .attr("d", d3.line()(path))
@@ -147,10 +150,12 @@ function drawPhases(panel, n, dK, sigmas) {
       .style("opacity", 0.55)
       .style("stroke-dasharray", looks[name].dashes);
   }
-  const levels = [...places.keys()].sort((a, b) => a - b);
+  for (const [level, names] of crossings)
+    names.forEach((name, i) => marker(group, name, x(n) + 6 * (i - (names.length - 1) / 2), level));
+  const levels = [...ends.keys()].sort((a, b) => a - b);
   const labels = levels.map((level, i, all) => ({
     level,
-    names: places.get(level),
+    names: ends.get(level),
     at: i ? Math.max(level, all[i - 1] + 15) : level,
   }));
   for (let i = 1; i < labels.length; i++)
@@ -158,10 +163,9 @@ function drawPhases(panel, n, dK, sigmas) {
   for (let i = labels.length - 1, floor = bottom; i >= 0; i--, floor = labels[i + 1].at - 15)
     labels[i].at = Math.min(labels[i].at, floor);
   for (const { level, names, at } of labels) {
-    names.forEach((name, i) => marker(group, name, x(n) + 6 * (i - (names.length - 1) / 2), level));
     group
       .append("path")
-      .attr("d", `M${x(n) + 10},${level}L${Math.max(right, x(n) + 10)},${at}h4`)
+      .attr("d", `M${right},${level}L${right + 5},${at}`)
       .style("fill", "none")
       .style("stroke", "var(--ex-grid)");
     const text = group
@@ -182,7 +186,7 @@ function drawPhases(panel, n, dK, sigmas) {
     });
   }
   panel.describe(
-    `Border rising from ${show(math.criticalSigma(2))} at 2 keys to ${show(math.criticalSigma(2 ** 20))} at ${showCount(2 ** 20)}. At ${showCount(n)} keys: ${names.map((name) => `${labels[name]} at ${show3(sigmas[name])}`).join(", ")}. Points off the scale stand on its edge.`,
+    `Border rising from ${show(math.criticalSigma(2))} at 2 keys to ${show(math.criticalSigma(2 ** 20))} at ${showCount(2 ** 20)}. At ${showCount(n)} keys: ${names.map((name) => `${labels[name]} at ${show3(sigmas[name])}`).join(", ")}.`,
   );
 }
 

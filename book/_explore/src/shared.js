@@ -18,7 +18,8 @@ export function show(x, digits = 2) {
 export const show3 = (x) =>
   show(x, Math.max(0, 2 - Math.floor(Math.log10(Math.max(Math.abs(x), 0.001)))));
 
-const superscript = (exponent) =>
+/** Of an integer. */
+export const superscript = (exponent) =>
   String(exponent).replace(/./g, (c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]));
 
 /** Counts with commas: 131,072. */

@@ -30,3 +30,14 @@ def test_every_rescaling_stands_where_the_library_puts_it(explorable):
     panel = figure.locator("[data-panel=plane] svg")
     assert panel.locator(".points path[transform]").count() == len(sdpa.RESCALINGS)
     assert "NaN" not in panel.inner_html()
+
+
+def test_no_marker_stands_on_the_frame_for_another(explorable):
+    _, figure = explorable("phases", "n=1048576,d_k=64")
+    heights = figure.locator("[data-panel=plane] svg .points path[transform]").evaluate_all(
+        "paths => paths.map(path => path.transform.baseVal[0].matrix.f)"
+    )
+    sigmas = figure.locator("tr[data-rescaling]").evaluate_all(
+        "rows => rows.map(row => Number(row.dataset.sigma).toPrecision(3))"
+    )
+    assert len(set(heights)) == len(set(sigmas))
