@@ -24,8 +24,8 @@ LIBRARY = Path(os.__file__).parent
 """Where this Python keeps its standard library."""
 
 LEFT_OUT = frozenset(
-    "site-packages dist-packages test tests idlelib lib2to3 turtledemo ensurepip "
-    "encodings pydoc_data __phello__ __pycache__".split()
+    {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo"}
+    | {"ensurepip", "encodings", "pydoc_data", "__phello__"}
 )
 """Folders that are left out: other people's packages, tests, and tables of characters or words."""
 
@@ -88,8 +88,11 @@ class Corpus:
         """
         check_count("count", count)
         length = check_count("n_tokens", n_tokens) + 1
-        pieces = [piece for text in self.held_out.values() for piece in text.split(length)]
-        whole = [piece for piece in pieces if len(piece) == length]
+        whole = [
+            text[first : first + length]
+            for text in self.held_out.values()
+            for first in range(0, len(text) - length + 1, length)
+        ]
         if len(whole) < count:
             raise ValueError(
                 f"count must be at most {len(whole)}, the pieces of {length} bytes in the modules "
@@ -108,11 +111,8 @@ def load_corpus(folder: Path = LIBRARY) -> Corpus:
         >>> "os.py" in load_corpus().sizes
         True
     """
-    names = sorted(
-        name.as_posix()
-        for path in folder.rglob("*.py")
-        if LEFT_OUT.isdisjoint((name := path.relative_to(folder)).parts)
-    )
+    below = (path.relative_to(folder) for path in folder.rglob("*.py"))
+    names = sorted(path.as_posix() for path in below if LEFT_OUT.isdisjoint(path.parts))
     texts = {name: (folder / name).read_bytes() for name in names}
     training = b"".join(text + b"\0" for name, text in texts.items() if not is_held_out(name))
     if not training:

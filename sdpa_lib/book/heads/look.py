@@ -1,5 +1,5 @@
-"""Into a decoder: its queries, keys and scores, what arrives at them from the loss, and what becomes
-of the loss with another divisor.
+"""Into a decoder: its queries, keys and scores, what arrives at them from the loss, and what
+becomes of the loss with another divisor.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from sdpa_lib._checks import unknown_name
 from sdpa_lib.attention import attention_scores
-from sdpa_lib.book.heads.measure import LEAST, effective_rank, head_figures
+from sdpa_lib.book.heads.measure import LEAST, head_figures
 from sdpa_lib.book.heads.train import held_out_loss
 from sdpa_lib.book.training.model import Attention, Transformer
 from sdpa_lib.rescaling import RESCALINGS, LogCount, PowerOfDk
@@ -73,8 +73,8 @@ def model_figures(model: Transformer, passages: Tensor, *, least: int = LEAST) -
 def weight_rank(attention: Attention) -> Tensor:
     """The effective rank of each head's W_Q^T W_K, (H,): that of its squared singular values."""
     query, key = (
-        module.weight.double().view(attention.n_heads, -1, module.weight.shape[1])
-        for module in (attention.query, attention.key)
+        w.double().reshape(attention.n_heads, -1, w.shape[-1])
+        for w in (attention.query.weight, attention.key.get_parameter("weight"))
     )
     # (W_Q^T W_K)^T (W_Q^T W_K) has the eigenvalues of W_Q W_Q^T W_K W_K^T, a matrix of d_k rows
     product = query @ query.mT @ key @ key.mT  # (H, d_k, d_k)
@@ -85,6 +85,7 @@ def weight_rank(attention: Attention) -> Tensor:
 def gradient_figures(model: Transformer, passages: Tensor) -> Figures:
     """The lengths of the gradients at queries and keys, as in :func:`model_figures`."""
     kept: dict[str, list[Tensor]] = {"query": [], "key": []}
+    n_heads = model.blocks[0].attention.n_heads
 
     def keep(name: str) -> Any:
         def hook(_module: nn.Module, _inputs: Any, output: Tensor) -> None:
@@ -111,8 +112,8 @@ def gradient_figures(model: Transformer, passages: Tensor) -> Figures:
     for name, outputs in kept.items():
         for output in outputs:
             assert output.grad is not None
-            n_heads = model.blocks[0].attention.n_heads
-            for summary, values in length_figures(output.grad.unflatten(-1, (n_heads, -1))).items():
+            of_heads = output.grad.view(*output.grad.shape[:2], n_heads, -1)
+            for summary, values in length_figures(of_heads).items():
                 figures.setdefault(f"{name}_{summary}", []).append(values.tolist())
     return figures
 

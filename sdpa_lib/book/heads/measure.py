@@ -22,7 +22,7 @@ STRIDE = 3
 """Neighbouring rows are alike, and one in three is enough."""
 DRAWN = 2**18
 """How many scores the normal rows of one length are drawn from."""
-RATIOS = torch.arange(65, dtype=torch.float64) / 8
+RATIOS = torch.cat((torch.arange(32) / 16, 2 + torch.arange(13) / 2)).double()
 """The standard deviations for which normal rows are drawn, over the critical one."""
 
 FIGURES = {
@@ -46,7 +46,8 @@ FIGURES = {
     "row_std": "the same within a row, root mean square over rows",
     "sigma": "standard deviation within a row of what softmax sees, mean over rows",
     "ratio": "that over the critical sqrt(2 ln n)",
-    "kurtosis": "excess kurtosis of a row of scores, mean over rows",
+    "kurtosis": "excess kurtosis of a row of scores, mean over rows; a row of n normal scores has "
+    "-6/(n + 1)",
     "tail": "scale of a row's upper tail, in nats: the mean excess of its sqrt(n) largest scores "
     "over the next",
     "tail_normal": "that in units of the row's standard deviation, over a normal row's",
@@ -98,7 +99,7 @@ def head_figures(
     Example:
         >>> q, k = (sample(1, 2, 64, 8, seed=s, dtype=torch.float64) for s in (0, 1))
         >>> figures = head_figures(q, k, q @ k.mT / 8**0.5, least=32)
-        >>> figures["sigma"].round(decimals=1)
+        >>> figures["sigma"].round()  # both heads have what is random
         tensor([1., 1.], dtype=torch.float64)
     """
     check_query_key(query, key)
@@ -178,7 +179,7 @@ def normal_rows(sigma: Tensor, n: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         >>> round(entropy.item(), 6), round(squares.item() * 128, 6)
         (1.0, 1.0)
     """
-    sigma, n = torch.broadcast_tensors(sigma.double(), n.double())
+    sigma, n = sigma.double() + 0 * n, n.double() + 0 * sigma
     if bool((n < 4).any()):
         raise ValueError(f"n must be at least 4, got {n.min().item():g}")
     place = 2 * n.log2()
@@ -187,27 +188,29 @@ def normal_rows(sigma: Tensor, n: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     table = torch.stack([_drawn(step) for step in range(low, high + 1)])  # (N, ratios, 3)
     i = (place - low).floor().clamp(max=high - low - 1).long()
     along = (place - low - i).unsqueeze(-1)
-    ratio = (sigma / (2 * n.log()).sqrt() / RATIOS[1]).clamp(max=len(RATIOS) - 1.0)
-    j = ratio.floor().clamp(max=len(RATIOS) - 2.0).long()
-    across = (ratio - j).unsqueeze(-1)
+    ratio = (sigma / (2 * n.log()).sqrt()).clamp(max=RATIOS[-1].item())
+    j = torch.searchsorted(RATIOS, ratio, right=True).clamp(max=len(RATIOS) - 1) - 1
+    across = ((ratio - RATIOS[j]) / (RATIOS[j + 1] - RATIOS[j])).unsqueeze(-1)
     near = table[i, j] * (1 - across) + table[i, j + 1] * across
     far = table[i + 1, j] * (1 - across) + table[i + 1, j + 1] * across
-    entropy, squares, tail = (near * (1 - along) + far * along).unbind(-1)
-    return entropy, squares, tail
+    entropy, log_squares, tail = (near * (1 - along) + far * along).unbind(-1)
+    return entropy, log_squares.exp(), tail
 
 
 @functools.cache
 def _drawn(step: int) -> Tensor:
-    """Entropy over ln n, sum of squares and tail of normal rows of n = 2^(step/2) keys, (ratios, 3)."""
+    """Entropy over ln n, the logarithm of the mean sum of squares, and the tail of normal rows of
+    n = 2^(step/2) keys, (ratios, 3).
+    """
     n = round(2 ** (step / 2))
     rows = sample(max(16, DRAWN // n), n, seed=step, device="cpu", dtype=torch.float64)
     rows = (rows - rows.mean(-1, keepdim=True)) / rows.std(-1, correction=0, keepdim=True)
     tail = tail_scale(rows).mean().item()
-    drawn = []
+    drawn, rows = [], rows.float()  # eight digits are more than the draws themselves leave
     for ratio in RATIOS.tolist():
         weights = torch.softmax(rows * (ratio * math.sqrt(2 * math.log(n))), dim=-1)
         entropy = torch.special.entr(weights).sum(-1).mean().item() / math.log(n)
-        drawn.append([entropy, weights.square().sum(-1).mean().item(), tail])
+        drawn.append([entropy, weights.square().sum(-1).mean().log().item(), tail])
     return torch.tensor(drawn, dtype=torch.float64)
 
 

@@ -8,10 +8,11 @@ import json
 import math
 import multiprocessing
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -22,6 +23,8 @@ from sdpa_lib._checks import check_count
 from sdpa_lib.book.heads.corpus import LIBRARY, Corpus, load_corpus
 from sdpa_lib.book.heads.study import CHOOSING, Run, Settings, make_model, rate_at
 from sdpa_lib.book.training.model import Transformer
+
+T = TypeVar("T")
 
 SAVE_EVERY = 50
 """An interruption loses at most so many steps."""
@@ -120,7 +123,7 @@ def load_model(run: Run, step: int, settings: Settings, folder: Path) -> Transfo
 @torch.no_grad()
 def held_out_loss(model: Transformer, passages: Tensor, at_a_time: int = 8) -> float:
     """The mean loss in nats a byte on passages (count, n + 1)."""
-    parts = passages.split(at_a_time)
+    parts = [passages[i : i + at_a_time] for i in range(0, len(passages), at_a_time)]
     return sum(_loss(model, part).item() * len(part) for part in parts) / len(passages)
 
 
@@ -144,34 +147,64 @@ def make_runs(
     Returns:
         ``trials``: the loss at the end of each trial, by scaling and rate; ``runs``: by name what
         :func:`train` gives.
+
+    Raises:
+        ValueError: the folder holds a study with other settings or another text.
     """
     runs = list(runs)
     check_count("workers", workers)
+    _check_folder(folder, settings, library)
     scalings = list(dict.fromkeys(run.scaling for run in runs))
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, torch.set_num_threads, (1,)) as pool:
-        trials = [
-            (scaling, rate, Run(scaling, runs[0].d_k, CHOOSING))
-            for scaling in scalings
-            for rate in settings.rates
-        ]
-        tried = pool.map(
-            _trained, *zip(*[(r, p, settings, library, folder, True) for _, p, r in trials])
-        )
-        ends: dict[str, dict[str, float]] = {scaling: {} for scaling in scalings}
-        for (scaling, rate, _), done in zip(trials, tqdm(tried, "trials", len(trials)), strict=True):
-            ends[scaling][f"{rate:g}"] = done["held_out"][-1]
-        chosen = {scaling: best_rate(of_rate) for scaling, of_rate in ends.items()}
-        made = pool.map(
-            _trained,
-            *zip(*[(run, chosen[run.scaling], settings, library, folder, False) for run in runs]),
-        )
-        done_runs = {
-            run.name: done for run, done in zip(runs, tqdm(made, "runs", len(runs)), strict=True)
-        }
+    trials = [(scaling, rate) for scaling in scalings for rate in settings.rates]
+    tried = in_parallel(
+        _trained,
+        [
+            (Run(scaling, runs[0].d_k, CHOOSING), rate, settings, library, folder, True)
+            for scaling, rate in trials
+        ],
+        workers,
+        "trials",
+    )
+    ends: dict[str, dict[str, float]] = {scaling: {} for scaling in scalings}
+    for (scaling, rate), done in zip(trials, tried, strict=True):
+        ends[scaling][f"{rate:g}"] = done["held_out"][-1]
+    chosen = {scaling: best_rate(of_rate) for scaling, of_rate in ends.items()}
+    calls = [(run, chosen[run.scaling], settings, library, folder, False) for run in runs]
+    made = in_parallel(_trained, calls, workers, "runs")
+    done_runs = {run.name: done for run, done in zip(runs, made, strict=True)}
     result = {"trials": ends, "runs": done_runs}
     (folder / "trained.json").write_text(json.dumps(result) + "\n", encoding="utf-8")
     return result
+
+
+def in_parallel(
+    function: Callable[..., T], calls: Sequence[tuple[Any, ...]], workers: int, what: str
+) -> list[T]:
+    """The results of a function's calls, in their order, so many at a time, each with one thread.
+
+    Example:
+        >>> in_parallel(max, [(1, 2), (4, 3)], 1, "maxima")
+        [2, 4]
+    """
+    if workers == 1:
+        return [function(*call) for call in tqdm(calls, what, disable=None)]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, torch.set_num_threads, (1,)) as pool:
+        made = [pool.submit(function, *call) for call in calls]
+        return [future.result() for future in tqdm(made, what, disable=None)]
+
+
+def _check_folder(folder: Path, settings: Settings, library: Path) -> None:
+    """Begin a folder, or refuse one of another study."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "settings.json"
+    here = json.dumps(asdict(settings) | {"corpus": load_corpus(library).sha256})
+    if not path.exists():
+        path.write_text(here, encoding="utf-8")
+    if path.read_text(encoding="utf-8") != here:
+        raise ValueError(
+            f"folder must hold a study with these settings and this text, or nothing, got {folder}"
+        )
 
 
 def best_rate(losses: dict[str, float]) -> float:
