@@ -365,7 +365,8 @@ def test_a_study_is_made_and_read_again(library, tmp_path):
     assert set(result.swaps) == set(SWAPS)
     assert result.swaps["sqrt_d_k"][0] == pytest.approx(result.loss, abs=1e-3)
     query, key = load_vectors(ROOT, "line", path)
-    assert query.shape == key.shape == (3, 2, 2, 16, 8)
+    assert results.kept[f"{ROOT.name}, line"] == [0, 6]
+    assert query.shape == key.shape == (2, 2, 2, 16, 8)
     assert load_vectors(runs[1], "line", path)[0].shape == (1, 2, 2, 16, 8)
     text = path.read_text()
     make_results(path, runs, SMALL, tmp_path / "state", library=library)  # nothing is left to do
@@ -384,6 +385,7 @@ def test_a_run_whose_weights_are_gone_is_refused(tmp_path):
     [
         ({"moments": (0, 601)}, "moments must lie between 0 and steps = 600"),
         ({"rates": ()}, "rates must name"),
+        ({"trial_steps": 50}, "trial_steps must be a multiple of every = 30"),
         ({"batch": 0}, "batch must be at least 1"),
         ({"clip": 0.0}, "clip must be a finite number greater than 0"),
     ],

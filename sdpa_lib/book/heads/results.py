@@ -181,7 +181,8 @@ def make_results(
 
     Args:
         path: of the JSON file; the vectors are stored beside it.
-        runs: which; all moments of the first are kept, and the last of the others.
+        runs: which. Of the first the vectors of every other moment and of the last are kept, of
+            those with its d_k and seed the last.
         settings: of the study.
         folder: where states and weights are kept, to go on from.
         library: the folder of the modules that are read.
@@ -202,10 +203,11 @@ def make_results(
     checks: dict[str, Any] = {}
     for run, moments in zip(runs, steps, strict=True):
         for passage, text in passages.items():
-            if passage == "module" and run != runs[0]:
+            first, line = run == runs[0], passage == "line"
+            if not first and (not line or run[1:] != runs[0][1:]):
                 continue
             key = _key(run, passage)
-            kept[key] = moments if passage == "line" and run == runs[0] else moments[-1:]
+            kept[key] = [*moments[:-1:2], moments[-1]] if first and line else moments[-1:]
             models = [load_model(run, step, settings, folder) for step in kept[key]]
             tokens = as_tokens(text.encode())[: settings.n_tokens].long().unsqueeze(0)
             vectors[key] = torch.stack([_vectors(model, tokens) for model in models]).half().numpy()

@@ -87,6 +87,12 @@ class Settings:
         check_number("clip", self.clip, above=0.0)
         if not self.rates:
             raise ValueError("rates must name at least one power of 10, got none")
+        for name in ("steps", "trial_steps"):
+            if getattr(self, name) % self.every:
+                raise ValueError(
+                    f"{name} must be a multiple of every = {self.every}, so that the loss at the "
+                    f"end is measured, got {getattr(self, name)}"
+                )
         if any(not 0 <= moment <= self.steps for moment in self.moments):
             raise ValueError(
                 f"moments must lie between 0 and steps = {self.steps}, got {self.moments}"
@@ -166,7 +172,7 @@ def rate_at(step: int, settings: Settings, trial: bool) -> float:
     """The learning rate of a step, from 0, as a part of the full one.
 
     Example:
-        >>> settings = Settings(steps=100, warm_up=10, moments=())
+        >>> settings = Settings(steps=100, warm_up=10, every=20, moments=())
         >>> [round(rate_at(step, settings, trial=False), 3) for step in (0, 9, 99)]
         [0.1, 1.0, 0.1]
     """
