@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from dataclasses import asdict
 
 import pytest
 import torch
@@ -25,7 +26,7 @@ from sdpa_lib.book.heads.measure import (
     tail_scale,
 )
 from sdpa_lib.book.heads.results import LINE, STORED, load_results, load_vectors, make_results
-from sdpa_lib.book.heads.study import RUNS, SCALINGS, Run, Settings, make_model
+from sdpa_lib.book.heads.study import SCALINGS, STUDIES, Run, Settings, make_model
 from sdpa_lib.book.heads.train import held_out_loss, make_runs, train
 from sdpa_lib.sampling import sample
 
@@ -39,6 +40,7 @@ SMALL = Settings(
     warm_up=2,
     rates=(-3.0, -2.0),
     trial_steps=2,
+    trial_d_k=8,
     moments=(0, 3, 6),
     every=2,
     passages=4,
@@ -68,9 +70,10 @@ def model():
     return make_model(ROOT, SMALL)
 
 
-@pytest.fixture(scope="module")
-def stored():
-    return load_results()
+@pytest.fixture(scope="module", params=STUDIES)
+def stored(request):
+    """Each study, with its name."""
+    return request.param, load_results(STORED.with_name(f"{request.param}.json"))
 
 
 def normal(*shape, seed):
@@ -353,7 +356,7 @@ def test_an_interrupted_training_goes_on_to_the_same_end(trained, corpus, tmp_pa
 
 def test_a_study_is_made_and_read_again(library, tmp_path):
     path, runs = tmp_path / "out" / "heads.json", (ROOT, Run("log_n", 8))
-    make_results(path, runs, SMALL, tmp_path / "state", library=library)
+    make_results(path, runs, SMALL, tmp_path / "state", kept_moments=2, library=library)
     results = load_results(path)
     result = results[ROOT]
     assert result.moments == [0, 3, 6]
@@ -369,7 +372,8 @@ def test_a_study_is_made_and_read_again(library, tmp_path):
     assert query.shape == key.shape == (2, 2, 2, 16, 8)
     assert load_vectors(runs[1], "line", path)[0].shape == (1, 2, 2, 16, 8)
     text = path.read_text()
-    make_results(path, runs, SMALL, tmp_path / "state", library=library)  # nothing is left to do
+    # nothing is left to do
+    make_results(path, runs, SMALL, tmp_path / "state", kept_moments=2, library=library)
     assert path.read_text() == text
     with pytest.raises(ValueError, match="folder must hold a study with these settings"):
         make_runs(runs, Settings(), tmp_path / "state", library=library)
@@ -404,8 +408,11 @@ def test_a_passage_that_is_too_long_is_refused(model):
 
 
 def test_every_declared_run_is_stored(stored):
-    assert set(stored.results) == {run.name for run in RUNS}
+    name, stored = stored
+    assert set(stored.results) == {run.name for run in STUDIES[name].runs}
     settings = stored.provenance["settings"]
+    declared = asdict(STUDIES[name].settings)
+    assert {key: settings[key] for key in declared} == json.loads(json.dumps(declared))
     for name, result in stored.results.items():
         assert result.step == settings["steps"], name
         assert tuple(result.moments) == tuple(settings["moments"])
@@ -418,6 +425,7 @@ def test_every_declared_run_is_stored(stored):
 
 
 def test_what_is_stored_says_what_it_was_made_from(stored):
+    _, stored = stored
     corpus = stored.provenance["corpus"]
     assert len(corpus["sha256"]) == 64
     assert corpus["held_out"] == [name for name in corpus["files"] if is_held_out(name)]
@@ -433,20 +441,25 @@ def test_results_take_at_most_three_megabytes():
 @pytest.mark.parametrize("passage", ["line", "module"])
 def test_stored_figures_follow_from_stored_queries_and_keys(stored, passage):
     """Half precision rounds each component by up to 2^-11 of it; a score of 20 by about 0.01."""
-    run = RUNS[0]
-    query, key = (x[-1] for x in load_vectors(run, passage))  # (layers, heads, n, d_k)
+    name, stored = stored
+    run, path = STUDIES[name].runs[0], STORED.with_name(f"{name}.json")
+    query, key = (x[-1] for x in load_vectors(run, passage, path))  # (layers, heads, n, d_k)
     checks = stored.checks[f"{run.name}, {passage}"]
     for layer, (q, k) in enumerate(zip(query.unsqueeze(1), key.unsqueeze(1), strict=True)):
         scores = attention_scores(q, k, is_causal=True, rescaling=run.scaling)
         figures = head_figures(q, k, scores, least=q.shape[2] // 2, stride=1)
-        for name, values in figures.items():
+        for figure, values in figures.items():
             torch.testing.assert_close(
-                values, checks[name][layer], rtol=0.01, atol=0.01, msg=lambda m, n=name: f"{n}: {m}"
+                values,
+                checks[figure][layer],
+                rtol=0.01,
+                atol=0.01,
+                msg=lambda message, figure=figure: f"{figure}: {message}",
             )
 
 
 def test_the_same_model_divides_its_own_scores_in_a_swap(stored):
-    for name, result in stored.results.items():
+    for name, result in stored[1].results.items():
         own = result.run.scaling
         if own in result.swaps and own not in ("qk_norm", "log_n"):
             assert result.swaps[own][0] == pytest.approx(result.loss, abs=2e-3), name
@@ -462,10 +475,10 @@ def test_other_files_are_refused(content, tmp_path):
         load_results(path)
 
 
-def test_names_that_are_not_stored_are_refused(stored):
+def test_names_that_are_not_stored_are_refused():
     with pytest.raises(ValueError, match="run 'sqrt_d_k, d_k 31, seed 0'"):
-        stored[Run("sqrt_d_k", 31)]
+        load_results()[Run("sqrt_d_k", 31)]
     with pytest.raises(ValueError, match="run and passage"):
-        load_vectors(RUNS[0], "poem")
+        load_vectors(Run("sqrt_d_k"), "poem")
     with pytest.raises(FileNotFoundError):
         load_results(STORED.with_name("none.json"))

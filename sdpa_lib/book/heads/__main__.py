@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sdpa_lib.book.heads.corpus import load_corpus
 from sdpa_lib.book.heads.results import STORED, make_results
-from sdpa_lib.book.heads.study import RUNS, Settings
+from sdpa_lib.book.heads.study import STUDIES
 
 
 def main() -> None:
@@ -22,7 +22,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sdpa_lib.book.heads", description=__doc__)
     study = parser.add_argument_group("the study")
     study.add_argument(
-        "--out", type=Path, default=STORED, help="the file of figures (default: the book's own)"
+        "--out",
+        type=Path,
+        default=STORED.parent,
+        help="the folder of the figures (default: the book's own)",
     )
     study.add_argument(
         "--state",
@@ -31,7 +34,12 @@ def main() -> None:
         help="where weights are kept, to go on from (default: in the folder for temporary files)",
     )
     study.add_argument(
-        "--only", nargs="+", metavar="NAME", help="runs to make (default: all of them)"
+        "--only",
+        nargs="+",
+        metavar="STUDY",
+        choices=STUDIES,
+        default=list(STUDIES),
+        help=f"which to make, of {', '.join(STUDIES)} (default: all of them)",
     )
     study.add_argument("--workers", type=int, default=1, help="runs at a time (default: 1)")
     model = parser.add_argument_group("a model of your own")
@@ -56,11 +64,16 @@ def main() -> None:
         )
         print(json.dumps(figures) if options.json else shown(figures))
         return
-    by_name = {run.name: run for run in RUNS}
-    if unknown := set(options.only or ()) - set(by_name):
-        parser.error(f"--only must name runs, of {sorted(by_name)}, got {sorted(unknown)}")
-    runs = [by_name[name] for name in options.only or by_name]
-    make_results(options.out, runs, Settings(), options.state, workers=options.workers)
+    for name in options.only:
+        chosen = STUDIES[name]
+        make_results(
+            options.out / f"{name}.json",
+            chosen.runs,
+            chosen.settings,
+            options.state / name,
+            kept_moments=chosen.kept,
+            workers=options.workers,
+        )
 
 
 if __name__ == "__main__":

@@ -34,6 +34,8 @@ from sdpa_lib.book.training.study import device_name
 
 STORED = Path(__file__).parent / "results" / "heads.json"
 """The figures that come with the book."""
+LONGER = STORED.with_name("longer.json")
+"""Those of the longer trainings."""
 
 LINE = "def area(width, height):\n    return width * height\n\nprint(area("
 """A few lines that anyone can read, and no module holds: on them heads are shown."""
@@ -44,6 +46,8 @@ TESTED = 32
 """From how many the loss at the end is taken, and the losses with other divisors."""
 MATCHED = 8
 """On how many passages of the training text a temperature a head is chosen."""
+MODULE = 128
+"""How long the passage of a held-out module is whose queries and keys are kept."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +178,7 @@ def make_results(
     settings: Settings,
     folder: Path,
     *,
+    kept_moments: int = 1,
     library: Path = LIBRARY,
     workers: int = 1,
 ) -> None:
@@ -181,10 +186,10 @@ def make_results(
 
     Args:
         path: of the JSON file; the vectors are stored beside it.
-        runs: which. Of the first the vectors of every other moment and of the last are kept, of
-            those with its d_k and seed the last.
+        runs: which. The vectors at the end are kept of those with the first one's d_k and seed.
         settings: of the study.
         folder: where states and weights are kept, to go on from.
+        kept_moments: of how many moments, spread over the training, the first run's are kept.
         library: the folder of the modules that are read.
         workers: runs at a time, each with one thread.
     """
@@ -207,7 +212,9 @@ def make_results(
             if not first and (not line or run[1:] != runs[0][1:]):
                 continue
             key = _key(run, passage)
-            kept[key] = [*moments[:-1:2], moments[-1]] if first and line else moments[-1:]
+            many = min(kept_moments, len(moments)) if first and line else 1
+            last = len(moments) - 1
+            kept[key] = [moments[last - i * last // max(1, many - 1)] for i in range(many)][::-1]
             models = [load_model(run, step, settings, folder) for step in kept[key]]
             tokens = as_tokens(text.encode())[: settings.n_tokens].long().unsqueeze(0)
             vectors[key] = torch.stack([_vectors(model, tokens) for model in models]).half().numpy()
@@ -300,7 +307,7 @@ def _moments(settings: Settings, step: int) -> list[int]:
 def _module(corpus: Corpus, settings: Settings) -> str:
     """A passage of the text that was held out, of whole characters."""
     passage = corpus.passages(settings.passages, settings.n_tokens)[settings.passages // 2]
-    return bytes(passage.tolist()).decode(errors="ignore")
+    return bytes(passage[:MODULE].tolist()).decode(errors="ignore")
 
 
 def _vectors(model: Transformer, tokens: Tensor) -> Tensor:

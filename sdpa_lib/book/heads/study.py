@@ -61,7 +61,7 @@ class Settings:
         warm_up: steps over which the rate rises; after them it falls along a cosine to a tenth.
         clip: gradients of a larger norm are shortened to it.
         rates: powers of 10, tried as learning rates.
-        trial_steps: how long each is tried.
+        trial_steps, trial_d_k: how long each is tried, and in heads of which size.
         moments: the steps before which weights are kept and measured.
         every: steps from one held-out loss to the next.
         passages: how many held-out passages the loss is taken from.
@@ -77,12 +77,14 @@ class Settings:
     clip: float = 1.0
     rates: tuple[float, ...] = (-3.0, -2.5)
     trial_steps: int = 60
+    trial_d_k: int = 32
     moments: tuple[int, ...] = (0, 10, 20, 40, 80, 160, 240, 320, 450, 600)
     every: int = 30
     passages: int = 16
 
     def __post_init__(self) -> None:
-        for name in ("n_tokens", "batch", "steps", "warm_up", "trial_steps", "every", "passages"):
+        counts = "n_tokens batch steps warm_up trial_steps trial_d_k every passages"
+        for name in counts.split():
             check_count(name, getattr(self, name))
         check_number("clip", self.clip, above=0.0)
         if not self.rates:
@@ -126,6 +128,31 @@ RUNS = (
     *(Run(scaling, d_k=64) for scaling in ("sqrt_d_k", "none")),
 )
 """The book's study, in the order in which it is made."""
+
+
+class Study(NamedTuple):
+    """Runs and what they share, and of how many moments the first run's vectors are kept."""
+
+    settings: Settings
+    runs: tuple[Run, ...]
+    kept: int
+
+
+STUDIES = {
+    "heads": Study(Settings(), RUNS, kept=1),
+    "longer": Study(
+        Settings(
+            steps=3000,
+            every=60,
+            moments=(0, 20, 80, 160, 320, 600, 1000, 1500, 2200, 3000),
+        ),
+        (Run("sqrt_d_k"), Run("none")),
+        kept=5,
+    ),
+}
+"""What is compared, and two of its runs for five times as long, declared after the first had been
+made and before these were: do the heads of a short training tell what those of a longer one do?
+"""
 
 
 class ByteEmbedding(nn.Module):

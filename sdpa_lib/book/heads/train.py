@@ -159,7 +159,7 @@ def make_runs(
     tried = in_parallel(
         _trained,
         [
-            (Run(scaling, runs[0].d_k, CHOOSING), rate, settings, library, folder, True)
+            (Run(scaling, settings.trial_d_k, CHOOSING), rate, settings, library, folder, True)
             for scaling, rate in trials
         ],
         workers,
