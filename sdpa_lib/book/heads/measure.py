@@ -22,7 +22,7 @@ STRIDE = 3
 """Neighbouring rows are alike, and one in three is enough."""
 DRAWN = 2**18
 """How many scores the normal rows of one length are drawn from."""
-RATIOS = torch.cat((torch.arange(32) / 16, 2 + torch.arange(13) / 2)).double()
+RATIOS = torch.cat((torch.arange(32) / 16, 2 + torch.arange(29) / 2)).double()
 """The standard deviations for which normal rows are drawn, over the critical one."""
 
 FIGURES = {
@@ -165,7 +165,7 @@ def normal_rows(sigma: Tensor, n: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
     As in a row that was measured, ``sigma`` is the standard deviation of the row's own scores. The
     rows are drawn for lengths that grow by root two and for ``RATIOS``; between them is
-    interpolated. Beyond eight times the critical standard deviation the last ones stand.
+    interpolated. Beyond sixteen times the critical standard deviation the last ones stand.
 
     Args:
         sigma: (...), at least 0.
