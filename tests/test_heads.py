@@ -23,6 +23,7 @@ from sdpa_lib.book.heads.measure import (
     WITHOUT_FIRST,
     head_figures,
     normal_rows,
+    position_part,
     tail_scale,
 )
 from sdpa_lib.book.heads.results import LINE, STORED, load_results, load_vectors, make_results
@@ -179,7 +180,9 @@ def test_figures_are_those_of_the_definitions():
 def test_every_figure_is_named(model, corpus):
     figures = model_figures(model, corpus.passages(2, 16), least=8)
     names = {*FIGURES, *(f"rest_{name}" for name in WITHOUT_FIRST), "weight_rank"}
-    names |= {f"{x}_gradient{of}" for x in ("query", "key") for of in ("", "_median")}
+    names |= {f"{x}_gradient{of}" for x in ("query", "key") for of in ("", "_median")} | {
+        "position"
+    }
     assert set(figures) == names
     assert all(torch.tensor(values).shape == (2, 2) for values in figures.values())
 
@@ -220,6 +223,25 @@ def test_a_sink_is_seen_and_taken_away():
     assert figures["first_largest"] == 1.0
     for name in WITHOUT_FIRST:
         torch.testing.assert_close(figures[f"rest_{name}"], plain[f"rest_{name}"])
+
+
+def test_what_place_alone_decides_is_told_from_what_is_read():
+    place = attention_scores(normal(1, 2, 40, 8, seed=1), normal(1, 2, 40, 8, seed=2))
+    read = attention_scores(normal(50, 2, 40, 8, seed=3), normal(50, 2, 40, 8, seed=4))
+    hidden = torch.ones(40, 40).triu(1).bool()
+    both = place + read
+
+    def squares(scores):
+        rows = (scores[:, :, i, : i + 1] for i in range(9, 40, 3))
+        return sum((z.var(-1, correction=0) * z.shape[-1]).mean(0) for z in rows)
+
+    of_both = (squares(place) / squares(both)).tolist()
+    for share, scores in (([1.0] * 2, place + 0 * read), ([0.0] * 2, read), (of_both, both)):
+        found = position_part(scores.masked_fill(hidden, -torch.inf), least=10)
+        assert found.tolist() == pytest.approx(share, abs=0.05)  # 50 passages
+    assert all(0.2 < share < 0.8 for share in of_both)
+    with pytest.raises(ValueError, match="scores must be of at least 2 passages, got 1"):
+        position_part(place)
 
 
 @pytest.mark.parametrize(("sigma", "n"), [(0.5, 100), (2.0, 100), (4.0, 200), (12.0, 70)])

@@ -64,7 +64,9 @@ def test_every_figure_of_every_head(made):
     before = model(tokens()).logits
     figures = hugging_face.token_figures(model, tokens())
     names = {*FIGURES, *(f"rest_{name}" for name in WITHOUT_FIRST)}
-    names |= {f"{x}_gradient{of}" for x in ("query", "key") for of in ("", "_median")}
+    names |= {f"{x}_gradient{of}" for x in ("query", "key") for of in ("", "_median")} | {
+        "position"
+    }
     assert set(figures) == names
     for name, values in figures.items():
         assert torch.tensor(values).shape == (2, 4), name

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from sdpa_lib._checks import check_count
 from sdpa_lib.attention import attention_scores
 from sdpa_lib.book.heads.look import Figures, length_figures
-from sdpa_lib.book.heads.measure import LEAST, head_figures
+from sdpa_lib.book.heads.measure import LEAST, head_figures, position_part
 from sdpa_lib.transformers import PREFIX, attention_function, register
 
 SHOWN = (
@@ -64,7 +64,7 @@ def measure(
         tokenizer: its tokeniser.
         text: what it reads.
         length: tokens a passage, at least 8.
-        passages: how many, spread evenly over the text.
+        passages: how many, at least 2, spread evenly over the text.
 
     Returns:
         As :func:`~sdpa_lib.book.heads.look.model_figures`, without ``weight_rank``.
@@ -99,7 +99,7 @@ def cut(tokens: Tensor, length: int, passages: int) -> Tensor:
 
 
 def token_figures(model: Any, tokens: Tensor) -> Figures:
-    """The figures of a model's heads on passages (B, n) of token numbers."""
+    """The figures of a model's heads on passages (B, n) of token numbers, B at least 2."""
     if tokens.shape[1] < 8:
         raise ValueError(f"length must be at least 8, got {tokens.shape[1]}")
     figures: Figures = {}
@@ -114,9 +114,9 @@ def token_figures(model: Any, tokens: Tensor) -> Figures:
             f"does not"
         )
     for query, key, scores in layers:
-        of_layer = head_figures(
-            query.detach(), key.detach(), scores, least=min(LEAST, tokens.shape[1] // 2)
-        )
+        least = min(LEAST, tokens.shape[1] // 2)
+        of_layer = head_figures(query.detach(), key.detach(), scores, least=least)
+        of_layer["position"] = position_part(scores, least=least)
         for name, vectors in (("query", query), ("key", key)):
             assert vectors.grad is not None
             of_layer |= {

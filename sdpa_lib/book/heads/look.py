@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from sdpa_lib._checks import unknown_name
 from sdpa_lib.attention import attention_scores
-from sdpa_lib.book.heads.measure import LEAST, head_figures
+from sdpa_lib.book.heads.measure import LEAST, head_figures, position_part
 from sdpa_lib.book.heads.train import held_out_loss
 from sdpa_lib.book.training.model import Attention, Transformer
 from sdpa_lib.rescaling import RESCALINGS, LogCount, PowerOfDk
@@ -50,20 +50,24 @@ def layers_of(model: Transformer, tokens: Tensor) -> Iterator[Layer]:
 
 
 def model_figures(model: Transformer, passages: Tensor, *, least: int = LEAST) -> Figures:
-    """Every figure of a decoder's heads: those of :data:`~sdpa_lib.book.heads.measure.FIGURES`;
-    ``weight_rank``, the effective rank of W_Q^T W_K; and of the gradients that arrive at queries
-    and keys, as lengths, root mean square and median: ``query_gradient``,
-    ``query_gradient_median``, ``key_gradient`` and ``key_gradient_median``. The gradients are of
-    the sum of a passage's losses.
+    """Every figure of a decoder's heads.
+
+    They are those of :data:`~sdpa_lib.book.heads.measure.FIGURES`; ``position``, of
+    :func:`~sdpa_lib.book.heads.measure.position_part`; ``weight_rank``, the effective rank of
+    W_Q^T W_K; and of the gradients that arrive at queries and keys, as lengths, root mean square
+    and median: ``query_gradient``, ``query_gradient_median``, ``key_gradient`` and
+    ``key_gradient_median``. The gradients are of the sum of a passage's losses.
 
     Args:
         model: the decoder.
-        passages: (B, n + 1).
+        passages: (B, n + 1), B at least 2.
         least: as in :func:`~sdpa_lib.book.heads.measure.head_figures`.
     """
     figures: dict[str, list[list[float]]] = {}
     for layer in layers_of(model, passages[:, :-1]):
-        for name, values in head_figures(*layer, least=least).items():
+        of_layer = head_figures(*layer, least=least)
+        of_layer["position"] = position_part(layer.scores, least=least)
+        for name, values in of_layer.items():
             figures.setdefault(name, []).append(values.tolist())
     figures["weight_rank"] = [weight_rank(block.attention).tolist() for block in model.blocks]
     return figures | gradient_figures(model, passages)

@@ -142,6 +142,36 @@ def head_figures(
     return figures | {f"rest_{name}": rest[name] for name in WITHOUT_FIRST}
 
 
+def position_part(scores: Tensor, *, least: int = LEAST, stride: int = STRIDE) -> Tensor:
+    """The part of the variance within rows that is the same whatever is read, and so follows from
+    the places of query and key alone: the mean product of the scores of two different passages,
+    each less its row's mean, over their mean square.
+
+    Args:
+        scores: (B, H, n, n), B at least 2, with the same keys hidden in each passage.
+        least, stride: as in :func:`head_figures`.
+
+    Returns:
+        (H,), float64: 1 if what is read changes nothing, 0 if place does not.
+
+    Example:
+        >>> scores = sample(1, 1, 16, 16, seed=0).expand(3, 1, 16, 16)
+        >>> position_part(scores, least=8)
+        tensor([1.0000], dtype=torch.float64)
+    """
+    check_tensor("scores", scores, min_dim=4, shape="(B, H, n, n)")
+    count = len(scores)
+    if count < 2:
+        raise ValueError(f"scores must be of at least 2 passages, got {count}")
+    rows = torch.arange(check_count("least", least) - 1, scores.shape[-2], stride)
+    scores = scores[:, :, rows].double()
+    visible = scores > -math.inf
+    centred = (scores - _over(visible, scores).unsqueeze(-1)).masked_fill(~visible, 0.0)
+    squares = centred.square().sum(0)  # (H, R, n)
+    products = (centred.sum(0).square() - squares) / (count - 1)
+    return products.sum((-2, -1)) / squares.sum((-2, -1))
+
+
 def effective_rank(matrix: Tensor) -> Tensor:
     """(tr M)² / tr M² of a covariance: how many directions carry it, d if all do alike.
 
