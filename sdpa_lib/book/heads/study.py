@@ -142,15 +142,15 @@ STUDIES = {
     "heads": Study(Settings(), RUNS, kept=1),
     "longer": Study(
         Settings(
-            steps=3000,
+            steps=2400,
             every=60,
-            moments=(0, 20, 80, 160, 320, 600, 1000, 1500, 2200, 3000),
+            moments=(0, 20, 80, 160, 320, 600, 900, 1300, 1800, 2400),
         ),
         (Run("sqrt_d_k"), Run("none")),
         kept=5,
     ),
 }
-"""What is compared, and two of its runs for five times as long, declared after the first had been
+"""What is compared, and two of its runs for four times as long, declared after the first had been
 made and before these were: do the heads of a short training tell what those of a longer one do?
 """
 
