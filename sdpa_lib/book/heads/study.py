@@ -23,10 +23,11 @@ answers are reported whatever they are:
 
 **The learning rate.** For each scaling each of ``Settings.rates`` is tried for
 ``Settings.trial_steps`` steps, with a seed that reports nothing and at a constant rate after the
-warm-up. The one with the lower loss on what is held out is taken for every seed, and for both d_k.
+warm-up. The one with the lower loss on what is held out is taken for every seed.
 
 **Stopping.** Every run takes ``Settings.steps`` steps, unless a loss is no number, at which it
-stops. No run is left out.
+stops. No run is left out. (Two more were declared, the root and no division with d_k = 64, and
+given up for lack of time before they were begun.)
 """
 
 from __future__ import annotations
@@ -125,7 +126,6 @@ SCALINGS = ("sqrt_d_k", "none", "d_k", "k_rss", "qk_norm", "learned", "log_n")
 RUNS = (
     *(Run(scaling) for scaling in SCALINGS),
     *(Run(scaling, seed=seed) for seed in (1, 2) for scaling in ("sqrt_d_k", "qk_norm")),
-    *(Run(scaling, d_k=64) for scaling in ("sqrt_d_k", "none")),
 )
 """The book's study, in the order in which it is made."""
 
