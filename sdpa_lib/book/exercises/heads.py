@@ -63,8 +63,9 @@ EXERCISES: dict[str, Exercise] = {
             "Without the first token the others' weights sum to 1 again.": lambda p: (
                 p[1:].square().sum()
             ),
-            "The weights are divided by 1 - p₀, and so their squares by its "
-            "square.": lambda p: p[1:].square().sum() / (1 - p[0]),
+            "The weights are divided by 1 - p₀, and so their squares by its square.": lambda p: (
+                p[1:].square().sum() / (1 - p[0])
+            ),
         },
     ),
 }

@@ -146,12 +146,12 @@ STUDIES = {
             every=60,
             moments=(0, 20, 80, 160, 320, 600, 900, 1300, 1800, 2400),
         ),
-        (Run("sqrt_d_k"), Run("none")),
+        (Run("sqrt_d_k"),),
         kept=5,
     ),
 }
-"""What is compared, and two of its runs for four times as long, declared after the first had been
-made and before these were: do the heads of a short training tell what those of a longer one do?
+"""What is compared, and one of its runs for four times as long, declared after the first had been
+looked at: do the heads of a short training tell what those of a longer one do?
 """
 
 
