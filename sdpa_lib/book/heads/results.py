@@ -247,6 +247,7 @@ def measure_run(
         for name, values in model_figures(model, passages, least=least).items():
             figures.setdefault(name, []).append(_short(values))
         factors.append(_short([_factor(block.attention) for block in model.blocks]))
+    model = load_model(run, moments[-1], settings, folder)
     tested = corpus.passages(TESTED, settings.n_tokens)
     matching = corpus.batch(MATCHED, settings.n_tokens, CHOOSING, settings.steps)
     swaps = {
