@@ -5,10 +5,12 @@ import math
 import shutil
 from dataclasses import asdict
 
+import matplotlib.pyplot as plt
 import pytest
 import torch
 
 from sdpa_lib.attention import attention_scores
+from sdpa_lib.book import plotting
 from sdpa_lib.book.heads import train as training
 from sdpa_lib.book.heads.corpus import is_held_out, load_corpus
 from sdpa_lib.book.heads.look import (
@@ -26,6 +28,7 @@ from sdpa_lib.book.heads.measure import (
     position_part,
     tail_scale,
 )
+from sdpa_lib.book.heads.picture import looked_at
 from sdpa_lib.book.heads.results import LINE, STORED, load_results, load_vectors, make_results
 from sdpa_lib.book.heads.study import SCALINGS, STUDIES, Run, Settings, make_model
 from sdpa_lib.book.heads.train import held_out_loss, make_runs, train
@@ -424,6 +427,21 @@ def test_settings_out_of_range_are_refused(settings, says):
 def test_a_passage_that_is_too_long_is_refused(model):
     with pytest.raises(ValueError, match="tokens must be at most 16 a passage, got 17"):
         model(torch.zeros(1, 17, dtype=torch.long))
+
+
+# The picture
+
+
+def test_the_ground_is_as_dark_as_the_weight():
+    weights = torch.tensor([[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.5, 0.3, 0.2]])
+    _, ax = plotting.figure()
+    looked_at(ax, "a \n", weights, rows=(1, 2))
+    shades = [patch.get_facecolor()[3] for patch in ax.patches]
+    assert shades == pytest.approx([0.25, 0.75, 0.5, 0.3, 0.2])
+    assert [text.get_text() for text in ax.texts] == ["a", "·", "a", "·", "⏎"]
+    with pytest.raises(ValueError, match="n = 4 characters, got"):
+        looked_at(ax, "four", weights, rows=(1,))
+    plt.close()
 
 
 # What is stored

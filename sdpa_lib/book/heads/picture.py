@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from torch import Tensor
 
 from sdpa_lib._checks import check_finite
@@ -38,11 +39,13 @@ def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int]) -> None
         )
     characters = visible(text)
     for line, row in enumerate(rows):
-        colours = [(0.478, 0.247, 0.627, min(1.0, w)) for w in weights[row, : row + 1].tolist()]
+        # as much as can be seen: the last bits differ from machine to machine
+        shades = [round(min(1.0, w), 2) for w in weights[row, : row + 1].tolist()]
+        colours = [to_rgba(ROLES["weights"], shade) for shade in shades]
         places = list(range(row + 1))
         ax.bar(places, [0.9] * len(places), 1.0, [-line - 0.45] * len(places), color=colours)
         for place in places:
-            dark = float(weights[row, place]) > 0.6
+            dark = shades[place] > 0.6
             ax.text(
                 place,
                 -line,
