@@ -78,11 +78,22 @@ class Attention(nn.Module):
 
     Attributes:
         rescaling: what the dot products of queries and keys are divided by.
+        is_causal: token i sees tokens 0 ... i.
     """
 
-    def __init__(self, d_model: int, n_heads: int, d_k: int, scaling: str, n_tokens: int) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_k: int,
+        scaling: str,
+        n_tokens: int,
+        is_causal: bool = False,
+    ) -> None:
         super().__init__()
-        self.n_heads, self.scaling = n_heads, scaling
+        if is_causal and scaling == "additive":
+            raise ValueError("scaling 'additive' must not be causal: it has no dot products")
+        self.n_heads, self.scaling, self.is_causal = n_heads, scaling, is_causal
         width = d_model if scaling == "general" else d_k
         self.query = nn.Linear(d_model, n_heads * width, bias=False)
         self.key = (
@@ -105,24 +116,33 @@ class Attention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:  # (B, n, d_model)
         value = self._heads(self.value(x))  # (B, heads, n, d_model / heads)
         if self.scaling == "additive":
-            blended = torch.softmax(self.scores(x), dim=-1) @ value
-        else:
-            query, key = self.query_and_key(x)
-            blended = scaled_dot_product_attention(query, key, value, rescaling=self.rescaling)
-        output: Tensor = self.output(blended.transpose(1, 2).flatten(2))
-        return output
+            return self._output(torch.softmax(self.scores(x), dim=-1) @ value)
+        query, key = self.query_and_key(x)
+        return self._output(
+            scaled_dot_product_attention(
+                query, key, value, is_causal=self.is_causal, rescaling=self.rescaling
+            )
+        )
 
-    def query_and_key(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The queries and keys, (B, heads, n, d_k), whose dot products the rescaling divides."""
+    def attend(self, x: Tensor, scores: Tensor) -> Tensor:
+        """The output for any scores, (B, heads, n, n), that go into softmax."""
+        return self._output(torch.softmax(scores, dim=-1) @ self._heads(self.value(x)))
+
+    def projected(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The queries and keys as W_Q and W_K give them, (B, heads, n, d_k)."""
         query, key = self._heads(self.query(x)), self.key(x)
         if self.scaling == "general":
             return query, key.unsqueeze(1).expand_as(query)  # one full matrix a head, and x itself
-        key = self._heads(key)
+        return query, self._heads(key)
+
+    def query_and_key(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The queries and keys, (B, heads, n, d_k), whose dot products the rescaling divides."""
+        query, key = self.projected(x)
         if self.log_scale is None:
             return query, key
         if self.scaling == "qk_norm":
             query, key = F.normalize(query, dim=-1), F.normalize(key, dim=-1)
-        factor = math.log(x.shape[1]) if self.scaling == "log_n" else 1.0
+        factor = self._log_n(query) if self.scaling == "log_n" else 1.0
         return factor * self.log_scale.exp() * query, key
 
     def scores(self, x: Tensor) -> Tensor:
@@ -134,7 +154,19 @@ class Attention(nn.Module):
                 torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3)),
                 self.direction,
             )
-        return attention_scores(query, key, rescaling=self.rescaling)
+        return attention_scores(query, key, is_causal=self.is_causal, rescaling=self.rescaling)
+
+    def _output(self, blended: Tensor) -> Tensor:
+        output: Tensor = self.output(blended.transpose(1, 2).flatten(2))
+        return output
+
+    def _log_n(self, query: Tensor) -> Tensor | float:
+        """ln n for each query, n the keys it sees; a single one counts as two, as in LogCount."""
+        n_tokens = query.shape[-2]
+        if not self.is_causal:
+            return math.log(n_tokens)
+        seen = torch.arange(1, n_tokens + 1, device=query.device, dtype=query.dtype)
+        return seen.clamp(min=2).log().unsqueeze(-1)  # (n, 1)
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:-1], self.n_heads, -1).transpose(
@@ -150,12 +182,19 @@ class Block(nn.Module):
     """
 
     def __init__(
-        self, d_model: int, n_heads: int, d_k: int, scaling: str, n_tokens: int, norm: str
+        self,
+        d_model: int,
+        n_heads: int,
+        d_k: int,
+        scaling: str,
+        n_tokens: int,
+        norm: str,
+        is_causal: bool = False,
     ) -> None:
         super().__init__()
         self.pre = norm == "pre"
         self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
-        self.attention = Attention(d_model, n_heads, d_k, scaling, n_tokens)
+        self.attention = Attention(d_model, n_heads, d_k, scaling, n_tokens, is_causal)
         self.perceptron = nn.Sequential(
             nn.Linear(d_model, 4 * d_model), nn.GELU(), nn.Linear(4 * d_model, d_model)
         )
@@ -186,6 +225,7 @@ class Transformer(nn.Module):
         scaling: a name in ``SCALINGS``, or ``"sigma 4"`` and the like.
         norm: where the normalisations stand: ``"pre"``, before attention and perceptron and once
             at the end, or ``"post"``, after them and once at the start.
+        is_causal: token i sees tokens 0 ... i.
     """
 
     blocks: Sequence[Block]
@@ -202,6 +242,7 @@ class Transformer(nn.Module):
         n_layers: int = 2,
         scaling: str = "sqrt_d_k",
         norm: str = "pre",
+        is_causal: bool = False,
     ) -> None:
         super().__init__()
         for name, count in {
@@ -218,7 +259,8 @@ class Transformer(nn.Module):
         check_scaling(scaling)
         self.embedding = embedding
         self.blocks = nn.ModuleList(
-            Block(d_model, n_heads, d_k, scaling, n_tokens, norm) for _ in range(n_layers)
+            Block(d_model, n_heads, d_k, scaling, n_tokens, norm, is_causal)
+            for _ in range(n_layers)
         )  # type: ignore[assignment]
         self.pre, self.norm = norm == "pre", nn.LayerNorm(d_model)
         self.read_out = nn.Linear(d_model, n_classes)

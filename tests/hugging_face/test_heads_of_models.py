@@ -1,0 +1,163 @@
+"""The figures of heads, of tiny models of Hugging Face Transformers with random weights."""
+
+import json
+import sys
+
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers", reason="make test-transformers installs it")
+
+from sdpa_lib.attention import attention_scores  # noqa: E402
+from sdpa_lib.book.heads import __main__ as command  # noqa: E402
+from sdpa_lib.book.heads import hugging_face  # noqa: E402
+from sdpa_lib.book.heads.measure import FIGURES, WITHOUT_FIRST, head_figures  # noqa: E402
+
+SMALL = {
+    "vocab_size": 40,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.4,  # large weights, so that the scaling matters
+}
+LENGTH = 48
+
+
+def make(configuration):
+    torch.manual_seed(0)
+    return transformers.AutoModelForCausalLM.from_config(configuration).eval()
+
+
+def gpt2():
+    return make(
+        transformers.GPT2Config(vocab_size=40, n_positions=64, n_embd=32, n_layer=2, n_head=4)
+    )
+
+
+def llama():
+    return make(transformers.LlamaConfig(**SMALL, num_key_value_heads=2))
+
+
+def mistral():
+    return make(
+        transformers.MistralConfig(**SMALL, num_key_value_heads=2, head_dim=8, sliding_window=8)
+    )
+
+
+def tokens(passages=3):
+    return torch.randint(2, 40, (passages, LENGTH), generator=torch.Generator().manual_seed(1))
+
+
+class Characters:
+    """A tokeniser of 40 characters."""
+
+    def __call__(self, text, add_special_tokens):
+        assert not add_special_tokens
+        return {"input_ids": [ord(c) % 40 for c in text]}
+
+
+@pytest.mark.parametrize("made", [gpt2, llama, mistral])
+def test_every_figure_of_every_head(made):
+    model = made()
+    before = model(tokens()).logits
+    figures = hugging_face.token_figures(model, tokens())
+    names = {*FIGURES, *(f"rest_{name}" for name in WITHOUT_FIRST)}
+    names |= {f"{x}_gradient{of}" for x in ("query", "key") for of in ("", "_median")} | {
+        "position"
+    }
+    assert set(figures) == names
+    for name, values in figures.items():
+        assert torch.tensor(values).shape == (2, 4), name
+        assert torch.tensor(values).isfinite().all(), name
+    torch.testing.assert_close(model(tokens()).logits, before)  # it is left as it was
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_queries_and_keys_are_those_of_the_model():
+    """GPT-2 has one matrix for queries, keys and values of a layer."""
+    model = gpt2()
+    with torch.no_grad():
+        block = model.transformer.h[0]
+        x = block.ln_1(model.transformer.wte(tokens()) + model.transformer.wpe.weight[:LENGTH])
+        query, key = (
+            part.unflatten(-1, (4, -1)).transpose(1, 2)
+            for part in block.attn.c_attn(x).split(32, dim=-1)[:2]
+        )
+    expected = head_figures(
+        query, key, attention_scores(query, key, is_causal=True), least=LENGTH // 2
+    )
+    figures = hugging_face.token_figures(model, tokens())
+    for name, values in expected.items():
+        torch.testing.assert_close(
+            torch.tensor(figures[name][0]).double(), values, rtol=1e-3, atol=1e-4, msg=name
+        )
+
+
+def test_a_window_hides_what_it_hides():
+    figures = hugging_face.token_figures(mistral(), tokens())
+    assert max(figures["keys"][0]) <= 8
+    assert figures["first_weight"][0] == [0.0] * 4  # every row looked at begins later
+
+
+def test_gradients_are_those_that_arrive():
+    """Scaled keys: k -> 2 k and scaling -> 1/2 leave the scores, and halve the keys' gradient."""
+    model = gpt2()
+    before = hugging_face.token_figures(model, tokens())
+    with torch.no_grad():
+        weight = model.transformer.h[0].attn.c_attn.weight
+        weight[:, 32:64] *= 2.0
+        weight[:, :32] /= 2.0
+    after = hugging_face.token_figures(model, tokens())
+    for name, factor in (("key_gradient", 0.5), ("query_gradient", 2.0), ("sigma", 1.0)):
+        torch.testing.assert_close(
+            torch.tensor(after[name][0]), factor * torch.tensor(before[name][0]), rtol=1e-3, atol=0
+        )
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_the_command_prints_them(options, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(hugging_face, "load", lambda name: (llama(), Characters()))
+    text = tmp_path / "text.txt"
+    text.write_text("Every argument is about random vectors. " * 20)
+    arguments = ["--model", "tiny", "--text", str(text), "--length", "32", "--passages", "2"]
+    monkeypatch.setattr(sys, "argv", ["heads", *arguments, *options])
+    command.main()
+    printed = capsys.readouterr().out
+    if options:
+        assert torch.tensor(json.loads(printed)["sigma"]).shape == (2, 4)
+    else:
+        lines = printed.splitlines()
+        assert lines[0].split() == ["layer", "head", *hugging_face.SHOWN]
+        assert [line.split()[:2] for line in lines[1:]] == [
+            [str(layer), str(head)] for layer in range(2) for head in range(4)
+        ]
+
+
+def test_a_model_is_loaded_from_a_folder(tmp_path):
+    llama().save_pretrained(tmp_path)
+    words = {f"w{i}": i for i in range(40)}
+    tokenizers = pytest.importorskip("tokenizers")
+    fast = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="w0"))
+    fast.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=fast).save_pretrained(tmp_path)
+    model, tokenizer = hugging_face.load(str(tmp_path))
+    text = " ".join(f"w{i % 40}" for i in range(100))
+    figures = hugging_face.measure(model, tokenizer, text, length=16, passages=4)
+    assert torch.tensor(figures["sigma"]).shape == (2, 4)
+
+
+def test_what_cannot_be_measured_is_refused():
+    with pytest.raises(ValueError, match="text must have at least passages"):
+        hugging_face.measure(llama(), Characters(), "short", length=32, passages=2)
+    with pytest.raises(ValueError, match="length must be at least 8, got 4"):
+        hugging_face.token_figures(llama(), tokens()[:, :4])
+
+
+def test_a_model_is_left_as_it_was_after_an_error():
+    model = llama()
+    before = model.config._attn_implementation
+    with pytest.raises(IndexError):
+        hugging_face.token_figures(model, tokens() + 40)  # no such tokens
+    assert model.config._attn_implementation == before

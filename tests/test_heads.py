@@ -1,0 +1,524 @@
+"""Trained heads: the measures, the trainings, and what is stored of them."""
+
+import json
+import math
+import shutil
+from dataclasses import asdict
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+
+from sdpa_lib.attention import attention_scores
+from sdpa_lib.book import plotting
+from sdpa_lib.book.heads import train as training
+from sdpa_lib.book.heads.corpus import is_held_out, load_corpus
+from sdpa_lib.book.heads.look import (
+    SWAPS,
+    model_figures,
+    swapped_loss,
+    temperatures,
+    weight_rank,
+)
+from sdpa_lib.book.heads.measure import (
+    FIGURES,
+    WITHOUT_FIRST,
+    head_figures,
+    normal_rows,
+    position_part,
+    tail_scale,
+)
+from sdpa_lib.book.heads.picture import looked_at
+from sdpa_lib.book.heads.results import LINE, STORED, load_results, load_vectors, make_results
+from sdpa_lib.book.heads.study import SCALINGS, STUDIES, Run, Settings, make_model
+from sdpa_lib.book.heads.train import held_out_loss, make_runs, train
+from sdpa_lib.sampling import sample
+
+SMALL = Settings(
+    d_model=16,
+    n_heads=2,
+    n_layers=2,
+    n_tokens=16,
+    batch=2,
+    steps=6,
+    warm_up=2,
+    rates=(-3.0, -2.0),
+    trial_steps=2,
+    trial_d_k=8,
+    moments=(0, 3, 6),
+    every=2,
+    passages=4,
+)
+ROOT = Run("sqrt_d_k", 8)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """Modules of our own: the tests depend on no version of Python's."""
+    folder = tmp_path_factory.mktemp("library")
+    (folder / "test").mkdir()
+    for i in range(60):
+        (folder / f"module_{i}.py").write_text(f"def function_{i}(x):\n    return {i} * x\n" * 8)
+    (folder / "test" / "left_out.py").write_text("1 / 0\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def corpus(library):
+    return load_corpus(library)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A decoder of the study's shape, at its start."""
+    return make_model(ROOT, SMALL)
+
+
+@pytest.fixture(scope="module", params=STUDIES)
+def stored(request):
+    """Each study, with its name."""
+    return request.param, load_results(STORED.with_name(f"{request.param}.json"))
+
+
+def normal(*shape, seed):
+    return sample(*shape, seed=seed, dtype=torch.float64)
+
+
+# The text
+
+
+def test_modules_are_trained_on_or_held_out_and_never_both(corpus):
+    read = bytes(corpus.training.tolist())
+    assert len(corpus.sizes) == 60
+    assert 0 < len(corpus.held_out) < 30
+    for name in corpus.sizes:
+        assert (name in corpus.held_out) == is_held_out(name)
+        number = name.removeprefix("module_").removesuffix(".py")
+        assert (f"def function_{number}(".encode() in read) == (name not in corpus.held_out)
+    assert b"1 / 0" not in read
+
+
+def test_the_hash_tells_texts_apart(library, corpus, tmp_path):
+    other = shutil.copytree(library, tmp_path / "other")
+    assert load_corpus(other).sha256 == corpus.sha256
+    (other / "module_3.py").write_text("x = 1\n")
+    assert load_corpus(other).sha256 != corpus.sha256
+
+
+def test_a_batch_follows_from_seed_and_step(corpus):
+    batch = corpus.batch(4, 16, seed=0, step=5)
+    assert batch.shape == (4, 17)
+    torch.testing.assert_close(batch, corpus.batch(4, 16, seed=0, step=5))
+    assert not torch.equal(batch, corpus.batch(4, 16, seed=0, step=6))
+    assert not torch.equal(batch, corpus.batch(4, 16, seed=1, step=5))
+
+
+def test_held_out_passages_do_not_overlap(corpus):
+    pieces = sum(len(text) // 17 for text in corpus.held_out.values())
+    passages = corpus.passages(pieces, 16)
+    joined = bytes(passages.flatten().tolist())
+    assert joined in b"".join(
+        bytes(text[: len(text) // 17 * 17].tolist()) for text in corpus.held_out.values()
+    )
+    with pytest.raises(ValueError, match=f"count must be at most {pieces}"):
+        corpus.passages(pieces + 1, 16)
+
+
+def test_a_folder_without_modules_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="folder must hold Python modules"):
+        load_corpus(tmp_path)
+
+
+# The measures
+
+
+def plain_figures(query, key, scores, least):
+    """The figures of one head by loops, from their definitions."""
+    d_k, found = query.shape[-1], {}
+    rows = range(least - 1, len(query))
+    seen = [scores[i][: i + 1] for i in rows]
+    raw = [torch.stack([query[i] @ key[j] for j in range(i + 1)]) for i in rows]
+    weights = [torch.softmax(z, 0) for z in seen]
+    found["sigma"] = [z.std(correction=0) for z in seen]
+    found["ratio"] = [z.std(correction=0) / math.sqrt(2 * math.log(len(z))) for z in seen]
+    found["kurtosis"] = [
+        ((z - z.mean()) ** 4).mean() / ((z - z.mean()) ** 2).mean() ** 2 - 3 for z in seen
+    ]
+    found["largest"] = [p.max() for p in weights]
+    found["entropy"] = [-(p * p.log()).sum() / math.log(len(p)) for p in weights]
+    found["squares"] = [(p * p).sum() for p in weights]
+    found["first_weight"] = [p[0] for p in weights]
+    found["tail"] = []
+    for z in seen:
+        top = z.sort(descending=True).values[: math.isqrt(len(z)) + 1]
+        found["tail"].append((top[:-1] - top[-1]).mean())
+    found = {name: torch.stack(values).mean() for name, values in found.items()}
+    found["row_std"] = (torch.stack([x.var(correction=0) for x in raw]).mean() / d_k).sqrt()
+    found["total_std"] = torch.cat(raw).std() / math.sqrt(d_k)
+    found["key_shared"] = key.mean(0).square().sum() / key.square().sum(-1).mean()
+    found["key_variance"] = key.var(0, correction=0).mean()
+    lengths = key.norm(dim=-1)
+    found["length_variation"] = lengths.std(correction=0) / lengths.mean()
+    values = torch.linalg.eigvalsh(torch.cov(key.mT))
+    found["key_rank"] = values.sum() ** 2 / (values**2).sum()
+    best = [z.argmax() for z in seen]
+    found["cosine_largest"] = torch.stack(
+        [torch.cosine_similarity(query[i], key[j], 0) for i, j in zip(rows, best, strict=True)]
+    ).mean()
+    return found
+
+
+def test_figures_are_those_of_the_definitions():
+    query, key = normal(1, 2, 40, 6, seed=1) * 2 + 0.5, normal(1, 2, 40, 6, seed=2) - 0.3
+    scores = attention_scores(query, key, is_causal=True, rescaling="sqrt_d_k")
+    figures = head_figures(query, key, scores, least=30, stride=1)
+    for head in range(2):
+        plain = plain_figures(query[0, head], key[0, head], scores[0, head], 30)
+        for name, value in plain.items():
+            torch.testing.assert_close(
+                figures[name][head], value, msg=lambda m, n=name: f"{n}: {m}"
+            )
+
+
+def test_every_figure_is_named(model, corpus):
+    figures = model_figures(model, corpus.passages(2, 16), least=8)
+    names = {*FIGURES, *(f"rest_{name}" for name in WITHOUT_FIRST), "weight_rank"}
+    names |= {f"{x}_gradient{of}" for x in ("query", "key") for of in ("", "_median")} | {
+        "position"
+    }
+    assert set(figures) == names
+    assert all(torch.tensor(values).shape == (2, 2) for values in figures.values())
+
+
+def test_random_vectors_have_what_the_argument_for_the_root_says():
+    query, key = normal(64, 1, 128, 32, seed=3), normal(64, 1, 128, 32, seed=4)
+    scores = attention_scores(query, key, is_causal=True)
+    figures = {name: value.item() for name, value in head_figures(query, key, scores).items()}
+    expected = {"row_std": 1.0, "sigma": 1.0, "alignment": 1.0, "dependence": 1.0}
+    expected |= {"tail_normal": 1.0, "query_variance": 1.0, "key_variance": 1.0}
+    for name, value in expected.items():
+        assert figures[name] == pytest.approx(value, abs=0.05), name
+    for name in ("key_shared", "query_shared", "kurtosis", "cosine_mean"):
+        assert figures[name] == pytest.approx(0.0, abs=0.1), name
+    assert figures["squares"] == pytest.approx(figures["squares_normal"], rel=0.05)
+    assert figures["entropy"] == pytest.approx(figures["entropy_normal"], abs=0.005)
+
+
+def test_what_all_keys_share_moves_scores_but_no_weight():
+    query, key = normal(1, 1, 64, 8, seed=5) + 2, normal(1, 1, 64, 8, seed=6)
+    plain, shifted = (
+        head_figures(query, k, attention_scores(query, k, is_causal=True), least=32)
+        for k in (key, key + 3)
+    )
+    for name in ("row_std", "sigma", "squares", "tail", "dependence", "largest", "rest_entropy"):
+        torch.testing.assert_close(plain[name], shifted[name])
+    assert shifted["key_shared"] > 0.8
+    assert shifted["total_std"] > 1.4 * plain["total_std"]
+
+
+def test_a_sink_is_seen_and_taken_away():
+    query, key = normal(1, 1, 64, 8, seed=7), normal(1, 1, 64, 8, seed=8)
+    scores = attention_scores(query, key, is_causal=True)
+    sunk = scores.clone()
+    sunk[..., 0] += 12.0
+    plain, figures = (head_figures(query, key, z, least=32) for z in (scores, sunk))
+    assert figures["first_weight"] > 0.99
+    assert figures["first_largest"] == 1.0
+    for name in WITHOUT_FIRST:
+        torch.testing.assert_close(figures[f"rest_{name}"], plain[f"rest_{name}"])
+
+
+def test_what_place_alone_decides_is_told_from_what_is_read():
+    place = attention_scores(normal(1, 2, 40, 8, seed=1), normal(1, 2, 40, 8, seed=2))
+    read = attention_scores(normal(50, 2, 40, 8, seed=3), normal(50, 2, 40, 8, seed=4))
+    hidden = torch.ones(40, 40).triu(1).bool()
+    both = place + read
+
+    def squares(scores):
+        rows = (scores[:, :, i, : i + 1] for i in range(9, 40, 3))
+        return sum((z.var(-1, correction=0) * z.shape[-1]).mean(0) for z in rows)
+
+    of_both = (squares(place) / squares(both)).tolist()
+    for share, scores in (([1.0] * 2, place + 0 * read), ([0.0] * 2, read), (of_both, both)):
+        found = position_part(scores.masked_fill(hidden, -torch.inf), least=10)
+        assert found.tolist() == pytest.approx(share, abs=0.05)  # 50 passages
+    assert all(0.2 < share < 0.8 for share in of_both)
+    with pytest.raises(ValueError, match="scores must be of at least 2 passages, got 1"):
+        position_part(place)
+
+
+@pytest.mark.parametrize(("sigma", "n"), [(0.5, 100), (2.0, 100), (4.0, 200), (12.0, 70)])
+def test_normal_rows_are_those_that_are_drawn(sigma, n):
+    rows = normal(4000, n, seed=9)
+    rows = sigma * (rows - rows.mean(-1, keepdim=True)) / rows.std(-1, correction=0, keepdim=True)
+    weights = torch.softmax(rows, -1)
+    entropy, squares, tail = normal_rows(torch.tensor(sigma), torch.tensor(n))
+    # 4,000 rows leave errors of half a per cent, and interpolation as much again
+    assert squares.item() == pytest.approx(weights.square().sum(-1).mean().item(), rel=0.02)
+    own = torch.special.entr(weights).sum(-1).mean().item() / math.log(n)
+    assert entropy.item() == pytest.approx(own, abs=0.005)
+    assert sigma * tail.item() == pytest.approx(tail_scale(rows).mean().item(), rel=0.03)
+
+
+@pytest.mark.parametrize("n", [100, 10_000])
+def test_an_exponential_tail_has_its_scale_at_every_length(n):
+    uniform = torch.rand(200_000 // n, n, generator=torch.Generator().manual_seed(0)).double()
+    assert tail_scale(-1.5 * uniform.log()).mean().item() == pytest.approx(1.5, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "scores", "options", "says"),
+    [
+        ((1, 2, 9, 4), (1, 2, 9, 4), (1, 2, 9, 8), {"least": 4}, "scores must have the shape"),
+        ((2, 9, 4), (2, 9, 4), (2, 9, 9), {"least": 4}, "scores must have shape"),
+        ((1, 2, 9, 4), (1, 2, 9, 4), (1, 2, 9, 9), {}, "least must be at most the 9 queries"),
+        ((1, 2, 9, 4), (1, 2, 9, 4), (1, 2, 9, 9), {"least": 1}, "least must be at least 2"),
+        ((1, 2, 9, 4), (1, 2, 9, 5), (1, 2, 9, 9), {"least": 4}, "share their last dimension"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(query, key, scores, options, says):
+    with pytest.raises(ValueError, match=says):
+        head_figures(torch.ones(query), torch.ones(key), torch.ones(scores), **options)
+
+
+def test_short_rows_have_no_tail():
+    with pytest.raises(ValueError, match="at least 4 keys"):
+        tail_scale(torch.tensor([1.0, 2.0, -torch.inf, 0.0]))
+    with pytest.raises(ValueError, match="n must be at least 4"):
+        normal_rows(torch.tensor(1.0), torch.tensor(3))
+
+
+# The decoder
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_a_decoder_sees_nothing_that_comes_later(scaling):
+    model = make_model(Run(scaling, 8), SMALL)
+    tokens = torch.arange(2, 18).unsqueeze(0)
+    changed = tokens.clone()
+    changed[0, 10:] = 99
+    before, after = model(tokens), model(changed)
+    torch.testing.assert_close(before[:, :10], after[:, :10])
+    assert not torch.allclose(before[:, 10:], after[:, 10:])
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_layers_are_looked_at_as_they_are_computed(scaling):
+    """Attention from the scores that are measured is the attention of the model."""
+    model = make_model(Run(scaling, 8), SMALL)
+    x = model.embedded(torch.arange(16).unsqueeze(0))
+    attention = model.blocks[0].attention
+    looked_at = model.blocks[0].attended(x)
+    torch.testing.assert_close(
+        attention.attend(looked_at, attention.scores(looked_at)), attention(looked_at)
+    )
+
+
+def test_weight_rank_is_that_of_the_product(model):
+    attention = model.blocks[1].attention
+    query, key = (m.weight.view(2, 8, 16).double() for m in (attention.query, attention.key))
+    squares = torch.linalg.svdvals(query.mT @ key) ** 2
+    torch.testing.assert_close(
+        weight_rank(attention), squares.sum(-1) ** 2 / squares.square().sum(-1)
+    )
+
+
+@pytest.mark.parametrize("name", SWAPS)
+def test_a_temperature_undoes_what_is_only_one(name, corpus):
+    """The root and every other power of d_k differ by a temperature; the lengths of single keys and
+    the number of keys are more than that.
+    """
+    model = make_model(ROOT, SMALL)
+    for block in model.blocks:  # scores that matter
+        block.attention.query.weight.data *= 4
+    passages = corpus.passages(4, 16)
+    own = held_out_loss(model, passages)
+    matched = swapped_loss(model, passages, name, temperatures(model, passages, name))
+    if name in ("none", "sqrt_d_k", "d_k"):
+        assert matched == pytest.approx(own, abs=1e-5)
+    else:
+        assert abs(matched - own) > 1e-5
+    if name == "sqrt_d_k":
+        assert swapped_loss(model, passages, name) == pytest.approx(own, abs=1e-6)
+    assert held_out_loss(model, passages) == own  # as it was
+
+
+# The trainings
+
+
+@pytest.fixture(scope="module")
+def trained(library, corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    return train(ROOT, -2.0, SMALL, corpus, folder), folder
+
+
+def test_a_short_training_learns(trained):
+    done, folder = trained
+    assert done["step"] == 6
+    assert len(done["training"]) == 3
+    assert len(done["held_out"]) == 4
+    assert done["held_out"][-1] < done["held_out"][0]
+    assert sorted(path.name for path in folder.glob("*.weights")) == [
+        f"{ROOT.name}, step {step}.weights" for step in (0, 3, 6)
+    ]
+
+
+def test_an_interrupted_training_goes_on_to_the_same_end(trained, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "SAVE_EVERY", 1)
+    halfway = train(ROOT, -2.0, SMALL, corpus, tmp_path, until=3)
+    assert halfway["step"] == 3
+    done = train(ROOT, -2.0, SMALL, corpus, tmp_path)
+    assert done == trained[0]
+    once_more = train(ROOT, -2.0, SMALL, corpus, tmp_path)
+    assert once_more == done
+    for step in (3, 6):
+        ours, theirs = (
+            training.load_model(ROOT, step, SMALL, folder).state_dict()
+            for folder in (tmp_path, trained[1])
+        )
+        assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_a_study_is_made_and_read_again(library, tmp_path):
+    path, runs = tmp_path / "out" / "heads.json", (ROOT, Run("log_n", 8))
+    make_results(path, runs, SMALL, tmp_path / "state", kept_moments=2, library=library)
+    results = load_results(path)
+    result = results[ROOT]
+    assert result.moments == [0, 3, 6]
+    assert result.figures["sigma"].shape == result.factors.shape == (3, 2, 2)
+    assert (result.factors == 1).all()
+    assert (results[runs[1]].factors != 1).all()
+    assert result.rate in SMALL.rates
+    assert set(results.trials) == {"sqrt_d_k", "log_n"}
+    assert set(result.swaps) == set(SWAPS)
+    assert result.swaps["sqrt_d_k"][0] == pytest.approx(result.loss, abs=1e-3)
+    query, key = load_vectors(ROOT, "line", path)
+    assert results.kept[f"{ROOT.name}, line"] == [0, 6]
+    assert query.shape == key.shape == (2, 2, 2, 16, 8)
+    assert load_vectors(runs[1], "line", path)[0].shape == (1, 2, 2, 16, 8)
+    text = path.read_text()
+    # nothing is left to do
+    make_results(path, runs, SMALL, tmp_path / "state", kept_moments=2, library=library)
+    assert path.read_text() == text
+    with pytest.raises(ValueError, match="folder must hold a study with these settings"):
+        make_runs(runs, Settings(), tmp_path / "state", library=library)
+
+
+def test_a_run_whose_weights_are_gone_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="must hold the weights of sqrt_d_k"):
+        training.load_model(ROOT, 3, SMALL, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"moments": (0, 601)}, "moments must lie between 0 and steps = 600"),
+        ({"rates": ()}, "rates must name"),
+        ({"trial_steps": 50}, "trial_steps must be a multiple of every = 30"),
+        ({"batch": 0}, "batch must be at least 1"),
+        ({"clip": 0.0}, "clip must be a finite number greater than 0"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, says):
+    with pytest.raises(ValueError, match=says):
+        Settings(**settings)
+
+
+def test_a_passage_that_is_too_long_is_refused(model):
+    with pytest.raises(ValueError, match="tokens must be at most 16 a passage, got 17"):
+        model(torch.zeros(1, 17, dtype=torch.long))
+
+
+# The picture
+
+
+def test_the_ground_is_as_dark_as_the_weight():
+    weights = torch.tensor([[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.5, 0.3, 0.2]])
+    _, ax = plotting.figure()
+    looked_at(ax, "a \n", weights, rows=(1, 2))
+    shades = [patch.get_facecolor()[3] for patch in ax.patches]
+    assert shades == pytest.approx([0.25, 0.75, 0.5, 0.3, 0.2])
+    assert [text.get_text() for text in ax.texts] == ["a", "·", "a", "·", "⏎"]
+    with pytest.raises(ValueError, match="n = 4 characters, got"):
+        looked_at(ax, "four", weights, rows=(1,))
+    plt.close()
+
+
+# What is stored
+
+
+def test_every_declared_run_is_stored(stored):
+    name, stored = stored
+    assert set(stored.results) == {run.name for run in STUDIES[name].runs}
+    settings = stored.provenance["settings"]
+    declared = asdict(STUDIES[name].settings)
+    assert {key: settings[key] for key in declared} == json.loads(json.dumps(declared))
+    for name, result in stored.results.items():
+        assert result.step == settings["steps"], name
+        assert tuple(result.moments) == tuple(settings["moments"])
+        for figure, values in result.figures.items():
+            shape = (len(result.moments), settings["n_layers"], settings["n_heads"])
+            assert values.shape == shape, (name, figure)
+            assert values.isfinite().all()
+        tried = stored.trials[result.run.scaling]
+        assert result.rate == training.best_rate(tried)
+
+
+def test_what_is_stored_says_what_it_was_made_from(stored):
+    _, stored = stored
+    corpus = stored.provenance["corpus"]
+    assert len(corpus["sha256"]) == 64
+    assert corpus["held_out"] == [name for name in corpus["files"] if is_held_out(name)]
+    assert {"python", "torch", "numpy", "sdpa-lib"} <= set(stored.provenance["versions"])
+    assert stored.passages["line"] == LINE
+
+
+def test_results_take_at_most_three_megabytes():
+    size = sum(path.stat().st_size for path in STORED.parent.iterdir())
+    assert size < 3 * 2**20
+
+
+@pytest.mark.parametrize("passage", ["line", "module"])
+def test_stored_figures_follow_from_stored_queries_and_keys(stored, passage):
+    """Half precision rounds each component by up to 2^-11 of it; a score of 20 by about 0.01."""
+    name, stored = stored
+    run, path = STUDIES[name].runs[0], STORED.with_name(f"{name}.json")
+    query, key = (x[-1] for x in load_vectors(run, passage, path))  # (layers, heads, n, d_k)
+    checks = stored.checks[f"{run.name}, {passage}"]
+    for layer, (q, k) in enumerate(zip(query.unsqueeze(1), key.unsqueeze(1), strict=True)):
+        scores = attention_scores(q, k, is_causal=True, rescaling=run.scaling)
+        figures = head_figures(q, k, scores, least=q.shape[2] // 2, stride=1)
+        for figure, values in figures.items():
+            torch.testing.assert_close(
+                values,
+                checks[figure][layer],
+                rtol=0.01,
+                atol=0.01,
+                msg=lambda message, figure=figure: f"{figure}: {message}",
+            )
+
+
+def test_the_same_model_divides_its_own_scores_in_a_swap(stored):
+    for name, result in stored[1].results.items():
+        own = result.run.scaling
+        if own in result.swaps and own not in ("qk_norm", "log_n"):
+            assert result.swaps[own][0] == pytest.approx(result.loss, abs=2e-3), name
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", "[1]", '{"results": {"a": 3}}', json.dumps({"results": {}})]
+)
+def test_other_files_are_refused(content, tmp_path):
+    path = tmp_path / "other.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match="path must hold results of python"):
+        load_results(path)
+
+
+def test_names_that_are_not_stored_are_refused():
+    with pytest.raises(ValueError, match="run 'sqrt_d_k, d_k 31, seed 0'"):
+        load_results()[Run("sqrt_d_k", 31)]
+    with pytest.raises(ValueError, match="run and passage"):
+        load_vectors(Run("sqrt_d_k"), "poem")
+    with pytest.raises(FileNotFoundError):
+        load_results(STORED.with_name("none.json"))
