@@ -30,7 +30,7 @@ from sdpa_lib.book.heads.measure import (
 )
 from sdpa_lib.book.heads.picture import looked_at
 from sdpa_lib.book.heads.results import LINE, STORED, load_results, load_vectors, make_results
-from sdpa_lib.book.heads.study import SCALINGS, STUDIES, Run, Settings, make_model
+from sdpa_lib.book.heads.study import SCALINGS, STUDIES, DecoderRun, Settings, make_model
 from sdpa_lib.book.heads.train import held_out_loss, make_runs, train
 from sdpa_lib.sampling import sample
 
@@ -49,7 +49,7 @@ SMALL = Settings(
     every=2,
     passages=4,
 )
-ROOT = Run("sqrt_d_k", 8)
+ROOT = DecoderRun("sqrt_d_k", 8)
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +293,7 @@ def test_short_rows_have_no_tail():
 
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_a_decoder_sees_nothing_that_comes_later(scaling):
-    model = make_model(Run(scaling, 8), SMALL)
+    model = make_model(DecoderRun(scaling, 8), SMALL)
     tokens = torch.arange(2, 18).unsqueeze(0)
     changed = tokens.clone()
     changed[0, 10:] = 99
@@ -305,7 +305,7 @@ def test_a_decoder_sees_nothing_that_comes_later(scaling):
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_layers_are_looked_at_as_they_are_computed(scaling):
     """Attention from the scores that are measured is the attention of the model."""
-    model = make_model(Run(scaling, 8), SMALL)
+    model = make_model(DecoderRun(scaling, 8), SMALL)
     x = model.embedded(torch.arange(16).unsqueeze(0))
     attention = model.blocks[0].attention
     looked_at = model.blocks[0].attended(x)
@@ -380,7 +380,7 @@ def test_an_interrupted_training_goes_on_to_the_same_end(trained, corpus, tmp_pa
 
 
 def test_a_study_is_made_and_read_again(library, tmp_path):
-    path, runs = tmp_path / "out" / "heads.json", (ROOT, Run("log_n", 8))
+    path, runs = tmp_path / "out" / "heads.json", (ROOT, DecoderRun("log_n", 8))
     make_results(path, runs, SMALL, tmp_path / "state", kept_moments=2, library=library)
     results = load_results(path)
     result = results[ROOT]
@@ -517,8 +517,8 @@ def test_other_files_are_refused(content, tmp_path):
 
 def test_names_that_are_not_stored_are_refused():
     with pytest.raises(ValueError, match="run 'sqrt_d_k, d_k 31, seed 0'"):
-        load_results()[Run("sqrt_d_k", 31)]
+        load_results()[DecoderRun("sqrt_d_k", 31)]
     with pytest.raises(ValueError, match="run and passage"):
-        load_vectors(Run("sqrt_d_k"), "poem")
+        load_vectors(DecoderRun("sqrt_d_k"), "poem")
     with pytest.raises(FileNotFoundError):
         load_results(STORED.with_name("none.json"))

@@ -27,7 +27,7 @@ from sdpa_lib.book.heads.look import (
     temperatures,
 )
 from sdpa_lib.book.heads.measure import DRAWN, LEAST, STRIDE, head_figures
-from sdpa_lib.book.heads.study import CHOOSING, Run, Settings
+from sdpa_lib.book.heads.study import CHOOSING, DecoderRun, Settings
 from sdpa_lib.book.heads.train import held_out_loss, in_parallel, load_model, make_runs
 from sdpa_lib.book.training.model import Transformer
 from sdpa_lib.book.training.study import device_name
@@ -69,7 +69,7 @@ class Result:
         swaps: by divisor the loss at the end with it, as it is and with one temperature a head.
     """
 
-    run: Run
+    run: DecoderRun
     rate: float
     step: int
     training: list[float]
@@ -102,7 +102,7 @@ class Results:
     checks: dict[str, dict[str, Tensor]]
     results: dict[str, Result]
 
-    def __getitem__(self, run: Run) -> Result:
+    def __getitem__(self, run: DecoderRun) -> Result:
         """The result of a run.
 
         Raises:
@@ -121,7 +121,7 @@ def load_results(path: Path = STORED) -> Results:
         ValueError: the file holds something else.
 
     Example:
-        >>> load_results()[Run("sqrt_d_k")].figures["sigma"].shape
+        >>> load_results()[DecoderRun("sqrt_d_k")].figures["sigma"].shape
         torch.Size([10, 4, 4])
     """
     try:
@@ -131,7 +131,7 @@ def load_results(path: Path = STORED) -> Results:
             of_run["figures"] = {k: _tensor(v) for k, v in of_run["figures"].items()}
             of_run["factors"] = _tensor(of_run["factors"])
             of_run["swaps"] = {k: (v[0], v[1]) for k, v in of_run["swaps"].items()}
-            results[name] = Result(run=Run(**of_run.pop("run")), **of_run)
+            results[name] = Result(run=DecoderRun(**of_run.pop("run")), **of_run)
         checks = {
             key: {k: _tensor(v) for k, v in of_key.items()}
             for key, of_key in stored.pop("checks").items()
@@ -143,7 +143,7 @@ def load_results(path: Path = STORED) -> Results:
         ) from None
 
 
-def load_vectors(run: Run, passage: str, path: Path = STORED) -> tuple[Tensor, Tensor]:
+def load_vectors(run: DecoderRun, passage: str, path: Path = STORED) -> tuple[Tensor, Tensor]:
     """The kept queries and keys of a run on a passage.
 
     Args:
@@ -160,7 +160,7 @@ def load_vectors(run: Run, passage: str, path: Path = STORED) -> tuple[Tensor, T
         ValueError: no such run or passage is kept.
 
     Example:
-        >>> query, key = load_vectors(Run("sqrt_d_k"), "line")
+        >>> query, key = load_vectors(DecoderRun("sqrt_d_k"), "line")
         >>> query.shape[1:3], query.dtype
         (torch.Size([4, 4]), torch.float32)
     """
@@ -174,7 +174,7 @@ def load_vectors(run: Run, passage: str, path: Path = STORED) -> tuple[Tensor, T
 
 def make_results(
     path: Path,
-    runs: Sequence[Run],
+    runs: Sequence[DecoderRun],
     settings: Settings,
     folder: Path,
     *,
@@ -233,7 +233,7 @@ def make_results(
 
 
 def measure_run(
-    run: Run, moments: Iterable[int], settings: Settings, corpus: Corpus, folder: Path
+    run: DecoderRun, moments: Iterable[int], settings: Settings, corpus: Corpus, folder: Path
 ) -> dict[str, Any]:
     """What is measured of a run from its weights: ``loss``, ``moments``, ``figures``, ``factors``
     and ``swaps`` of :class:`Result`, numbers as they are stored.
@@ -287,7 +287,7 @@ def provenance(settings: Settings, corpus: Corpus) -> dict[str, Any]:
 
 
 def _measured(
-    run: Run, moments: list[int], settings: Settings, library: Path, folder: Path
+    run: DecoderRun, moments: list[int], settings: Settings, library: Path, folder: Path
 ) -> dict[str, Any]:
     """Measured now, or by a call that was interrupted later."""
     path = folder / f"{run.name}.figures"
@@ -333,7 +333,7 @@ def _factor(attention: Any) -> list[float]:
     return factors
 
 
-def _key(run: Run, passage: str) -> str:
+def _key(run: DecoderRun, passage: str) -> str:
     return f"{run.name}, {passage}"
 
 

@@ -102,7 +102,7 @@ class Settings:
             )
 
 
-class Run(NamedTuple):
+class DecoderRun(NamedTuple):
     """One training: how scores are made, the components of a key, and the seed."""
 
     scaling: str
@@ -114,7 +114,7 @@ class Run(NamedTuple):
         """What the run is called in files and tables.
 
         Example:
-            >>> Run("sqrt_d_k").name
+            >>> DecoderRun("sqrt_d_k").name
             'sqrt_d_k, d_k 32, seed 0'
         """
         return f"{self.scaling}, d_k {self.d_k}, seed {self.seed}"
@@ -124,8 +124,8 @@ SCALINGS = ("sqrt_d_k", "none", "d_k", "k_rss", "qk_norm", "learned", "log_n")
 """What is compared, by its names in :data:`sdpa_lib.book.training.model.SCALINGS`."""
 
 RUNS = (
-    *(Run(scaling) for scaling in SCALINGS),
-    *(Run(scaling, seed=seed) for seed in (1, 2) for scaling in ("sqrt_d_k", "qk_norm")),
+    *(DecoderRun(scaling) for scaling in SCALINGS),
+    *(DecoderRun(scaling, seed=seed) for seed in (1, 2) for scaling in ("sqrt_d_k", "qk_norm")),
 )
 """The book's study, in the order in which it is made."""
 
@@ -134,7 +134,7 @@ class Study(NamedTuple):
     """Runs and what they share, and of how many moments the first run's vectors are kept."""
 
     settings: Settings
-    runs: tuple[Run, ...]
+    runs: tuple[DecoderRun, ...]
     kept: int
 
 
@@ -146,7 +146,7 @@ STUDIES = {
             every=60,
             moments=(0, 20, 80, 160, 320, 600, 900, 1300, 1800, 2400),
         ),
-        (Run("sqrt_d_k"),),
+        (DecoderRun("sqrt_d_k"),),
         kept=5,
     ),
 }
@@ -171,11 +171,11 @@ class ByteEmbedding(nn.Module):
         return self.byte[tokens] + self.place[: tokens.shape[1]]
 
 
-def make_model(run: Run, settings: Settings) -> Transformer:
+def make_model(run: DecoderRun, settings: Settings) -> Transformer:
     """A run's decoder at its start: the same parameters for every scaling of a seed and width.
 
     Example:
-        >>> model = make_model(Run("none"), Settings(n_tokens=8))
+        >>> model = make_model(DecoderRun("none"), Settings(n_tokens=8))
         >>> model(torch.zeros(2, 8, dtype=torch.long)).shape
         torch.Size([2, 8, 256])
     """

@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from sdpa_lib._checks import check_count
 from sdpa_lib.book.heads.corpus import LIBRARY, Corpus, load_corpus
-from sdpa_lib.book.heads.study import CHOOSING, Run, Settings, make_model, rate_at
+from sdpa_lib.book.heads.study import CHOOSING, DecoderRun, Settings, make_model, rate_at
 from sdpa_lib.book.training.model import Transformer
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ SAVE_EVERY = 50
 
 
 def train(
-    run: Run,
+    run: DecoderRun,
     rate: float,
     settings: Settings,
     corpus: Corpus,
@@ -98,12 +98,12 @@ def train(
     return done
 
 
-def weights_path(folder: Path, run: Run, step: int) -> Path:
+def weights_path(folder: Path, run: DecoderRun, step: int) -> Path:
     """Where a run's weights before a step are kept."""
     return folder / f"{run.name}, step {step}.weights"
 
 
-def load_model(run: Run, step: int, settings: Settings, folder: Path) -> Transformer:
+def load_model(run: DecoderRun, step: int, settings: Settings, folder: Path) -> Transformer:
     """A run's decoder as it was before a step.
 
     Raises:
@@ -128,7 +128,7 @@ def held_out_loss(model: Transformer, passages: Tensor, at_a_time: int = 8) -> f
 
 
 def make_runs(
-    runs: Iterable[Run],
+    runs: Iterable[DecoderRun],
     settings: Settings,
     folder: Path,
     *,
@@ -159,7 +159,14 @@ def make_runs(
     tried = in_parallel(
         _trained,
         [
-            (Run(scaling, settings.trial_d_k, CHOOSING), rate, settings, library, folder, True)
+            (
+                DecoderRun(scaling, settings.trial_d_k, CHOOSING),
+                rate,
+                settings,
+                library,
+                folder,
+                True,
+            )
             for scaling, rate in trials
         ],
         workers,
@@ -219,7 +226,7 @@ def best_rate(losses: dict[str, float]) -> float:
 
 
 def _trained(
-    run: Run, rate: float, settings: Settings, library: Path, folder: Path, trial: bool
+    run: DecoderRun, rate: float, settings: Settings, library: Path, folder: Path, trial: bool
 ) -> dict[str, Any]:
     return train(run, rate, settings, load_corpus(library), folder, trial=trial)
 
