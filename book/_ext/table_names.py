@@ -12,18 +12,17 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 NAMES = {
-    "none": "undivided",
     "sqrt_d_k": "√d_k",
     "n_sqrt_d_k": "n√d_k",
     "k_norm_4": "k_4",
     "qk_norm": "QK-norm",
     "log_n": "with ln n",
-    "learned": "learned scale",
     "t5_start": "T5’s start",
     "student_t": "Student’s t",
 }
 """What code calls a scaling or a distribution, and what people do."""
 
+ROW = re.compile(r"<tr>(.*?)</tr>", re.S)
 CELL = re.compile(r"(<t[dh][^>]*>)(.*?)(</t[dh]>)", re.S)
 CODE_NAME = re.compile(rf"(?<![\w.])({'|'.join(NAMES)})(?!\w)")
 MINUS = re.compile(r"(?<![\w)-])-(?=[\d.]*\d|inf)")
@@ -44,12 +43,31 @@ class SetTables(SphinxPostTransform):
     def run(self, **_kwargs: Any) -> None:
         for raw in self.document.findall(nodes.raw):
             if 'class="sdpa-table"' in raw.astext():
-                raw[:] = [nodes.Text(CELL.sub(as_set, raw.astext()))]
+                raw[:] = [nodes.Text(table(raw.astext()))]
 
 
-def as_set(cell: re.Match[str]) -> str:
-    start, text, end = cell.groups()
-    return start + typeset(text) + end
+def table(html: str) -> str:
+    """A table as HTML, its cells set."""
+    headings: list[str] = []
+
+    def row(found: re.Match[str]) -> str:
+        cells = CELL.findall(found[1])
+        if not headings:
+            headings.extend(text for _, text, _ in cells)
+        made = [
+            start + typeset(spelled(text, heading)) + end
+            for heading, (start, text, end) in zip(headings, cells, strict=True)
+        ]
+        return f"<tr>{''.join(made)}</tr>"
+
+    return ROW.sub(row, html)
+
+
+def spelled(text: str, heading: str) -> str:
+    """A cell's text, where it says that nothing divides: elsewhere "none" is a word."""
+    if text == "none" and text != heading and heading.startswith("divided by"):
+        return "nothing"
+    return re.sub("none$", "undivided", text) if text == heading else text
 
 
 def typeset(text: str) -> str:

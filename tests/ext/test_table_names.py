@@ -1,5 +1,5 @@
 import pytest
-from table_names import typeset
+from table_names import table, typeset
 
 TABLE = """# A
 
@@ -17,9 +17,8 @@ TABLE = """# A
 @pytest.mark.parametrize(
     ("text", "html"),
     [
-        ("none", "undivided"),
         ("std, sqrt_d_k", "std, √<i>d</i><sub>k</sub>"),
-        ("d_k = 64, none", "<i>d</i><sub>k</sub> = 64, undivided"),
+        ("d_k = 64, none", "<i>d</i><sub>k</sub> = 64, none"),
         ("n_sqrt_d_k", "n√<i>d</i><sub>k</sub>"),
         ("qk_norm", "QK-norm"),
         ("-1.0013 ± 0.0024", "−1.0013 ± 0.0024"),
@@ -39,6 +38,15 @@ TABLE = """# A
 )
 def test_a_text_is_set_as_on_the_page(text, html):
     assert typeset(text) == html
+
+
+def test_nothing_is_named_where_it_divides():
+    rows = [["divided by", "std, none", "starved"], ["none", "1", "none"]]
+    html = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in rows)
+    assert table(html) == (
+        "<tr><td>divided by</td><td>std, undivided</td><td>starved</td></tr>"
+        "<tr><td>nothing</td><td>1</td><td>none</td></tr>"
+    )
 
 
 def test_only_tables_that_cells_made_are_set(build):
