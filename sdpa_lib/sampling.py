@@ -117,8 +117,9 @@ def standard_normal(shape: tuple[int, ...], generator: Generator) -> Tensor:
     uniform = torch.rand(size, generator=generator)
     drawn = torch.empty(size)
     whole = size // 16 * 16
-    for block, made in zip(uniform[:whole].split(BLOCK), drawn[:whole].split(BLOCK), strict=True):
-        made.copy_(_box_muller(block))
+    for start in range(0, whole, BLOCK):
+        end = min(start + BLOCK, whole)
+        drawn[start:end] = _box_muller(uniform[start:end])
     if whole < size:
         drawn[-16:] = _box_muller(torch.rand(16, generator=generator))
     return drawn.view(shape)
