@@ -47,6 +47,16 @@ if Path("../kill").exists():
 print("constant", CONSTANT)
 """
 
+WAIT = """
+import time
+from pathlib import Path
+Path("../NAME").touch()
+end = time.monotonic() + 30
+while not Path("../OTHER").exists():
+    assert time.monotonic() < end
+    time.sleep(0.1)
+"""
+
 
 class Book:
     """A small book that loads the extensions of the real one."""
@@ -134,6 +144,13 @@ def test_only_what_changed_is_executed_and_no_page_is_stale(book: Book) -> None:
     assert book.build() == (0, [])  # these outputs are known
     assert book.shows("one", "constant 1")
     assert book.shows("two", "changed")
+
+
+def test_two_chapters_are_executed_at_a_time(book: Book) -> None:
+    """Each waits for the other, which one after the other would never come."""
+    for name, other in (("one", "two"), ("two", "one")):
+        book.write_chapter(name, WAIT.replace("NAME", name).replace("OTHER", other))
+    assert book.build()[0] == 0
 
 
 def test_what_is_wrong_fails_every_build_until_it_is_mended(book: Book) -> None:
