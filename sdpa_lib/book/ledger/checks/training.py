@@ -16,7 +16,7 @@ import torch
 
 from sdpa_lib.book.ledger._verdict import STANDARD_ERRORS, Finding, found
 from sdpa_lib.book.measured import Measured, mean_and_error
-from sdpa_lib.book.training.plan import by_scaling, load_comparisons
+from sdpa_lib.book.training.plan import Comparison, by_scaling, load_comparisons
 from sdpa_lib.book.training.results import load_study
 from sdpa_lib.book.training.study import EVERY, WARM_UP, Record
 from sdpa_lib.book.training.summary import Contrast, contrasts, reported
@@ -126,7 +126,7 @@ def largest_gradient(*, scaling: str, against: str, until: int | None = None) ->
 
     ratios: dict[tuple[bool, str], dict[str, Measured]] = defaultdict(dict)
     for name in _that_test(scaling, against):
-        cell = load_comparisons()[name].cell
+        cell = _comparisons()[name].cell
         kind = cell.task == "digits", cell.optimiser
         ratios[kind][name] = _ratio(_runs(name), scaling, against, largest)
     recall = ratios[False, "adam"]
@@ -146,30 +146,30 @@ def _that_have(*scalings: str) -> list[str]:
     """The comparisons with all runs of these scalings in which all parameters learn at one rate."""
     return [
         name
-        for name, comparison in load_comparisons().items()
+        for name, comparison in _comparisons().items()
         if comparison.cell.other_rate is None and {*scalings} <= _runs(name).keys()
     ]
 
 
 def _longer(name: str) -> list[str]:
     """The comparisons that are this one with a larger budget."""
-    cell = load_comparisons()[name].cell
+    cell = _comparisons()[name].cell
     return [
         other
-        for other, comparison in load_comparisons().items()
+        for other, comparison in _comparisons().items()
         if comparison.cell.budget > cell.budget
         and replace(comparison.cell, budget=cell.budget) == cell
     ]
 
 
 def _is_longer(name: str) -> bool:
-    return any(name in _longer(other) for other in load_comparisons())
+    return any(name in _longer(other) for other in _comparisons())
 
 
 def _followed(name: str, scaling: str) -> str:
     """What became of a comparison's runs by their budget, and by a larger one if it was given."""
     told = [
-        f"{_count(_runs(n)[scaling])} by step {load_comparisons()[n].cell.budget:,}"
+        f"{_count(_runs(n)[scaling])} by step {_comparisons()[n].cell.budget:,}"
         f"{_short_of(n, scaling)}"
         for n in (name, *_longer(name))
     ]
@@ -187,7 +187,7 @@ def _short_of(name: str, scaling: str) -> str:
     text = f", the others at {_range(behind)}"
     if len(runs) == 1:
         text = f", at {_range(behind)}"
-        rates = by_scaling(_study(), load_comparisons()[name].cell)[scaling]
+        rates = by_scaling(_study(), _comparisons()[name].cell)[scaling]
         chose = [r.accuracy for r in rates[runs[0].run.rate].values() if r.run.chooses]
         text += f", and the seed that chose its rate at {_range(chose)}"
     return text
@@ -253,20 +253,25 @@ def _study() -> tuple[Record, ...]:
 
 
 @cache
+def _comparisons() -> dict[str, Comparison]:
+    return load_comparisons()
+
+
+@cache
 def _runs(comparison: str) -> dict[str, list[Record]]:
-    return reported(_study(), load_comparisons()[comparison])
+    return reported(_study(), _comparisons()[comparison])
 
 
 @cache
 def _contrasts() -> tuple[Contrast, ...]:
-    return tuple(contrasts(_study(), load_comparisons()))
+    return tuple(contrasts(_study(), _comparisons()))
 
 
 def _that_test(scaling: str, against: str) -> list[str]:
     """The comparisons that declare a test of one scaling against the other."""
     return [
         name
-        for name, comparison in load_comparisons().items()
+        for name, comparison in _comparisons().items()
         if scaling in comparison.contrasts and comparison.against == against
     ]
 
