@@ -42,8 +42,9 @@ def _queries_and_keys(
 
 
 def component_variance(initialisation: str, d_model: int, d_k: int) -> Finding:
-    """The variance of a query's components; as facts that of trained ones, what their alignment
-    with the keys multiplies the variance of scores by, and in how many directions keys vary.
+    """The variance of a query's components; as facts that of trained ones, the part of their mean
+    square that is their mean's, what their alignment with the keys multiplies the variance of
+    scores by, and in how many directions keys vary.
     """
     q, _ = _queries_and_keys(initialisation, d_model, d_k)
     variance = mean_and_error(q.square().mean((1, 2)))  # one a matrix
@@ -51,6 +52,7 @@ def component_variance(initialisation: str, d_model: int, d_k: int) -> Finding:
         variance.value,
         variance.error,
         query_variance=of_the_root("query_variance")[1],
+        query_shared=of_the_root("query_shared")[1],
         alignment=of_the_root("alignment")[1],
         key_rank=of_the_root("key_rank")[1],
     )
