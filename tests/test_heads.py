@@ -1,5 +1,6 @@
 """Trained heads: the measures, the trainings, and what is stored of them."""
 
+import gzip
 import json
 import math
 import shutil
@@ -9,15 +10,18 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from sdpa_lib.attention import attention_scores
+from sdpa_lib.attention import attention_scores, attention_weights
 from sdpa_lib.book import plotting
 from sdpa_lib.book.heads import train as training
 from sdpa_lib.book.heads.corpus import is_held_out, load_corpus
 from sdpa_lib.book.heads.look import (
     SWAPS,
     model_figures,
-    swapped_loss,
+    place_losses,
+    place_scores,
+    swapped_losses,
     temperatures,
+    uniform_losses,
     weight_rank,
 )
 from sdpa_lib.book.heads.measure import (
@@ -25,13 +29,24 @@ from sdpa_lib.book.heads.measure import (
     WITHOUT_FIRST,
     head_figures,
     normal_rows,
+    parted_figures,
     position_part,
     tail_scale,
 )
+from sdpa_lib.book.heads.ngrams import ngram_losses
 from sdpa_lib.book.heads.picture import looked_at
-from sdpa_lib.book.heads.results import LINE, STORED, load_results, load_vectors, make_results
+from sdpa_lib.book.heads.results import (
+    LINE,
+    ORDERS,
+    STORED,
+    contribution,
+    load_results,
+    load_values,
+    load_vectors,
+    make_results,
+)
 from sdpa_lib.book.heads.study import SCALINGS, STUDIES, DecoderRun, Settings, make_model
-from sdpa_lib.book.heads.train import held_out_loss, make_runs, train
+from sdpa_lib.book.heads.train import held_out_loss, make_runs, passage_losses, train
 from sdpa_lib.sampling import sample
 
 SMALL = Settings(
@@ -77,7 +92,7 @@ def model():
 @pytest.fixture(scope="module", params=STUDIES)
 def stored(request):
     """Each study, with its name."""
-    return request.param, load_results(STORED.with_name(f"{request.param}.json"))
+    return request.param, load_results(STORED.with_name(f"{request.param}.json.gz"))
 
 
 def normal(*shape, seed):
@@ -96,6 +111,21 @@ def test_modules_are_trained_on_or_held_out_and_never_both(corpus):
         number = name.removeprefix("module_").removesuffix(".py")
         assert (f"def function_{number}(".encode() in read) == (name not in corpus.held_out)
     assert b"1 / 0" not in read
+
+
+def test_counted_pieces_predict_what_followed_them():
+    """By hand: of a, b, b, a, b two are a and two followed by b; 1/256 weighs as much as the two
+    different bytes, and a mean over single bytes as much as the one byte that followed a.
+    """
+    text = torch.tensor(list(b"abbab"), dtype=torch.uint8)
+    one, two = ngram_losses(text, torch.tensor([list(b"ab")]), 2)
+    of_b = (3 + 2 / 256) / (5 + 2)
+    assert one == pytest.approx(-math.log(of_b))
+    assert two == pytest.approx(-math.log((2 + 1 * of_b) / (2 + 1)))
+    unknown = ngram_losses(text, torch.tensor([list(b"cz")]), 3)
+    assert unknown == pytest.approx([-math.log(2 / 256 / 7)] * 3)
+    with pytest.raises(ValueError, match="orders must be at most 8, got 9"):
+        ngram_losses(text, torch.tensor([list(b"ab")]), 9)
 
 
 def test_the_hash_tells_texts_apart(library, corpus, tmp_path):
@@ -247,6 +277,26 @@ def test_what_place_alone_decides_is_told_from_what_is_read():
         position_part(place)
 
 
+def test_rows_are_parted_into_place_and_what_is_read():
+    """Scores that rise evenly towards the query have short tails; what is read on top is normal."""
+    place = 0.1 * torch.arange(128.0).double().expand(2, 128, 128)
+    read = normal(50, 2, 128, 128, seed=3)
+    hidden = torch.ones(128, 128).triu(1).bool()
+    scores = (place + read).masked_fill(hidden, -torch.inf)
+    figures = parted_figures(scores, place)
+    assert figures["read_sigma"].tolist() == pytest.approx([1.0] * 2, abs=0.01)
+    assert figures["read_tail_normal"].tolist() == pytest.approx([1.0] * 2, abs=0.02)
+    assert figures["read_kurtosis"].tolist() == pytest.approx([-6 / 97] * 2, abs=0.03)
+    assert figures["place_kurtosis"].tolist() == pytest.approx([-1.2] * 2, abs=0.01)  # uniform
+    assert (figures["place_tail_normal"] < 0.5).all()
+    whole = head_figures(normal(50, 2, 128, 4, seed=1), normal(50, 2, 128, 4, seed=2), scores)
+    # both are as spread as the row
+    assert figures["read_squares"].tolist() == pytest.approx(
+        whole["squares_normal"].tolist(), rel=0.05
+    )
+    assert (figures["place_squares"] < 0.5 * figures["read_squares"]).all()
+
+
 @pytest.mark.parametrize(("sigma", "n"), [(0.5, 100), (2.0, 100), (4.0, 200), (12.0, 70)])
 def test_normal_rows_are_those_that_are_drawn(sigma, n):
     rows = normal(4000, n, seed=9)
@@ -333,14 +383,42 @@ def test_a_temperature_undoes_what_is_only_one(name, corpus):
         block.attention.query.weight.data *= 4
     passages = corpus.passages(4, 16)
     own = held_out_loss(model, passages)
-    matched = swapped_loss(model, passages, name, temperatures(model, passages, name))
+    factors = temperatures(model, passages, name)
+    matched = swapped_losses(model, passages, name, factors).mean().item()
     if name in ("none", "sqrt_d_k", "d_k"):
         assert matched == pytest.approx(own, abs=1e-5)
     else:
         assert abs(matched - own) > 1e-5
     if name == "sqrt_d_k":
-        assert swapped_loss(model, passages, name) == pytest.approx(own, abs=1e-6)
+        as_it_is = swapped_losses(model, passages, name).mean().item()
+        assert as_it_is == pytest.approx(own, abs=1e-6)
     assert held_out_loss(model, passages) == own  # as it was
+
+
+def test_uniform_attention_gives_every_key_the_same(corpus):
+    """A model without queries attends so by itself, and one head at a time is not all of them."""
+    model, blind = make_model(ROOT, SMALL), make_model(ROOT, SMALL)
+    for block in blind.blocks:
+        block.attention.query.weight.data.zero_()
+    passages = corpus.passages(4, 16)
+    flat = passage_losses(blind, passages)
+    every = [(layer, head) for layer in range(2) for head in range(2)]
+    torch.testing.assert_close(uniform_losses(model, passages), flat)
+    torch.testing.assert_close(uniform_losses(model, passages, *every), flat)
+    one = uniform_losses(model, passages, (1, 0))
+    model.blocks[1].attention.query.weight.data[:8] = 0.0  # of head 0
+    torch.testing.assert_close(one, passage_losses(model, passages))
+    assert not torch.allclose(one, flat)
+
+
+def test_scores_by_place_alone_are_the_same_for_every_passage(corpus):
+    model = make_model(ROOT, SMALL)
+    same = corpus.passages(1, 16).expand(3, -1)
+    places = place_scores(model, same, at_a_time=2)
+    # the passage's own scores, but for the means of rows
+    torch.testing.assert_close(place_losses(model, same, places), passage_losses(model, same))
+    other = place_scores(model, corpus.passages(3, 16))
+    assert not torch.allclose(place_losses(model, same, other), passage_losses(model, same))
 
 
 # The trainings
@@ -380,7 +458,7 @@ def test_an_interrupted_training_goes_on_to_the_same_end(trained, corpus, tmp_pa
 
 
 def test_a_study_is_made_and_read_again(library, tmp_path):
-    path, runs = tmp_path / "out" / "heads.json", (ROOT, DecoderRun("log_n", 8))
+    path, runs = tmp_path / "out" / "heads.json.gz", (ROOT, DecoderRun("log_n", 8))
     make_results(path, runs, SMALL, tmp_path / "state", kept_moments=2, library=library)
     results = load_results(path)
     result = results[ROOT]
@@ -391,15 +469,34 @@ def test_a_study_is_made_and_read_again(library, tmp_path):
     assert result.rate in SMALL.rates
     assert set(results.trials) == {"sqrt_d_k", "log_n"}
     assert set(result.swaps) == set(SWAPS)
+    assert set(result.changes) == {*SWAPS, "uniform", "place"}
+    for name in SWAPS:  # the same differences, of losses rounded to four digits
+        assert result.changes[name][0] == pytest.approx(
+            result.swaps[name][1] - result.loss, abs=2e-3
+        )
+    assert result.parted["uniform"].shape == result.parted["read_squares"].shape == (2, 2)
+    assert [len(losses) for losses in results.baselines.values()] == [ORDERS, ORDERS]
     assert result.swaps["sqrt_d_k"][0] == pytest.approx(result.loss, abs=1e-3)
     query, key = load_vectors(ROOT, "line", path)
     assert results.kept[f"{ROOT.name}, line"] == [0, 6]
     assert query.shape == key.shape == (2, 2, 2, 16, 8)
     assert load_vectors(runs[1], "line", path)[0].shape == (1, 2, 2, 16, 8)
-    text = path.read_text()
+    value, output = load_values(ROOT, "line", path)
+    model = training.load_model(ROOT, 6, SMALL, tmp_path / "state")
+    x = model.embedded(torch.tensor(list(LINE.encode()[:16])).unsqueeze(0))
+    for layer, block in enumerate(model.blocks):
+        weights = attention_weights(query[-1, layer], key[-1, layer], is_causal=True)
+        added = block.attention(block.attended(x))[0]
+        torch.testing.assert_close(
+            (weights @ value[layer] @ output[layer]).sum(0), added, rtol=0.01, atol=0.01
+        )
+        x = block(x)
+    with pytest.raises(ValueError, match="run and passage"):
+        load_values(runs[1], "line", path)
+    content = path.read_bytes()
     # nothing is left to do
     make_results(path, runs, SMALL, tmp_path / "state", kept_moments=2, library=library)
-    assert path.read_text() == text
+    assert path.read_bytes() == content
     with pytest.raises(ValueError, match="folder must hold a study with these settings"):
         make_runs(runs, Settings(), tmp_path / "state", library=library)
 
@@ -478,13 +575,15 @@ def test_results_take_at_most_three_megabytes():
     assert size < 3 * 2**20
 
 
-@pytest.mark.parametrize("passage", ["line", "module"])
-def test_stored_figures_follow_from_stored_queries_and_keys(stored, passage):
+def test_stored_figures_follow_from_stored_queries_and_keys(stored):
     """Half precision rounds each component by up to 2^-11 of it; a score of 20 by about 0.01."""
     name, stored = stored
-    run, path = STUDIES[name].runs[0], STORED.with_name(f"{name}.json")
-    query, key = (x[-1] for x in load_vectors(run, passage, path))  # (layers, heads, n, d_k)
-    checks = stored.checks[f"{run.name}, {passage}"]
+    run, path = STUDIES[name].runs[0], STORED.with_name(f"{name}.json.gz")
+    assert bool(stored.kept) == (STUDIES[name].kept > 0)
+    if not stored.kept:
+        return
+    query, key = (x[-1] for x in load_vectors(run, "line", path))  # (layers, heads, n, d_k)
+    checks = stored.checks[f"{run.name}, line"]
     for layer, (q, k) in enumerate(zip(query.unsqueeze(1), key.unsqueeze(1), strict=True)):
         scores = attention_scores(q, k, is_causal=True, rescaling=run.scaling)
         figures = head_figures(q, k, scores, least=q.shape[2] // 2, stride=1)
@@ -496,6 +595,9 @@ def test_stored_figures_follow_from_stored_queries_and_keys(stored, passage):
                 atol=0.01,
                 msg=lambda message, figure=figure: f"{figure}: {message}",
             )
+    weights = attention_weights(query, key, is_causal=True, rescaling=run.scaling)
+    found = contribution(weights, *load_values(run, "line", path))
+    torch.testing.assert_close(found.double(), checks["contribution"], rtol=0.01, atol=0.01)
 
 
 def test_the_same_model_divides_its_own_scores_in_a_swap(stored):
@@ -506,11 +608,15 @@ def test_the_same_model_divides_its_own_scores_in_a_swap(stored):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{}", "[1]", '{"results": {"a": 3}}', json.dumps({"results": {}})]
+    "content",
+    [b"", b"{}"]
+    + [
+        gzip.compress(x) for x in (b"", b"{}", b"[1]", b'{"results": {"a": 3}}', b'{"results": {}}')
+    ],
 )
 def test_other_files_are_refused(content, tmp_path):
-    path = tmp_path / "other.json"
-    path.write_text(content)
+    path = tmp_path / "other.json.gz"
+    path.write_bytes(content)
     with pytest.raises(ValueError, match="path must hold results of python"):
         load_results(path)
 
@@ -521,4 +627,4 @@ def test_names_that_are_not_stored_are_refused():
     with pytest.raises(ValueError, match="run and passage"):
         load_vectors(DecoderRun("sqrt_d_k"), "poem")
     with pytest.raises(FileNotFoundError):
-        load_results(STORED.with_name("none.json"))
+        load_results(STORED.with_name("none.json.gz"))

@@ -15,6 +15,7 @@ from functools import cache
 import torch
 
 from sdpa_lib.book.ledger._verdict import STANDARD_ERRORS, Finding, found
+from sdpa_lib.book.ledger.checks._decoders import of_the_root
 from sdpa_lib.book.measured import Measured, mean_and_error
 from sdpa_lib.book.training.plan import Comparison, by_scaling, load_comparisons
 from sdpa_lib.book.training.results import load_study
@@ -226,7 +227,7 @@ def accuracy_kept(*, comparison: str, scaling: str, against: str, pairs: int) ->
 
 def evenness_once_learned(*, comparison: str, scaling: str, beside: str) -> Finding:
     """The entropy of a row of weights, as a fraction of ln n, at the last look at a run that has
-    learned; as a fact the same in another comparison.
+    learned; as facts the same in another comparison, and in the decoders of chapter 14.
     """
     last, first, spread = (
         _mean_of_curve(comparison, scaling, name, place)
@@ -238,6 +239,8 @@ def evenness_once_learned(*, comparison: str, scaling: str, beside: str) -> Find
         first=first.value,
         spread=spread.value,
         beside=_mean_of_curve(beside, scaling, "entropy", -1),
+        decoders=of_the_root("entropy")[1],
+        longer=of_the_root("entropy", "longer")[1],
     )
 
 
