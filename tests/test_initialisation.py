@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from sdpa_lib.book.initialisation import D_K, D_MODEL, INITIALISATIONS
+from sdpa_lib.book.initialisation import D_K, D_MODEL, INITIALISATIONS, measure_layer
 
 
 @pytest.mark.parametrize("rule", INITIALISATIONS, ids=lambda rule: rule.name)
@@ -29,3 +29,16 @@ def test_one_generator_gives_fresh_weights_and_the_same_seed_the_same():
     first, second = rule.head(generator), rule.head(generator)
     assert not first.equal(second)
     assert first.equal(rule.head(torch.Generator().manual_seed(1)))
+
+
+@pytest.mark.parametrize("rule", INITIALISATIONS, ids=lambda rule: rule.name)
+def test_a_fresh_layer_has_the_variances_of_the_derivation(rule):
+    expected = D_MODEL * rule.weight_variance
+    component, score = measure_layer(rule)
+    assert abs(component.value - expected) < 4 * component.error < 0.02 * expected
+    assert abs(score.value - expected**2) < 4 * score.error < 0.03 * expected**2
+
+
+def test_one_layer_has_no_error():
+    with pytest.raises(ValueError, match="layers must be"):
+        measure_layer(INITIALISATIONS[0], layers=1)
