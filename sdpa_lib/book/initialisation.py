@@ -54,8 +54,8 @@ INITIALISATIONS = (
     Initialisation("Kaiming", _kaiming, D_K, 2 / D_MODEL),
     Initialisation("Xavier, 512 → 64", _xavier, D_K, 2 / (D_MODEL + D_K)),
     Initialisation("Xavier, 512 → 512", _xavier, D_MODEL, 2 / (D_MODEL + D_MODEL)),
-    Initialisation("Xavier, Q K V stacked", _xavier, 3 * D_MODEL, 2 / (D_MODEL + 3 * D_MODEL)),
-    Initialisation("PyTorch's default Linear", _linear, D_K, 1 / (3 * D_MODEL)),
+    Initialisation("Xavier, stacked", _xavier, 3 * D_MODEL, 2 / (D_MODEL + 3 * D_MODEL)),
+    Initialisation("PyTorch: Linear", _linear, D_K, 1 / (3 * D_MODEL)),
     Initialisation("N(0, 0.02²)", _small, D_K, 0.02**2),
 )
 """Common rules, from the largest weights to the smallest."""
