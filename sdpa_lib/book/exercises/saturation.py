@@ -6,9 +6,9 @@ import torch
 
 from sdpa_lib.book.exercises._exercise import Exercise
 
-_WEIGHTS = (
-    torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64),
-    torch.tensor([0.25] * 4, dtype=torch.float64),
+_ROWS = (
+    (torch.tensor([0.7, 0.2, 0.1]).double(), torch.tensor([1.0, -2.0, 3.0]).double()),
+    (torch.tensor([0.25] * 4).double(), torch.tensor([4.0, 0.0, 1.0, 0.0]).double()),
 )
 
 EXERCISES: dict[str, Exercise] = {
@@ -17,44 +17,50 @@ EXERCISES: dict[str, Exercise] = {
         cases=((7, 3), (2, 1), (-1, 4), (0, 0)),
         mistakes={
             "This divides by the sum of the scores; softmax takes their exponentials "
-            "first.": lambda a, b: a / (a + b) if a + b else 0.5,
+            "first.": lambda a, b: a / (a + b),
             "This is the ratio of the two weights, not the first weight.": lambda a, b: math.exp(
                 a - b
             ),
             "This is the weight of the other key.": lambda a, b: 1 / (1 + math.exp(a - b)),
         },
     ),
-    "jacobian": Exercise(
-        answer=lambda p: torch.diag(p) - torch.outer(p, p),
-        cases=tuple((p,) for p in _WEIGHTS),
+    "needed_gap": Exercise(
+        answer=lambda n, w: math.log((n - 1) * w / (1 - w)),
+        cases=((3, 0.99), (2, 0.5), (1000, 0.9), (1_000_000, 0.99)),
         mistakes={
-            "This leaves out that one weight grows at the cost of the others.": lambda p: (
-                torch.diag(p)
+            "This is right for one rival only; there are n - 1 of them.": lambda n, w: math.log(
+                w / (1 - w)
             ),
-            "This has the diagonal right; the other entries are not zero: the weights sum to "
-            "1.": lambda p: torch.diag(p * (1 - p)),
-            "The sign of the second term is turned round: rows must sum to 0.": lambda p: (
-                torch.diag(p) + torch.outer(p, p)
+            "The right key is one of the n: it has n - 1 rivals.": lambda n, w: math.log(
+                n * w / (1 - w)
             ),
-            "p @ p is a number; an outer product is a matrix.": lambda p: torch.diag(p) - p @ p,
+            "The rivals share the remaining 1 - w. Each has a (n - 1)th of it, and the gap is to "
+            "each.": lambda n, w: math.log(w / ((1 - w) * (n - 1))),
+            "This is the ratio of the weights; the gap is its logarithm.": lambda n, w: (
+                (n - 1) * w / (1 - w)
+            ),
+            "These are powers of ten; softmax takes powers of e.": lambda n, w: math.log10(
+                (n - 1) * w / (1 - w)
+            ),
         },
     ),
-    "gap": Exercise(
-        answer=math.log(198),
-        tolerance=2e-3,
+    "backward": Exercise(
+        answer=lambda p, u: p * (u - p @ u),
+        cases=_ROWS,
         mistakes={
-            "This is right for one rival; there are two.": math.log(99),
-            "This is S1's gap; it gives 0.9999.": 10.0,
-            "The two rivals share the remaining 0.01: each has half of it, and the gap is to "
-            "each.": math.log(0.99 / 0.02),
+            "This leaves out that one weight grows at the cost of the others.": lambda p, u: p * u,
+            "This has the diagonal of the Jacobian alone.": lambda p, u: p * (1 - p) * u,
+            "The praise has to be multiplied by the key's own weight.": lambda p, u: u - p @ u,
+            "What is subtracted is the mean of u with the weights p, not the plain "
+            "mean.": lambda p, u: p * (u - u.mean()),
         },
     ),
-    "first_saturated": Exercise(
-        answer=16,
+    "largest_rate": Exercise(
+        answer=0.1,
         mistakes={
-            "At this dimension the mean largest weight is still below 0.6.": 8,
-            "A smaller dimension is enough already.": 32,
-            "Real heads are this large, and were saturated long before.": 64,
+            "At this rate the layer with the division ends lower. Go down with the rate.": 1.0,
+            "At this rate the layer without the division does not learn at all.": 3.0,
+            "There is one: compare the ends at the smallest rate once more.": 0.0,
         },
     ),
 }

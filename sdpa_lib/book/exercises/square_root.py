@@ -17,18 +17,6 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
     ),
-    "exponent_of_std": Exercise(
-        answer=lambda p: 0.5 - p,
-        cases=((0.0,), (1 / 3,), (0.5,), (1.0,)),
-        mistakes={
-            "This is the exponent of the variance; the standard deviation is its root.": lambda p: (
-                1 - 2 * p
-            ),
-            "The sign is turned round: a larger divisor gives a smaller spread.": lambda p: p - 0.5,
-            "This forgets that the undivided score has a spread that grows with d_k, "
-            "too.": lambda p: -p,
-        },
-    ),
     "general_divisor": Exercise(
         answer=lambda d_k, std_q, std_k: std_q * std_k * math.sqrt(d_k),
         cases=((4, 1.0, 1.0), (16, 2.0, 1.0), (64, 2.0, 3.0), (9, 0.5, 0.1)),
@@ -47,13 +35,30 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
     ),
-    "correlated": Exercise(
-        answer=64,
+    "correlated_divisor": Exercise(
+        answer=lambda d_k, rho: math.sqrt(d_k * (1 + (d_k - 1) * rho**2)),
+        cases=((64, 0.2), (4, 0.0), (16, 1.0), (1024, 0.1)),
         mistakes={
-            "This uses the correlation without squaring it: both the query and the key contribute "
-            "one factor.": 16,
-            "At this size the variance is not yet above 3.": 32,
-            "A smaller power of two is enough already.": 128,
+            "This is right for uncorrelated components only.": lambda d_k, rho: math.sqrt(d_k),
+            "The query and the key each contribute a factor rho.": lambda d_k, rho: math.sqrt(
+                d_k * (1 + (d_k - 1) * rho)
+            ),
+            "This is the variance of the score; divide by its root.": lambda d_k, rho: (
+                d_k * (1 + (d_k - 1) * rho**2)
+            ),
+            "There are d_k (d_k - 1) pairs of different components, not d_k pairs.": (
+                lambda d_k, rho: math.sqrt(d_k * (1 + rho**2))
+            ),
+            "Of the d_k * d_k pairs, d_k are a component with itself: only d_k - 1 other "
+            "components correlate.": lambda d_k, rho: math.sqrt(d_k * (1 + d_k * rho**2)),
+        },
+    ),
+    "found": Exercise(
+        answer=256,
+        mistakes={
+            "At this size the largest of the other keys still wins most of the time.": 128,
+            "At this size the right key wins for a small part of the queries.": 64,
+            "A smaller power of two is enough already.": 512,
         },
     ),
 }
