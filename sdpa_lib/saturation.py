@@ -4,8 +4,8 @@ A row of weights :math:`p` has the softmax Jacobian :math:`\partial p_i/\partial
 p_i(\delta_{ij} - p_j)`, that is :math:`\mathrm{diag}(p) - pp^\top` :cite:p:`martins2016`.
 
 A query that sees no key has a row of zeros. Every measure is 0 there: the largest weight, the
-entropy, the perplexity, the effective number of keys, the Jacobian. Half precision is computed in float32, and the
-result rounded.
+entropy, the perplexity, the effective number of keys, the Jacobian. Half precision is computed in
+float32, and the result rounded.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def perplexity(weights: Tensor) -> Tensor:
 
 
 def effective_keys(weights: Tensor) -> Tensor:
-    r"""The effective number of keys :math:`1/\sum_i p_i^2` of each row: n when even, 1 when one-hot,
-    0 where no key is seen.
+    r"""The effective number of keys :math:`1/\sum_i p_i^2` of each row: n when even, 1 when
+    one-hot, 0 where no key is seen.
 
     It is the number by which blending independent values divides their variance, and Hill's number
     of order 2. Source: :cite:t:`hill1973`.

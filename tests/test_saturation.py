@@ -72,10 +72,7 @@ def test_jacobian_against_autograd(seed, n, scale):
     )
     assert jacobian_norm(weights, "spectral").item() <= 0.5 + 1e-12
     assert (
-        1 - 1e-9
-        <= effective_keys(weights).item()
-        <= perplexity(weights).item() + 1e-9
-        <= n + 2e-9
+        1 - 1e-9 <= effective_keys(weights).item() <= perplexity(weights).item() + 1e-9 <= n + 2e-9
     )
 
 
