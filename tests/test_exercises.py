@@ -1,6 +1,9 @@
 """Every exercise accepts its answer and refuses each known mistake with a hint of its own."""
 
+import math
+
 import pytest
+import torch
 
 from sdpa_lib.book import check
 from sdpa_lib.book.exercises import EXERCISES
@@ -31,13 +34,58 @@ def test_every_exercise_knows_plausible_mistakes(name):
     assert check(name, "nonsense").passed is False
 
 
-def test_a_function_that_raises_is_explained():
+def test_a_function_that_raises_is_told_on_which_case():
     feedback = check("square_root.divisor", lambda d_k: 1 / 0)
     assert feedback.passed is False
-    assert "ZeroDivisionError" in feedback.message
+    assert feedback.message.startswith("Not yet. For d_k = ")
+    assert "it stops with ZeroDivisionError: division by zero. Expected: " in feedback.message
     assert (
         check("square_root.divisor", 8.0).message == "Pass the function itself, without calling it."
     )
+    assert check("saturation.gap", abs).message == "This is a function; the answer is a value."
+
+
+def test_a_slip_that_raises_on_one_case_keeps_its_hint():
+    """S1's slip, as a learner writes it: 0/0 on the case of two scores of zero."""
+    feedback = check("saturation.first_weight", lambda a, b: a / (a + b))
+    assert feedback.passed is False
+    assert feedback.message.startswith("This divides by the sum of the scores")
+
+
+HALF = Exercise(answer=lambda x: x / 2, cases=((4.0,), (torch.arange(4.0),), (torch.arange(12.0),)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda x: x / 3, "Not yet. For x = 4 it gives 1.333. Expected: 2."),
+        (
+            lambda x: x / 2 if isinstance(x, float) else x[:2],
+            "Not yet. For x = [0, 1, 2, 3] it gives the shape (2,). Expected: the shape (4,).",
+        ),
+        (
+            lambda x: x / 2 if isinstance(x, float) or len(x) == 4 else x.clamp(max=1.5) / 2,
+            "Not yet. For x = a tensor of shape (12,) it gives 0.75 at (2,). Expected there: 1.",
+        ),
+        (lambda x: "two", "Not yet. For x = 4 it gives 'two'. Expected: 2."),
+        (lambda x: [[1], 2], "Not yet. For x = 4 it gives a list. Expected: 2."),
+        (lambda: 2, "Not yet. For x = 4 it stops with TypeError: "),
+    ],
+)
+def test_the_first_case_that_fails_is_shown(answer, message):
+    feedback = HALF.judge(answer)
+    assert feedback.passed is False
+    assert feedback.message.startswith(message)
+
+
+def test_a_number_is_told_its_side_and_when_it_is_near():
+    exercise = Exercise(answer=5.288, tolerance=1e-3)
+    assert exercise.judge(7).message == "Not yet: 7 is too large."
+    assert exercise.judge(5.3).message == (
+        "Not yet: 5.3 is too large, by little: the answer is wanted to within 0.001 of itself."
+    )
+    for given, shown in ((math.nan, "nan"), ("five", "'five'"), (torch.ones(2), "[1, 1]")):
+        assert exercise.judge(given).message == f"Not yet: {shown} is not the right answer."
 
 
 def test_shapes_must_agree():

@@ -1,5 +1,10 @@
-"""Sphinx extension: a folded admonition, ``:class: dropdown``, becomes ``<details>``, which
-browsers open and close without a script.
+"""Sphinx extension: what is folded becomes ``<details>``, which browsers open and close without a
+script.
+
+That is an admonition of the class ``dropdown``, and code that a reader of the site need not see: of
+a cell that draws a figure, which stands before its code, and of cells with the tag ``hide-input``
+or ``hide-cell``. Those with ``hide-cell`` that follow a dropdown belong to it, as the code of a
+solution does. The check of an exercise that nobody has answered yet says nothing here.
 """
 
 from __future__ import annotations
@@ -10,6 +15,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
+
+UNANSWERED = "… Not answered yet"
 
 
 class Fold(nodes.General, nodes.Element):
@@ -23,8 +30,57 @@ class Summary(nodes.Part, nodes.TextElement):
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(Fold, html=(visit_fold, depart_fold))
     app.add_node(Summary, html=(visit_summary, depart_summary))
+    app.add_post_transform(FoldCells)
     app.add_post_transform(FoldAdmonitions)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class FoldCells(SphinxPostTransform):
+    default_priority = 190  # after MyST-NB has chosen what is shown of an output, before it folds
+    formats = ("html",)
+
+    def run(self, **_kwargs: Any) -> None:
+        for cell in list(self.document.findall(nodes.container)):
+            if cell.get("nb_element") != "cell_code":
+                continue
+            source = first(cell, "cell_code_source")
+            output = first(cell, "cell_code_output")
+            if output is not None and output.astext().startswith(UNANSWERED):
+                cell.remove(output)
+                output = None
+            mode = cell.attributes.pop("hide_mode", None)
+            before = previous(cell)
+            if mode == "all" and "dropdown" in getattr(before, "attributes", {}).get("classes", ()):
+                cell.parent.remove(cell)
+                before.append(cell)
+            elif mode == "all":
+                cell.children = []
+                cell.append(folded(*filter(None, (source, output))))
+            elif source is not None and (mode == "input" or draws(output)):
+                cell.remove(source)
+                cell.append(folded(source))
+
+
+def first(cell: nodes.Element, name: str) -> nodes.Element | None:
+    """The child of a cell that MyST-NB calls so."""
+    for child in cell.children:
+        if isinstance(child, nodes.Element) and child.get("nb_element") == name:
+            return child
+    return None
+
+
+def previous(node: nodes.Element) -> Any:
+    """The node before, of the same parent; ``None`` for the first."""
+    place = node.parent.index(node)
+    return node.parent[place - 1] if place else None
+
+
+def draws(output: nodes.Element | None) -> bool:
+    return output is not None and next(output.findall(nodes.image), None) is not None
+
+
+def folded(*content: nodes.Element) -> Fold:
+    return Fold("", Summary("", "Code"), *content, classes=["code"])
 
 
 class FoldAdmonitions(SphinxPostTransform):

@@ -39,7 +39,8 @@ def build(tmp_path: Path) -> Build:
         for name, text in pages.items():
             (source / f"{name}.md").write_text(f"---\norphan: true\n---\n{text}", encoding="utf-8")
         settings = {
-            "extensions": ["myst_parser", *extensions],
+            # MyST-NB brings the parser with it
+            "extensions": [*([] if "myst_nb" in extensions else ["myst_parser"]), *extensions],
             "html_theme": "basic",
             "html_context": {"description": "A site for a test."},
             **settings,

@@ -1,3 +1,10 @@
+import json
+from base64 import b64encode
+from io import BytesIO
+
+import pytest
+from PIL import Image
+
 PAGE = """# A
 
 ```{admonition} Solution of $x$
@@ -21,3 +28,72 @@ def test_a_dropdown_opens_without_a_script_and_other_admonitions_stay(build):
     (other,) = site.page().select("div.admonition")
     assert "Guess." in other.text
     assert site.warnings == ""
+
+
+def cell(source, *outputs, tags=()):
+    outputs = [
+        {"output_type": "display_data", "metadata": {}, "data": {kind: content}}
+        for kind, content in outputs
+    ]
+    return {
+        "cell_type": "code",
+        "execution_count": 1,
+        "metadata": {"tags": list(tags)},
+        "source": source,
+        "outputs": outputs,
+    }
+
+
+@pytest.fixture
+def page(build, tmp_path):
+    """A page with a cell of each kind."""
+    drawn = BytesIO()
+    Image.new("RGB", (4, 4)).save(drawn, "PNG")
+    solution = "# A\n```{admonition} Solution\n:class: dropdown\n\nIt is two.\n```\n"
+    cells = [
+        cell("draw()", ("image/png", b64encode(drawn.getvalue()).decode())),
+        cell("1 + 1", ("text/plain", "two")),
+        cell("import plumbing", tags=["hide-input"]),
+        cell("check(...)", ("text/plain", "… Not answered yet: put your answer")),
+        {"cell_type": "markdown", "metadata": {}, "source": solution},
+        cell("solve()", ("text/plain", "✓ Right."), tags=["hide-cell"]),
+        {"cell_type": "markdown", "metadata": {}, "source": "And on."},
+        cell("alone()", ("text/plain", "once"), tags=["hide-cell"]),
+    ]
+    notebook = {"cells": cells, "metadata": {"orphan": True}, "nbformat": 4, "nbformat_minor": 4}
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "cells.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    settings = {
+        "nb_execution_mode": "off",
+        "source_suffix": dict.fromkeys([".md", ".ipynb"], "myst-nb"),
+    }
+    site = build({"index": "# Start"}, "myst_nb", "folds", **settings)
+    return site.page("cells")
+
+
+def test_a_figure_stands_before_its_code_which_is_folded(page):
+    (figure,) = (x for x in page.select("div.cell") if x.find("img"))
+    assert [x.name for x in figure.find_all(["img", "details"])] == ["img", "details"]
+    assert figure.details.summary.text == "Code"
+    assert "draw()" in figure.details.text
+
+
+def test_code_is_open_unless_it_is_marked(page):
+    folds = page.select("details.code")
+    assert [fold.pre.text.strip() for fold in folds] == ["draw()", "import plumbing", "alone()"]
+    assert "once" in folds[-1].text
+    (shown,) = (x for x in page.select("div.cell") if "1 + 1" in x.text)
+    assert shown.find_parent("details") is None
+    assert "two" in shown.text
+
+
+def test_a_solution_is_one_box_with_its_code(page):
+    (box,) = page.select("details.dropdown")
+    assert len(box.find_all("summary")) == 1
+    for part in ("It is two.", "solve()", "✓ Right."):
+        assert part in box.text
+
+
+def test_an_exercise_that_nobody_has_answered_says_nothing(page):
+    assert "check(...)" in page.text
+    assert "Not answered yet" not in page.text

@@ -228,6 +228,18 @@ def test_without_a_script_nothing_is_lost(browser, base):
     context.close()
 
 
+def test_folded_code_is_shown_together_and_the_choice_is_kept(tab, base):
+    opened, _ = tab(f"{base}book/04_softmax_saturation.html")
+    folds, switch = opened.locator("details.code"), opened.get_by_role("button", name="Show all")
+    assert folds.count() >= 2
+    assert opened.locator("details.code[open]").count() == 0
+    for pressed, shown in (("true", folds.count()), ("false", 0)):
+        switch.click()
+        assert switch.get_attribute("aria-pressed") == pressed
+        opened.reload()
+        assert opened.locator("details.code[open]").count() == shown
+
+
 @pytest.mark.parametrize("chapter", [name for name in CHAPTERS if re.search(r"/\d\d_", name)])
 def test_a_chapter_hands_out_its_notebook(tab, base, chapter):
     opened, _ = tab(f"{base}{chapter}.html")

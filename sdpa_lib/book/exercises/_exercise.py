@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +29,10 @@ UNANSWERED = Feedback(
 )
 
 
+SHOWN = 9
+"""How many numbers a message shows at most."""
+
+
 @dataclass(frozen=True)
 class Exercise:
     """One exercise: the right answer, the inputs on which an answer is tried, and the mistakes
@@ -45,36 +51,128 @@ class Exercise:
     tolerance: float = 1e-4
 
     def judge(self, given: Any) -> Feedback:
-        """Compare an answer with the right one, then with each known mistake."""
+        """Compare an answer with the right one, then with each known mistake.
+
+        An answer that no known mistake leads to is told the first case on which it fails, what it
+        gave there and what was expected; a number is told no more than its side and, where it is
+        near, how near it has to be.
+        """
         if given is ... or given is None:
             return UNANSWERED
-        if callable(self.answer) and not callable(given):
+        if not callable(self.answer):
+            return self._judge_value(given)
+        if not callable(given):
             return Feedback(False, "Pass the function itself, without calling it.")
-        try:
-            if callable(given) and given(*self.cases[0]) in (..., None):
-                return UNANSWERED
-            if self.agree(given, self.answer):
-                return Feedback(True, "Right.")
-            for hint, mistake in self.mistakes.items():
-                if self.agree(given, mistake):
-                    return Feedback(False, hint)
-        # whatever a learner's code raises is an answer to explain, not a crash of the checker
-        except Exception as error:
-            return Feedback(
-                False, f"Your answer could not be checked: {type(error).__name__}: {error}"
-            )
-        return Feedback(
-            False, "Not yet: this is not the right answer, and no known slip leads to it."
-        )
+        outcomes = [_outcome(given, case) for case in self.cases]
+        if outcomes[0] is ... or outcomes[0] is None:
+            return UNANSWERED
+        expected = [self.answer(*case) for case in self.cases]
+        right = [self._same(*pair) for pair in zip(outcomes, expected, strict=True)]
+        if all(right):
+            return Feedback(True, "Right.")
+        for hint, mistake in self.mistakes.items():
+            if self._led_to(outcomes, [_outcome(mistake, case) for case in self.cases], right):
+                return Feedback(False, hint)
+        first = right.index(False)
+        case = _named(self.answer, self.cases[first])
+        return Feedback(False, f"Not yet. {case}{_difference(outcomes[first], expected[first])}")
 
-    def agree(self, first: Any, second: Any) -> bool:
-        """Whether two answers give the same on every case."""
-        if callable(second):
-            return all(self._same(first(*case), second(*case)) for case in self.cases)
-        return self._same(first, second)
+    def _judge_value(self, given: Any) -> Feedback:
+        """Judge an answer that is no function."""
+        if callable(given):
+            return Feedback(False, "This is a function; the answer is a value.")
+        if self._same(given, self.answer):
+            return Feedback(True, "Right.")
+        for hint, mistake in self.mistakes.items():
+            if self._same(given, mistake):
+                return Feedback(False, hint)
+        try:
+            value, answer = float(given), float(self.answer)
+        except (TypeError, ValueError, RuntimeError):  # the last by a tensor of several numbers
+            value = answer = math.nan
+        if math.isnan(value):
+            return Feedback(False, f"Not yet: {_shown(given)} is not the right answer.")
+        side = "large" if value > answer else "small"
+        near = abs(value - answer) <= 20 * self.tolerance * abs(answer)
+        wanted = f", by little: the answer is wanted to within {self.tolerance:.2g} of itself"
+        return Feedback(False, f"Not yet: {_shown(given)} is too {side}{wanted if near else ''}.")
+
+    def _led_to(self, outcomes: list[Any], slip: list[Any], right: list[bool]) -> bool:
+        """Whether a mistake explains an answer: it gives the same wherever neither of them raises,
+        and somewhere that is wrong.
+        """
+        both = [
+            (self._same(a, b), ok)
+            for a, b, ok in zip(outcomes, slip, right, strict=True)
+            if not isinstance(a, Exception) and not isinstance(b, Exception)
+        ]
+        return all(same for same, _ in both) and any(not ok for _, ok in both)
 
     def _same(self, first: Any, second: Any) -> bool:
         if isinstance(second, str):
             return isinstance(first, str) and first.strip().lower() == second.lower()
-        a, b = (torch.as_tensor(x).detach().cpu().double() for x in (first, second))
+        try:
+            a, b = (_numbers(x) for x in (first, second))
+        except (TypeError, ValueError, RuntimeError):  # what is no number, and so not the same
+            return False
         return a.shape == b.shape and torch.allclose(a, b, rtol=self.tolerance, atol=1e-9)
+
+
+def _outcome(function: Any, case: tuple[Any, ...]) -> Any:
+    """What a function gives, or the exception: whatever a learner's code raises is an answer to
+    explain, not a crash of the checker.
+    """
+    try:
+        return function(*case)
+    except Exception as error:
+        return error
+
+
+def _numbers(value: Any) -> torch.Tensor:
+    return torch.as_tensor(value).detach().cpu().double()
+
+
+def _named(function: Any, case: tuple[Any, ...]) -> str:
+    """A case in words, by the names that the right answer gives its arguments."""
+    if not case:
+        return "Called without arguments, it "
+    names = inspect.signature(function).parameters
+    return (
+        "For " + ", ".join(f"{n} = {_shown(x)}" for n, x in zip(names, case, strict=False)) + " it "
+    )
+
+
+def _difference(given: Any, expected: Any) -> str:
+    """What a function did on a case, and what it should have done."""
+    if isinstance(given, Exception):
+        return f"stops with {type(given).__name__}: {given}. Expected: {_shown(expected)}."
+    try:
+        a, b = _numbers(given), _numbers(expected)
+    except (TypeError, ValueError, RuntimeError):
+        return f"gives {_shown(given)}. Expected: {_shown(expected)}."
+    if a.shape != b.shape:
+        shapes = [f"the shape {tuple(x.shape)}" if x.dim() else "a number" for x in (a, b)]
+        return f"gives {shapes[0]}. Expected: {shapes[1]}."
+    if b.numel() > SHOWN:
+        place = tuple(torch.nonzero(~torch.isclose(a, b))[0].tolist())
+        return f"gives {a[place]:.4g} at {place}. Expected there: {b[place]:.4g}."
+    return f"gives {_shown(given)}. Expected: {_shown(expected)}."
+
+
+def _shown(value: Any) -> str:
+    """A value, short enough for a sentence."""
+    if isinstance(value, str):
+        return repr(value)
+    try:
+        numbers = _numbers(value)
+    except (TypeError, ValueError, RuntimeError):
+        return f"a {type(value).__name__}"
+    if numbers.numel() > SHOWN:
+        return f"a tensor of shape {tuple(numbers.shape)}"
+    return _list(numbers.tolist())
+
+
+def _list(values: Any) -> str:
+    if isinstance(values, list):
+        return "[" + ", ".join(_list(value) for value in values) + "]"
+    return f"{values:.4g}"

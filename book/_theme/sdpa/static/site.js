@@ -22,6 +22,24 @@
     full.addEventListener("click", () => document.fullscreenElement ? document.exitFullscreen() : root.requestFullscreen());
   }
 
+  // Code that is folded is shown and hidden together, for those who read it.
+  const code = find(".button.code"), folds = document.querySelectorAll("details.code");
+  const unfold = (open) => {
+    code.setAttribute("aria-pressed", open);
+    for (const fold of folds) fold.open = open;
+  };
+  if (folds.length) {
+    code.hidden = false;
+    unfold(root.dataset.code === "shown");
+    code.addEventListener("click", () => {
+      const open = root.dataset.code !== "shown";
+      if (open) root.dataset.code = "shown";
+      else delete root.dataset.code;
+      try { open ? localStorage.setItem("code", "shown") : localStorage.removeItem("code"); } catch { /* as above */ }
+      unfold(open);
+    });
+  }
+
   // The chapters slide over the page on a narrow screen; without the script the button jumps to them, below the text.
   const menu = find(".button.menu"), chapters = find("#chapters");
   const show = (open) => {
