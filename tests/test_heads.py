@@ -1,5 +1,6 @@
 """Trained heads: the measures, the trainings, and what is stored of them."""
 
+import gzip
 import json
 import math
 import shutil
@@ -9,7 +10,7 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from sdpa_lib.attention import attention_scores
+from sdpa_lib.attention import attention_scores, attention_weights
 from sdpa_lib.book import plotting
 from sdpa_lib.book.heads import train as training
 from sdpa_lib.book.heads.corpus import is_held_out, load_corpus
@@ -29,7 +30,15 @@ from sdpa_lib.book.heads.measure import (
     tail_scale,
 )
 from sdpa_lib.book.heads.picture import looked_at
-from sdpa_lib.book.heads.results import LINE, STORED, load_results, load_vectors, make_results
+from sdpa_lib.book.heads.results import (
+    LINE,
+    STORED,
+    contribution,
+    load_results,
+    load_values,
+    load_vectors,
+    make_results,
+)
 from sdpa_lib.book.heads.study import SCALINGS, STUDIES, DecoderRun, Settings, make_model
 from sdpa_lib.book.heads.train import held_out_loss, make_runs, train
 from sdpa_lib.sampling import sample
@@ -77,7 +86,7 @@ def model():
 @pytest.fixture(scope="module", params=STUDIES)
 def stored(request):
     """Each study, with its name."""
-    return request.param, load_results(STORED.with_name(f"{request.param}.json"))
+    return request.param, load_results(STORED.with_name(f"{request.param}.json.gz"))
 
 
 def normal(*shape, seed):
@@ -380,7 +389,7 @@ def test_an_interrupted_training_goes_on_to_the_same_end(trained, corpus, tmp_pa
 
 
 def test_a_study_is_made_and_read_again(library, tmp_path):
-    path, runs = tmp_path / "out" / "heads.json", (ROOT, DecoderRun("log_n", 8))
+    path, runs = tmp_path / "out" / "heads.json.gz", (ROOT, DecoderRun("log_n", 8))
     make_results(path, runs, SMALL, tmp_path / "state", kept_moments=2, library=library)
     results = load_results(path)
     result = results[ROOT]
@@ -396,10 +405,22 @@ def test_a_study_is_made_and_read_again(library, tmp_path):
     assert results.kept[f"{ROOT.name}, line"] == [0, 6]
     assert query.shape == key.shape == (2, 2, 2, 16, 8)
     assert load_vectors(runs[1], "line", path)[0].shape == (1, 2, 2, 16, 8)
-    text = path.read_text()
+    value, output = load_values(ROOT, "line", path)
+    model = training.load_model(ROOT, 6, SMALL, tmp_path / "state")
+    x = model.embedded(torch.tensor(list(LINE.encode()[:16])).unsqueeze(0))
+    for layer, block in enumerate(model.blocks):
+        weights = attention_weights(query[-1, layer], key[-1, layer], is_causal=True)
+        added = block.attention(block.attended(x))[0]
+        torch.testing.assert_close(
+            (weights @ value[layer] @ output[layer]).sum(0), added, rtol=0.01, atol=0.01
+        )
+        x = block(x)
+    with pytest.raises(ValueError, match="run and passage"):
+        load_values(runs[1], "line", path)
+    content = path.read_bytes()
     # nothing is left to do
     make_results(path, runs, SMALL, tmp_path / "state", kept_moments=2, library=library)
-    assert path.read_text() == text
+    assert path.read_bytes() == content
     with pytest.raises(ValueError, match="folder must hold a study with these settings"):
         make_runs(runs, Settings(), tmp_path / "state", library=library)
 
@@ -478,13 +499,15 @@ def test_results_take_at_most_three_megabytes():
     assert size < 3 * 2**20
 
 
-@pytest.mark.parametrize("passage", ["line", "module"])
-def test_stored_figures_follow_from_stored_queries_and_keys(stored, passage):
+def test_stored_figures_follow_from_stored_queries_and_keys(stored):
     """Half precision rounds each component by up to 2^-11 of it; a score of 20 by about 0.01."""
     name, stored = stored
-    run, path = STUDIES[name].runs[0], STORED.with_name(f"{name}.json")
-    query, key = (x[-1] for x in load_vectors(run, passage, path))  # (layers, heads, n, d_k)
-    checks = stored.checks[f"{run.name}, {passage}"]
+    run, path = STUDIES[name].runs[0], STORED.with_name(f"{name}.json.gz")
+    assert bool(stored.kept) == (STUDIES[name].kept > 0)
+    if not stored.kept:
+        return
+    query, key = (x[-1] for x in load_vectors(run, "line", path))  # (layers, heads, n, d_k)
+    checks = stored.checks[f"{run.name}, line"]
     for layer, (q, k) in enumerate(zip(query.unsqueeze(1), key.unsqueeze(1), strict=True)):
         scores = attention_scores(q, k, is_causal=True, rescaling=run.scaling)
         figures = head_figures(q, k, scores, least=q.shape[2] // 2, stride=1)
@@ -496,6 +519,9 @@ def test_stored_figures_follow_from_stored_queries_and_keys(stored, passage):
                 atol=0.01,
                 msg=lambda message, figure=figure: f"{figure}: {message}",
             )
+    weights = attention_weights(query, key, is_causal=True, rescaling=run.scaling)
+    found = contribution(weights, *load_values(run, "line", path))
+    torch.testing.assert_close(found.double(), checks["contribution"], rtol=0.01, atol=0.01)
 
 
 def test_the_same_model_divides_its_own_scores_in_a_swap(stored):
@@ -506,11 +532,15 @@ def test_the_same_model_divides_its_own_scores_in_a_swap(stored):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{}", "[1]", '{"results": {"a": 3}}', json.dumps({"results": {}})]
+    "content",
+    [b"", b"{}"]
+    + [
+        gzip.compress(x) for x in (b"", b"{}", b"[1]", b'{"results": {"a": 3}}', b'{"results": {}}')
+    ],
 )
 def test_other_files_are_refused(content, tmp_path):
-    path = tmp_path / "other.json"
-    path.write_text(content)
+    path = tmp_path / "other.json.gz"
+    path.write_bytes(content)
     with pytest.raises(ValueError, match="path must hold results of python"):
         load_results(path)
 
@@ -521,4 +551,4 @@ def test_names_that_are_not_stored_are_refused():
     with pytest.raises(ValueError, match="run and passage"):
         load_vectors(DecoderRun("sqrt_d_k"), "poem")
     with pytest.raises(FileNotFoundError):
-        load_results(STORED.with_name("none.json"))
+        load_results(STORED.with_name("none.json.gz"))

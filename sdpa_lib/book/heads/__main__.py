@@ -67,7 +67,7 @@ def main() -> None:
     for name in options.only:
         chosen = STUDIES[name]
         make_results(
-            options.out / f"{name}.json",
+            options.out / f"{name}.json.gz",
             chosen.runs,
             chosen.settings,
             options.state / name,

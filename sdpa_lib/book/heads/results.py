@@ -1,11 +1,13 @@
-"""What is stored of the study: one JSON file of figures, and beside it, as ``.npz``, queries and
-keys in half precision.
+"""What is stored of a study: figures, as JSON that is compressed, and beside them, as ``.npz``,
+vectors and matrices in half precision.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import platform
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -32,10 +34,12 @@ from sdpa_lib.book.heads.train import held_out_loss, in_parallel, load_model, ma
 from sdpa_lib.book.training.model import Transformer
 from sdpa_lib.book.training.study import device_name
 
-STORED = Path(__file__).parent / "results" / "heads.json"
+STORED = Path(__file__).parent / "results" / "heads.json.gz"
 """The figures that come with the book."""
-LONGER = STORED.with_name("longer.json")
+LONGER = STORED.with_name("longer.json.gz")
 """Those of the longer trainings."""
+WIDE = STORED.with_name("wide.json.gz")
+"""Those with heads of 64 components."""
 
 LINE = "def area(width, height):\n    return width * height\n\nprint(area("
 """A few lines that anyone can read, and no module holds: on them heads are shown."""
@@ -46,8 +50,6 @@ TESTED = 32
 """From how many the loss at the end is taken, and the losses with other divisors."""
 MATCHED = 8
 """On how many passages of the training text a temperature a head is chosen."""
-MODULE = 128
-"""How long the passage of a held-out module is whose queries and keys are kept."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ class Results:
         passages: by name the text whose queries and keys are kept.
         kept: by run and passage the steps whose queries and keys are kept.
         checks: the figures of kept queries and keys, (layers, heads), from before they were
-            rounded, by run and passage: of the last step.
+            rounded, by run and passage: of the last step. Where values are kept, ``contribution``
+            is the mean length of what a head adds to the residual stream.
         results: by the run's name.
     """
 
@@ -124,8 +127,9 @@ def load_results(path: Path = STORED) -> Results:
         >>> load_results()[DecoderRun("sqrt_d_k")].figures["sigma"].shape
         torch.Size([10, 4, 4])
     """
+    content = path.read_bytes()
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = json.loads(gzip.decompress(content))
         results = {}
         for name, of_run in stored.pop("results").items():
             of_run["figures"] = {k: _tensor(v) for k, v in of_run["figures"].items()}
@@ -137,7 +141,15 @@ def load_results(path: Path = STORED) -> Results:
             for key, of_key in stored.pop("checks").items()
         }
         return Results(results=results, checks=checks, **stored)
-    except (json.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+    except (
+        OSError,
+        EOFError,
+        zlib.error,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+    ) as error:
         raise ValueError(
             f"path must hold results of python -m sdpa_lib.book.heads, got {path}: {error}"
         ) from None
@@ -148,7 +160,7 @@ def load_vectors(run: DecoderRun, passage: str, path: Path = STORED) -> tuple[Te
 
     Args:
         run: which one.
-        passage: ``"line"`` or ``"module"``.
+        passage: in :attr:`Results.passages`.
         path: of the figures; the vectors stand beside it.
 
     Returns:
@@ -164,12 +176,32 @@ def load_vectors(run: DecoderRun, passage: str, path: Path = STORED) -> tuple[Te
         >>> query.shape[1:3], query.dtype
         (torch.Size([4, 4]), torch.float32)
     """
-    with np.load(path.with_suffix(".npz")) as kept:
-        name = _key(run, passage)
-        if name not in kept:
-            raise unknown_name("run and passage", name, kept.files)
-        query, key = torch.from_numpy(kept[name]).float().unbind(2)
+    query, key = _load(path, _key(run, passage)).unbind(2)
     return query, key
+
+
+def load_values(run: DecoderRun, passage: str, path: Path = STORED) -> tuple[Tensor, Tensor]:
+    """What the first run of a study makes of its weights at the end, to work through by hand.
+
+    Args:
+        run, passage, path: as in :func:`load_vectors`; values are kept of the first run.
+
+    Returns:
+        The values, (layers, heads, n, d_v), and W_O, (layers, heads, d_v, d_model), float32.
+        ``(weights @ value) @ output``, summed over heads, is what a layer's attention adds to the
+        residual stream.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: they are not kept of that run and passage.
+
+    Example:
+        >>> value, output = load_values(DecoderRun("sqrt_d_k"), "line")
+        >>> value.shape[-1], output.shape
+        (32, torch.Size([4, 4, 32, 128]))
+    """
+    key = _key(run, passage)
+    return _load(path, f"{key}, values"), _load(path, f"{key}, output")
 
 
 def make_results(
@@ -185,11 +217,13 @@ def make_results(
     """Train and measure what ``folder`` does not hold yet, and store the study.
 
     Args:
-        path: of the JSON file; the vectors are stored beside it.
-        runs: which. The vectors at the end are kept of those with the first one's d_k and seed.
+        path: of the figures; the vectors are stored beside it.
+        runs: which. Queries and keys at the end are kept of those with the first one's d_k and
+            seed, and of the first values and W_O, too.
         settings: of the study.
         folder: where states and weights are kept, to go on from.
-        kept_moments: of how many moments, spread over the training, the first run's are kept.
+        kept_moments: of how many moments, spread over the training, the first run's are kept; with
+            0 no vectors are.
         library: the folder of the modules that are read.
         workers: runs at a time, each with one thread.
     """
@@ -202,34 +236,39 @@ def make_results(
         run.name: {"run": run._asdict()} | trained["runs"][run.name] | figures
         for run, figures in zip(runs, measured, strict=True)
     }
-    passages = {"line": LINE, "module": _module(corpus, settings)}
     vectors: dict[str, Any] = {}
     kept: dict[str, list[int]] = {}
     checks: dict[str, Any] = {}
+    tokens = as_tokens(LINE.encode())[: settings.n_tokens].long().unsqueeze(0)
     for run, moments in zip(runs, steps, strict=True):
-        for passage, text in passages.items():
-            first, line = run == runs[0], passage == "line"
-            if not first and (not line or run[1:] != runs[0][1:]):
-                continue
-            key = _key(run, passage)
-            many = min(kept_moments, len(moments)) if first and line else 1
-            last = len(moments) - 1
-            kept[key] = [moments[last - i * last // max(1, many - 1)] for i in range(many)][::-1]
-            models = [load_model(run, step, settings, folder) for step in kept[key]]
-            tokens = as_tokens(text.encode())[: settings.n_tokens].long().unsqueeze(0)
-            vectors[key] = torch.stack([_vectors(model, tokens) for model in models]).half().numpy()
-            checks[key] = _checks(models[-1], tokens)
+        first = run == runs[0]
+        many = min(kept_moments, len(moments)) if first else min(kept_moments, 1)
+        if not many or run[1:] != runs[0][1:]:
+            continue
+        key, last = _key(run, "line"), len(moments) - 1
+        kept[key] = [moments[last - i * last // max(1, many - 1)] for i in range(many)][::-1]
+        models = [load_model(run, step, settings, folder) for step in kept[key]]
+        vectors[key] = torch.stack([_vectors(model, tokens) for model in models]).half().numpy()
+        checks[key] = _checks(models[-1], tokens)
+        if first:
+            value, output = _values(models[-1], tokens)
+            of_layers = [layer.scores[0] for layer in layers_of(models[-1], tokens)]
+            weights = torch.softmax(torch.stack(of_layers), dim=-1)
+            vectors[f"{key}, values"] = value.half().numpy()
+            vectors[f"{key}, output"] = output.half().numpy()
+            checks[key]["contribution"] = _short(contribution(weights, value, output).tolist())
     stored = {
         "provenance": provenance(settings, corpus),
         "trials": trained["trials"],
-        "passages": passages,
+        "passages": {"line": LINE},
         "kept": kept,
         "checks": checks,
         "results": results,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(stored, allow_nan=False) + "\n", encoding="utf-8")
-    np.savez_compressed(path.with_suffix(".npz"), **vectors)
+    text = json.dumps(stored, allow_nan=False, separators=(",", ":"))
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    np.savez_compressed(_beside(path), **vectors)
 
 
 def measure_run(
@@ -305,15 +344,29 @@ def _moments(settings: Settings, step: int) -> list[int]:
     return [moment for moment in settings.moments if moment <= step]
 
 
-def _module(corpus: Corpus, settings: Settings) -> str:
-    """A passage of the text that was held out, of whole characters."""
-    passage = corpus.passages(settings.passages, settings.n_tokens)[settings.passages // 2]
-    return bytes(passage[:MODULE].tolist()).decode(errors="ignore")
-
-
 def _vectors(model: Transformer, tokens: Tensor) -> Tensor:
     """Queries and keys, (layers, 2, heads, n, d_k)."""
     return torch.stack([torch.stack((q[0], k[0])) for q, k, _ in layers_of(model, tokens)])
+
+
+@torch.no_grad()
+def _values(model: Transformer, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    """Values, (layers, heads, n, d_v), and W_O as each head's rows, (layers, heads, d_v, d_model)."""
+    x, values, outputs = model.embedded(tokens), [], []
+    for block in model.blocks:
+        attention = block.attention
+        value = attention.value(block.attended(x))[0]  # (n, d_model)
+        values.append(value.view(len(value), attention.n_heads, -1).transpose(0, 1))
+        output = attention.output.weight.mT  # (d_model, d_model), what goes in first
+        outputs.append(output.reshape(attention.n_heads, -1, output.shape[-1]))
+        x = block(x)
+    return torch.stack(values), torch.stack(outputs)
+
+
+def contribution(weights: Tensor, value: Tensor, output: Tensor) -> Tensor:
+    """The mean length over rows of what each head adds to the residual stream, (layers, heads)."""
+    lengths: Tensor = (weights @ value @ output).norm(dim=-1)
+    return lengths.mean(-1)
 
 
 def _checks(model: Transformer, tokens: Tensor) -> dict[str, Any]:
@@ -331,6 +384,18 @@ def _factor(attention: Any) -> list[float]:
         return [1.0] * attention.n_heads
     factors: list[float] = attention.log_scale.detach().exp().flatten().tolist()
     return factors
+
+
+def _beside(path: Path) -> Path:
+    """Where the vectors stand that go with the figures at a path."""
+    return path.with_name(f"{path.name.partition('.')[0]}.npz")
+
+
+def _load(path: Path, name: str) -> Tensor:
+    with np.load(_beside(path)) as kept:
+        if name not in kept:
+            raise unknown_name("run and passage", name, kept.files)
+        return torch.from_numpy(kept[name]).float()
 
 
 def _key(run: DecoderRun, passage: str) -> str:

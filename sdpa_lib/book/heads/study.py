@@ -26,8 +26,13 @@ answers are reported whatever they are:
 warm-up. The one with the lower loss on what is held out is taken for every seed.
 
 **Stopping.** Every run takes ``Settings.steps`` steps, unless a loss is no number, at which it
-stops. No run is left out. (Two more were declared, the root and no division with d_k = 64, and
-given up for lack of time before they were begun.)
+stops. No run is left out.
+
+**Added after those runs had been looked at, and declared before their own.** ``longer``: the root
+for four times as long, and then, after its figures were known, no division and QK-norm likewise and
+the root with a second seed. The question is whether what the short trainings show is a beginning:
+1, 3, 5 and 6 above, and the loss. ``wide``: the root, no division and d_k with heads of 64
+components and one more learning rate, for 1, 3, 4 and 6.
 """
 
 from __future__ import annotations
@@ -131,7 +136,9 @@ RUNS = (
 
 
 class Study(NamedTuple):
-    """Runs and what they share, and of how many moments the first run's vectors are kept."""
+    """Runs and what they share, and of how many moments the first run's vectors are kept, 0 if no
+    run's are.
+    """
 
     settings: Settings
     runs: tuple[DecoderRun, ...]
@@ -146,13 +153,19 @@ STUDIES = {
             every=60,
             moments=(0, 20, 80, 160, 320, 600, 900, 1300, 1800, 2400),
         ),
-        (DecoderRun("sqrt_d_k"),),
+        (
+            *(DecoderRun(scaling) for scaling in ("sqrt_d_k", "none", "qk_norm")),
+            DecoderRun("sqrt_d_k", seed=1),
+        ),
         kept=5,
     ),
+    "wide": Study(
+        Settings(rates=(-3.0, -2.5, -2.0), trial_d_k=64),
+        tuple(DecoderRun(scaling, d_k=64) for scaling in ("sqrt_d_k", "none", "d_k")),
+        kept=0,
+    ),
 }
-"""What is compared, and one of its runs for four times as long, declared after the first had been
-looked at: do the heads of a short training tell what those of a longer one do?
-"""
+"""What is compared; some of its runs for four times as long; and some with wider heads."""
 
 
 class ByteEmbedding(nn.Module):
