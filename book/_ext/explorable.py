@@ -16,6 +16,8 @@ import sdpa_lib as sdpa
 import torch
 from docutils import nodes
 from sdpa_lib.book import plotting
+from sdpa_lib.book.heads.picture import looked_at
+from sdpa_lib.book.heads.results import LONGER, load_vectors
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -75,6 +77,8 @@ def write_data(app: Sphinx) -> None:
     file = folder / "explore" / "explorable_data.js"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(explorable_data.script(), encoding="utf-8")
+    for moment, script in explorable_data.heads_scripts().items():
+        file.with_name(f"heads_{moment}.js").write_text(script, encoding="utf-8")
     app.config.html_static_path.append(str(folder))
 
 
@@ -141,6 +145,17 @@ def phases() -> None:
     ax.legend(fontsize=9, ncols=2)
 
 
+def heads() -> None:
+    """Whom the last character looks at, in three heads."""
+    _, axes = plotting.figure(rows=3, height=1.1)
+    query, key = (x[-1] for x in load_vectors(explorable_data.HEADS, "line", LONGER))
+    weights = sdpa.attention_weights(query, key, is_causal=True)
+    line = explorable_data.heads()["text"]
+    for ax, (layer, head) in zip(axes, ((0, 3), (1, 1), (2, 2)), strict=True):
+        looked_at(ax, line, weights[layer, head], (30, 45, 62))
+        ax.set_title(f"layer {layer + 1}, head {head + 1}")
+
+
 STATIC: dict[str, tuple[str, Callable[[], None]]] = {
     "growth": (
         "Two densities of dot products of 64 components: raw, with standard deviation 8, and "
@@ -165,6 +180,11 @@ STATIC: dict[str, tuple[str, Callable[[], None]]] = {
         "Spread of the scores against the number of keys, a line for each divisor: undivided above "
         "the border, with the root below it, with larger divisors far below.",
         phases,
+    ),
+    "heads": (
+        "Three heads, three rows each: a passage of code in which the ground of a character is the "
+        "darker the more weight it gets.",
+        heads,
     ),
 }
 """The explorables by name: what their picture shows, and what draws it."""

@@ -7,6 +7,7 @@ values, so all that doesn't follow a drag is in the tables below, for each of th
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Callable
@@ -24,6 +25,8 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D
 from sdpa_lib.book import plotting
+from sdpa_lib.book.heads.results import LONGER, load_results, load_vectors
+from sdpa_lib.book.heads.study import DecoderRun
 from sdpa_lib.visibility import Visible
 from torch import Tensor
 
@@ -94,8 +97,47 @@ def script() -> str:
         "growth": growth(),
         "scalings": scalings(),
         "phases": phases(),
+        "heads": heads(),
     }
     return f"window.explorableData={json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
+
+
+# ---------------------------------------------------------------- heads
+
+HEADS = DecoderRun("sqrt_d_k")
+LEVELS_PER_ROOT = 24
+"""A score is kept as the root of its distance from its row's largest, in so many parts of 1: fine
+where a weight is, coarse where none is.
+"""
+
+
+def heads() -> dict[str, Any]:
+    """Which passage, and of which moments of a training a decoder's scores are there."""
+    stored = load_results(LONGER)
+    _, key = load_vectors(HEADS, "line", LONGER)
+    return {
+        "text": stored.passages["line"],
+        "moments": stored.kept[f"{HEADS.name}, line"],
+        "layers": key.shape[1],
+        "heads": key.shape[2],
+        "unit": LEVELS_PER_ROOT,
+    }
+
+
+def heads_scripts() -> dict[int, str]:
+    """By moment a classic script with that moment's scores: all rows of all heads, each up to its
+    own character, a byte a score.
+    """
+    query, key = load_vectors(HEADS, "line", LONGER)
+    scores = sdpa.attention_scores(query, key, is_causal=True)
+    below = scores.amax(-1, keepdim=True) - scores
+    levels = (below.sqrt() * LEVELS_PER_ROOT).round().clamp(max=255).to(torch.uint8)
+    seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    scripts = {}
+    for moment, of_moment in zip(heads()["moments"], levels, strict=True):
+        kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
+        scripts[moment] = f'(window.explorableHeads??={{}})[{moment}]="{kept}";\n'
+    return scripts
 
 
 # ---------------------------------------------------------------- looks

@@ -181,6 +181,7 @@ export function start(figure, spec) {
     app.synchronise.forEach((synchronise) => synchronise());
     const { values, spoken: sentence } = spec.update(app);
     for (const [key, , digits] of spec.readouts) {
+      if (values[key] === undefined) continue; // what it needs is still on its way
       shown[key].textContent =
         typeof values[key] === "string"
           ? values[key]
@@ -193,7 +194,7 @@ export function start(figure, spec) {
     figure.dataset.state = link.getAttribute("href");
     app.sentence = sentence;
   };
-  const redraw = () => (frame ||= requestAnimationFrame(draw));
+  const redraw = (app.redraw = () => (frame ||= requestAnimationFrame(draw)));
 
   /** Change some of the state: redraw at once; speak, and write the address, when the reader pauses. */
   app.set = (changes) => {

@@ -3,13 +3,14 @@ import { blend } from "./blend.js";
 import { colourSheet } from "./data.js";
 import { start as begin } from "./frame.js";
 import { growth } from "./growth.js";
+import { heads } from "./heads.js";
 import { phases } from "./phases.js";
 import { saturation } from "./saturation.js";
 import { scalings } from "./scalings.js";
 
 export * as math from "./math.js"; // for the tests
 
-const explorables = { growth, saturation, blend, scalings, phases };
+const explorables = { growth, saturation, blend, scalings, phases, heads };
 
 const style = document.createElement("style");
 style.textContent = colourSheet();

@@ -57,6 +57,9 @@
   });
   chapters.addEventListener("click", (event) => { if (event.target.closest("a")) show(false); });
 
+  const current = find(".current > a", chapters);
+  if (current) chapters.scrollTop = current.offsetTop - chapters.offsetTop - chapters.clientHeight / 3;
+
   for (const block of document.querySelectorAll("div.highlight")) {
     const button = document.createElement("button");
     button.className = "copy";
