@@ -228,6 +228,18 @@ def test_without_a_script_nothing_is_lost(browser, base):
     context.close()
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_no_table_is_wider_than_the_text(tab, base, page):
+    opened, _ = tab(f"{base}{page}")
+    opened.set_viewport_size({"width": 1280, "height": 900})
+    wide = opened.evaluate(
+        "[...document.querySelectorAll('.sdpa-table-wrap, .table-wrap')]"
+        ".filter(box => box.scrollWidth > box.clientWidth + 1)"
+        ".map(box => box.querySelector('tr').textContent)"
+    )
+    assert wide == []
+
+
 def test_folded_code_is_shown_together_and_the_choice_is_kept(tab, base):
     opened, _ = tab(f"{base}book/04_softmax_saturation.html")
     folds, switch = opened.locator("details.code"), opened.get_by_role("button", name="Show all")

@@ -1,0 +1,88 @@
+"""Sphinx extension: what cells print in tables is set as on the page: a root with its index, a true
+minus sign, names in place of those that the code uses.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+NAMES = {
+    "sqrt_d_k": "√d_k",
+    "n_sqrt_d_k": "n√d_k",
+    "k_norm_4": "k_4",
+    "qk_norm": "QK-norm",
+    "log_n": "with ln n",
+    "t5_start": "T5’s start",
+    "student_t": "Student’s t",
+}
+"""What code calls a scaling or a distribution, and what people do."""
+
+ROW = re.compile(r"<tr>(.*?)</tr>", re.S)
+CELL = re.compile(r"(<t[dh][^>]*>)(.*?)(</t[dh]>)", re.S)
+CODE_NAME = re.compile(rf"(?<![\w.])({'|'.join(NAMES)})(?!\w)")
+MINUS = re.compile(r"(?<![\w)-])-(?=[\d.]*\d|inf)")
+EXPONENT = re.compile(r"(?<=\d)e(-?)0*(\d+)(?![\w.])")
+POWER = re.compile(r"\^(−?[\w./]+)")
+INDEX = re.compile(r"(?<![A-Za-z])([A-Za-zσΣ])_([A-Za-z]{1,5}|\d+)(?!\w)")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_post_transform(SetTables)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class SetTables(SphinxPostTransform):
+    default_priority = 195  # after MyST-NB has chosen what is shown of an output
+    formats = ("html",)
+
+    def run(self, **_kwargs: Any) -> None:
+        for raw in self.document.findall(nodes.raw):
+            if 'class="sdpa-table"' in raw.astext():
+                raw[:] = [nodes.Text(table(raw.astext()))]
+
+
+def table(html: str) -> str:
+    """A table as HTML, its cells set."""
+    headings: list[str] = []
+
+    def row(found: re.Match[str]) -> str:
+        cells = CELL.findall(found[1])
+        if not headings:
+            headings.extend(text for _, text, _ in cells)
+        made = [
+            start + typeset(spelled(text, heading)) + end
+            for heading, (start, text, end) in zip(headings, cells, strict=True)
+        ]
+        return f"<tr>{''.join(made)}</tr>"
+
+    return ROW.sub(row, html)
+
+
+def spelled(text: str, heading: str) -> str:
+    """A cell's text, where it says that nothing divides: elsewhere "none" is a word."""
+    if text == "none" and text != heading and heading.startswith("divided by"):
+        return "nothing"
+    return re.sub("none$", "undivided", text) if text == heading else text
+
+
+def typeset(text: str) -> str:
+    """A cell's text as HTML.
+
+    Example:
+        >>> typeset("sqrt_d_k")
+        '√<i>d</i><sub>k</sub>'
+        >>> typeset("-2.5 to 9.18e-07")
+        '−2.5 to 9.18·10<sup>−7</sup>'
+        >>> typeset("d_k^1/3")
+        '<i>d</i><sub>k</sub><sup>1/3</sup>'
+    """
+    text = CODE_NAME.sub(lambda name: NAMES[name[1]], text)
+    text = EXPONENT.sub(lambda e: f"·10<sup>{'−' if e[1] else ''}{e[2]}</sup>", text)
+    text = MINUS.sub("−", text)
+    text = INDEX.sub(r"<i>\1</i><sub>\2</sub>", text)
+    return POWER.sub(r"<sup>\1</sup>", text)

@@ -1,0 +1,58 @@
+import pytest
+from table_names import table, typeset
+
+TABLE = """# A
+
+```{raw} html
+<table class="sdpa-table"><thead><tr><th scope="col">sqrt_d_k</th></tr></thead>
+<tbody><tr><td class="number">-2.5</td></tr></tbody></table>
+```
+
+```{raw} html
+<p>-2.5 sqrt_d_k</p>
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("std, sqrt_d_k", "std, √<i>d</i><sub>k</sub>"),
+        ("d_k = 64, none", "<i>d</i><sub>k</sub> = 64, none"),
+        ("n_sqrt_d_k", "n√<i>d</i><sub>k</sub>"),
+        ("qk_norm", "QK-norm"),
+        ("-1.0013 ± 0.0024", "−1.0013 ± 0.0024"),
+        ("-0.09 to 0.25", "−0.09 to 0.25"),
+        ("-1 to -0.5", "−1 to −0.5"),
+        ("-inf", "−inf"),
+        ("9.18e-7", "9.18·10<sup>−7</sup>"),
+        ("1.000e300", "1.000·10<sup>300</sup>"),
+        ("10^-2.5", "10<sup>−2.5</sup>"),
+        ("d_k^2/3", "<i>d</i><sub>k</sub><sup>2/3</sup>"),
+        ("QK-norm, 4-5", "QK-norm, 4-5"),
+        ("σ/σ_c", "σ/<i>σ</i><sub>c</sub>"),
+        ("at W_Q", "at <i>W</i><sub>Q</sub>"),
+        ("a_long_name nonesuch", "a_long_name nonesuch"),
+        ("e^H, 0.5", "e<sup>H</sup>, 0.5"),
+    ],
+)
+def test_a_text_is_set_as_on_the_page(text, html):
+    assert typeset(text) == html
+
+
+def test_nothing_is_named_where_it_divides():
+    rows = [["divided by", "std, none", "starved"], ["none", "1", "none"]]
+    html = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in rows)
+    assert table(html) == (
+        "<tr><td>divided by</td><td>std, undivided</td><td>starved</td></tr>"
+        "<tr><td>nothing</td><td>1</td><td>none</td></tr>"
+    )
+
+
+def test_only_tables_that_cells_made_are_set(build):
+    page = build({"index": TABLE}, "table_names").page()
+    assert page.table.th.text == "√dk"
+    assert page.table.th.i.text == "d"
+    assert page.table.td.text == "−2.5"
+    assert page.table.td["class"] == ["number"]
+    assert "-2.5 sqrt_d_k" in page.text
