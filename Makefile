@@ -24,7 +24,8 @@ book: $(INSTALLED) ## execute the chapters that changed and build the site
 	@echo "The book is ready. Open $(CURDIR)/_build/html/index.html"
 
 test: $(INSTALLED) ## run the tests, the doctests, and every notebook through nbval
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	@# In the order of testpaths: else the files of few tests, which are the notebooks, come last.
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-transformers: $(INSTALLED) ## try every rescaling in models of Hugging Face Transformers, which this installs
 	$(BIN)/python -m pip install -q -r tests/hugging_face/requirements.txt

@@ -12,17 +12,19 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeGuard, TypeVar, overload
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention.bias import CausalBias, CausalVariant
 
 from sdpa_lib._checks import check_batch, check_number, check_query_key, check_value
 from sdpa_lib.device import computation_dtype, peek, peek_range
 from sdpa_lib.rescaling import Rescaling, checked_constant, checked_divisor, get_rescaling
 from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Visible
+
+if TYPE_CHECKING:
+    from torch.nn.attention.bias import CausalBias
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,7 +45,7 @@ def _cast_by_autocast(function: Callable[P, R]) -> Callable[P, R]:
 
         def cast(x: Any) -> Any:
             castable = (torch.float32, torch.float16, torch.bfloat16)
-            if isinstance(x, Tensor) and not isinstance(x, CausalBias) and x.dtype in castable:
+            if isinstance(x, Tensor) and not _is_causal_bias(x) and x.dtype in castable:
                 return x.to(dtype)
             return x
 
@@ -55,6 +57,17 @@ def _cast_by_autocast(function: Callable[P, R]) -> Callable[P, R]:
         return result
 
     return casting
+
+
+def _is_causal_bias(x: Tensor) -> TypeGuard[CausalBias]:
+    """Whether it is PyTorch's class, whose module imports the compiler, which takes as long as all
+    the rest: only a tensor of some class of its own is worth that.
+    """
+    if type(x) is Tensor:
+        return False
+    from torch.nn.attention.bias import CausalBias
+
+    return isinstance(x, CausalBias)
 
 
 @overload
@@ -420,7 +433,9 @@ def _visible(
         raise ValueError(
             "attn_mask and is_causal=True exclude each other: put the causal order into attn_mask"
         )
-    if isinstance(attn_mask, CausalBias):
+    if _is_causal_bias(attn_mask):
+        from torch.nn.attention.bias import CausalVariant
+
         if (attn_mask.seq_len_q, attn_mask.seq_len_kv) != (n_queries, n_keys):
             raise ValueError(
                 f"attn_mask must be a CausalBias of {n_queries} queries and {n_keys} keys, got "

@@ -8,10 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import nbformat
 import pytest
+from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -21,7 +23,8 @@ execute: {execute_notebooks: cache}
 sphinx:
   local_extensions: {freshness: book/_ext}
   config: # no more than the test needs, so that it is quick
-    extensions: [myst_nb, jupyter_book, sphinx_comments, sphinx_external_toc, freshness]
+    extensions:
+      [myst_nb, jupyter_book, sphinx_comments, sphinx_external_toc, freshness, execution]
     html_theme: basic
     html_theme_options: {}
 """
@@ -44,6 +47,16 @@ if Path("../kill").exists():
 print("constant", CONSTANT)
 """
 
+WAIT = """
+import time
+from pathlib import Path
+Path("../NAME").touch()
+end = time.monotonic() + 30
+while not Path("../OTHER").exists():
+    assert time.monotonic() < end
+    time.sleep(0.1)
+"""
+
 
 class Book:
     """A small book that loads the extensions of the real one."""
@@ -53,7 +66,8 @@ class Book:
         self.site = root / "_build" / "html"
         (root / "sdpa_lib").mkdir()
         (root / "book" / "_ext").mkdir(parents=True)
-        shutil.copy(ROOT / "book" / "_ext" / "freshness.py", root / "book" / "_ext")
+        for name in ("freshness.py", "execution.py"):
+            shutil.copy(ROOT / "book" / "_ext" / name, root / "book" / "_ext")
         (root / "_config.yml").write_text(CONFIG)
         (root / "_toc.yml").write_text(TOC)
         self.set_constant(1)
@@ -74,25 +88,36 @@ class Book:
         nbformat.write(notebook, self.root / "book" / f"{name}.ipynb")
 
     def build(self) -> tuple[int, list[str]]:
-        """Build as ``make book`` does; the exit status, and the chapters that were executed."""
+        """Build as ``make book`` does, but in this process, which has imported what it takes; the
+        exit status, and the chapters that were executed.
+        """
+        with warnings.catch_warnings(action="ignore"):  # of Jupyter Book's own packages
+            from jupyter_book.cli.main import main
+
+            built = CliRunner().invoke(main, ["build", str(self.root), "-W", "--keep-going"])
+        return built.exit_code, self.executed()
+
+    def build_until_killed(self) -> tuple[int, list[str]]:
+        """The same in a process of its own, which a chapter can end."""
+        command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+        built = subprocess.run([*command, "build", self.root, "-W"], capture_output=True)
+        return built.returncode, self.executed()
+
+    def executed(self) -> list[str]:
+        """The chapters that ran since this was asked last, of which two run at a time."""
         runs = self.root / "runs"
+        names = sorted(runs.read_text().split()) if runs.exists() else []
         runs.unlink(missing_ok=True)
-        jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
-        environment = os.environ | {"JUPYTER_PREFER_ENV_PATH": "1"}
-        built = subprocess.run(
-            [*jupyter_book, "build", ".", "-W", "--keep-going"],
-            cwd=self.root,
-            env=environment,
-            capture_output=True,
-        )
-        return built.returncode, runs.read_text().split() if runs.exists() else []
+        return names
 
     def shows(self, name: str, text: str) -> bool:
         return text in (self.site / "book" / f"{name}.html").read_text(encoding="utf8")
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Book:
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Book:
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+    monkeypatch.setattr(sys, "path", [*sys.path])  # to which a build adds
     return Book(tmp_path)
 
 
@@ -107,7 +132,9 @@ def test_only_what_changed_is_executed_and_no_page_is_stale(book: Book) -> None:
     book.set_constant(2)
     if os.name == "posix":  # elsewhere a chapter can't end its own build
         (book.root / "kill").touch()
-        assert book.build() == (-9, ["one"])  # interrupted: the next one has everything left to do
+        status, started = book.build_until_killed()
+        assert status == -9
+        assert started  # interrupted: the next one has everything left to do
         (book.root / "kill").unlink()
     assert book.build() == (0, ["one", "two"])
     assert book.shows("one", "constant 2")
@@ -119,18 +146,21 @@ def test_only_what_changed_is_executed_and_no_page_is_stale(book: Book) -> None:
     assert book.shows("two", "changed")
 
 
-def test_a_warning_fails_every_build_until_it_is_mended(book: Book) -> None:
-    book.write_chapter("two", "1 / 1", text="[no such page](three.ipynb)")
-    assert [book.build()[0] for _ in range(2)] == [1, 1]
-    book.write_chapter("two", "1 / 1")
-    assert book.build() == (0, [])
+def test_two_chapters_are_executed_at_a_time(book: Book) -> None:
+    """Each waits for the other, which one after the other would never come."""
+    for name, other in (("one", "two"), ("two", "one")):
+        book.write_chapter(name, WAIT.replace("NAME", name).replace("OTHER", other))
+    assert book.build()[0] == 0
 
 
-def test_a_cell_that_raises_fails_every_build_until_it_is_mended(book: Book) -> None:
+def test_what_is_wrong_fails_every_build_until_it_is_mended(book: Book) -> None:
     book.write_chapter("two", "1 / 0")
     assert book.build() == (1, ["one"])
     assert "ZeroDivisionError" in (book.site / "reports" / "book" / "two.err.log").read_text()
     assert book.build() == (1, [])
+
+    book.write_chapter("two", "1 / 1", text="[no such page](three.ipynb)")
+    assert [book.build() for _ in range(2)] == [(1, [])] * 2  # a warning
     book.write_chapter("two", "1 / 1")
     assert book.build() == (0, [])
 

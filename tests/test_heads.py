@@ -17,8 +17,11 @@ from sdpa_lib.book.heads.corpus import is_held_out, load_corpus
 from sdpa_lib.book.heads.look import (
     SWAPS,
     model_figures,
-    swapped_loss,
+    place_losses,
+    place_scores,
+    swapped_losses,
     temperatures,
+    uniform_losses,
     weight_rank,
 )
 from sdpa_lib.book.heads.measure import (
@@ -26,12 +29,15 @@ from sdpa_lib.book.heads.measure import (
     WITHOUT_FIRST,
     head_figures,
     normal_rows,
+    parted_figures,
     position_part,
     tail_scale,
 )
+from sdpa_lib.book.heads.ngrams import ngram_losses
 from sdpa_lib.book.heads.picture import looked_at
 from sdpa_lib.book.heads.results import (
     LINE,
+    ORDERS,
     STORED,
     contribution,
     load_results,
@@ -40,7 +46,7 @@ from sdpa_lib.book.heads.results import (
     make_results,
 )
 from sdpa_lib.book.heads.study import SCALINGS, STUDIES, DecoderRun, Settings, make_model
-from sdpa_lib.book.heads.train import held_out_loss, make_runs, train
+from sdpa_lib.book.heads.train import held_out_loss, make_runs, passage_losses, train
 from sdpa_lib.sampling import sample
 
 SMALL = Settings(
@@ -105,6 +111,21 @@ def test_modules_are_trained_on_or_held_out_and_never_both(corpus):
         number = name.removeprefix("module_").removesuffix(".py")
         assert (f"def function_{number}(".encode() in read) == (name not in corpus.held_out)
     assert b"1 / 0" not in read
+
+
+def test_counted_pieces_predict_what_followed_them():
+    """By hand: of a, b, b, a, b two are a and two followed by b; 1/256 weighs as much as the two
+    different bytes, and a mean over single bytes as much as the one byte that followed a.
+    """
+    text = torch.tensor(list(b"abbab"), dtype=torch.uint8)
+    one, two = ngram_losses(text, torch.tensor([list(b"ab")]), 2)
+    of_b = (3 + 2 / 256) / (5 + 2)
+    assert one == pytest.approx(-math.log(of_b))
+    assert two == pytest.approx(-math.log((2 + 1 * of_b) / (2 + 1)))
+    unknown = ngram_losses(text, torch.tensor([list(b"cz")]), 3)
+    assert unknown == pytest.approx([-math.log(2 / 256 / 7)] * 3)
+    with pytest.raises(ValueError, match="orders must be at most 8, got 9"):
+        ngram_losses(text, torch.tensor([list(b"ab")]), 9)
 
 
 def test_the_hash_tells_texts_apart(library, corpus, tmp_path):
@@ -256,6 +277,26 @@ def test_what_place_alone_decides_is_told_from_what_is_read():
         position_part(place)
 
 
+def test_rows_are_parted_into_place_and_what_is_read():
+    """Scores that rise evenly towards the query have short tails; what is read on top is normal."""
+    place = 0.1 * torch.arange(128.0).double().expand(2, 128, 128)
+    read = normal(50, 2, 128, 128, seed=3)
+    hidden = torch.ones(128, 128).triu(1).bool()
+    scores = (place + read).masked_fill(hidden, -torch.inf)
+    figures = parted_figures(scores, place)
+    assert figures["read_sigma"].tolist() == pytest.approx([1.0] * 2, abs=0.01)
+    assert figures["read_tail_normal"].tolist() == pytest.approx([1.0] * 2, abs=0.02)
+    assert figures["read_kurtosis"].tolist() == pytest.approx([-6 / 97] * 2, abs=0.03)
+    assert figures["place_kurtosis"].tolist() == pytest.approx([-1.2] * 2, abs=0.01)  # uniform
+    assert (figures["place_tail_normal"] < 0.5).all()
+    whole = head_figures(normal(50, 2, 128, 4, seed=1), normal(50, 2, 128, 4, seed=2), scores)
+    # both are as spread as the row
+    assert figures["read_squares"].tolist() == pytest.approx(
+        whole["squares_normal"].tolist(), rel=0.05
+    )
+    assert (figures["place_squares"] < 0.5 * figures["read_squares"]).all()
+
+
 @pytest.mark.parametrize(("sigma", "n"), [(0.5, 100), (2.0, 100), (4.0, 200), (12.0, 70)])
 def test_normal_rows_are_those_that_are_drawn(sigma, n):
     rows = normal(4000, n, seed=9)
@@ -342,14 +383,42 @@ def test_a_temperature_undoes_what_is_only_one(name, corpus):
         block.attention.query.weight.data *= 4
     passages = corpus.passages(4, 16)
     own = held_out_loss(model, passages)
-    matched = swapped_loss(model, passages, name, temperatures(model, passages, name))
+    factors = temperatures(model, passages, name)
+    matched = swapped_losses(model, passages, name, factors).mean().item()
     if name in ("none", "sqrt_d_k", "d_k"):
         assert matched == pytest.approx(own, abs=1e-5)
     else:
         assert abs(matched - own) > 1e-5
     if name == "sqrt_d_k":
-        assert swapped_loss(model, passages, name) == pytest.approx(own, abs=1e-6)
+        as_it_is = swapped_losses(model, passages, name).mean().item()
+        assert as_it_is == pytest.approx(own, abs=1e-6)
     assert held_out_loss(model, passages) == own  # as it was
+
+
+def test_uniform_attention_gives_every_key_the_same(corpus):
+    """A model without queries attends so by itself, and one head at a time is not all of them."""
+    model, blind = make_model(ROOT, SMALL), make_model(ROOT, SMALL)
+    for block in blind.blocks:
+        block.attention.query.weight.data.zero_()
+    passages = corpus.passages(4, 16)
+    flat = passage_losses(blind, passages)
+    every = [(layer, head) for layer in range(2) for head in range(2)]
+    torch.testing.assert_close(uniform_losses(model, passages), flat)
+    torch.testing.assert_close(uniform_losses(model, passages, *every), flat)
+    one = uniform_losses(model, passages, (1, 0))
+    model.blocks[1].attention.query.weight.data[:8] = 0.0  # of head 0
+    torch.testing.assert_close(one, passage_losses(model, passages))
+    assert not torch.allclose(one, flat)
+
+
+def test_scores_by_place_alone_are_the_same_for_every_passage(corpus):
+    model = make_model(ROOT, SMALL)
+    same = corpus.passages(1, 16).expand(3, -1)
+    places = place_scores(model, same, at_a_time=2)
+    # the passage's own scores, but for the means of rows
+    torch.testing.assert_close(place_losses(model, same, places), passage_losses(model, same))
+    other = place_scores(model, corpus.passages(3, 16))
+    assert not torch.allclose(place_losses(model, same, other), passage_losses(model, same))
 
 
 # The trainings
@@ -400,6 +469,13 @@ def test_a_study_is_made_and_read_again(library, tmp_path):
     assert result.rate in SMALL.rates
     assert set(results.trials) == {"sqrt_d_k", "log_n"}
     assert set(result.swaps) == set(SWAPS)
+    assert set(result.changes) == {*SWAPS, "uniform", "place"}
+    for name in SWAPS:  # the same differences, of losses rounded to four digits
+        assert result.changes[name][0] == pytest.approx(
+            result.swaps[name][1] - result.loss, abs=2e-3
+        )
+    assert result.parted["uniform"].shape == result.parted["read_squares"].shape == (2, 2)
+    assert [len(losses) for losses in results.baselines.values()] == [ORDERS, ORDERS]
     assert result.swaps["sqrt_d_k"][0] == pytest.approx(result.loss, abs=1e-3)
     query, key = load_vectors(ROOT, "line", path)
     assert results.kept[f"{ROOT.name}, line"] == [0, 6]

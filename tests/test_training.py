@@ -36,6 +36,7 @@ from sdpa_lib.book.training.summary import (
     beside,
     contrasts,
     holm,
+    log_rank,
     median_time,
     reported,
     survival,
@@ -602,8 +603,49 @@ def test_the_log_rank_test_of_a_published_trial():
         for name in ("none", "sqrt_d_k")
     ]
     (contrast,) = contrasts([*ours, *theirs, *chosen], {"trial": comparison})
-    assert contrast.p_value == pytest.approx(scipy.stats.chi2.sf(16.79, 1), rel=0.01)
+    excess, p_value = log_rank(ours, theirs)
+    assert excess == pytest.approx(9 - 19.25, abs=0.005)  # events seen and expected
+    assert contrast.p_value == p_value
+    assert 1 / 200_001 <= p_value < 2 * scipy.stats.chi2.sf(16.79, 1)
     assert (contrast.median.steps, contrast.other.steps, contrast.verdict) == (23, 8, "later")
+
+
+def test_the_log_rank_test_by_hand():
+    """Of four runs, one learns at each of four steps: hazards of 1/4, 1/3, 1/2 and 1, and scores of
+    3/4, 5/12, -1/12 and -13/12. Six relabelings have an excess of ±7/6, ±2/3 and ±1/3.
+    """
+    ours, theirs = [record(20), record(40)], [record(60), record(80)]
+    assert log_rank(ours, theirs) == pytest.approx((7 / 6, 2 / 6))
+    assert log_rank(theirs, ours) == pytest.approx((-7 / 6, 2 / 6))
+    between = [record(20), record(80)], [record(40), record(60)]
+    assert log_rank(*between) == pytest.approx((-1 / 3, 1.0))
+    # Swaps within (20, 60) and (40, 80) have ±7/6 and ±1/3, and those within (20, 40), (80, 60)
+    # -1/3, 2/3, -2/3 and 1/3: all as large as the first
+    assert log_rank(ours, theirs, paired=True) == pytest.approx((7 / 6, 2 / 4))
+    assert log_rank(*between, paired=True) == pytest.approx((-1 / 3, 1.0))
+
+
+def test_the_log_rank_test_of_censored_runs_by_hand():
+    """Hazards are 1/3 and 1/2, so the scores are 2/3, 1/6 and, of the censored run, -5/6."""
+    ours, theirs = [record(20)], [record(40), record(None, until=60)]
+    assert log_rank(ours, theirs) == pytest.approx((2 / 3, 2 / 3))
+    assert log_rank([record(None)] * 3, [record(None)] * 3) == (0.0, 1.0)
+    assert log_rank([record(60)] * 3, [record(60)] * 3) == pytest.approx((0.0, 1.0))
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_relabeled_runs_are_called_different_as_often_as_the_level_says(paired):
+    """Without any difference p values below 0.05 come in at most one study of twenty."""
+    generator = torch.Generator().manual_seed(0)
+    times = 20 + 20 * torch.randint(60, (300, 2, 8), generator=generator)
+    p_values = torch.tensor(
+        [
+            log_rank(*([record(int(t)) for t in group] for group in both), paired=paired).p_value
+            for both in times
+        ]
+    )
+    rejected = (p_values <= 0.05).double().mean().item()
+    assert 0.01 < rejected < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
 
 
 def test_what_is_concluded_where_all_or_none_have_learned():

@@ -4,40 +4,45 @@ import math
 
 from sdpa_lib.book.exercises._exercise import Exercise
 
+BEST_X = 1.5434
+"""The solution of x tanh(x/2) = 1."""
+
 EXERCISES: dict[str, Exercise] = {
-    "starved_gradient": Exercise(
-        answer=lambda n, d_k, d_v, c: math.sqrt(d_k * d_v / n) / c,
-        cases=((256, 64, 64, 800.0), (32, 16, 4, 100.0)),
+    "best_divisor": Exercise(
+        answer=lambda gap: gap / BEST_X,
+        cases=((8.0,), (1.0,), (20.0,)),
+        tolerance=5e-3,
         mistakes={
-            "The keys' length is missing: each key has length √d_k.": lambda n, d_k, d_v, c: (
-                math.sqrt(d_v / n) / c
-            ),
-            "n terms of size 1/n that differ in sign add up to 1/√n, not to "
-            "1/n.": lambda n, d_k, d_v, c: math.sqrt(d_k * d_v) / n / c,
-            "The chain rule divides by c once more: z = q·k/c.": lambda n, d_k, d_v, c: math.sqrt(
-                d_k * d_v / n
-            ),
-            "Upstream gradient and value meet in a dot product of d_v "
-            "terms.": lambda n, d_k, d_v, c: math.sqrt(d_k / n) / c,
+            "That is where p(1 - p)/c is largest if p stays as it is: p depends on c as well. Put "
+            "x = Δ/c.": lambda gap: gap,
+            "Near: the condition is x tanh(x/2) = 1, not x tanh(x) = 1.": lambda gap: gap / 1.1997,
+            "That is x. The divisor is Δ/x.": lambda gap: BEST_X,
+            "The other way round: x = Δ/c.": lambda gap: gap * BEST_X,
         },
     ),
-    "exponent": Exercise(
-        answer=lambda m: 1 - m,
-        cases=((0,), (1,), (2,)),
+    "integral": Exercise(
+        answer=lambda m: math.gamma(m) ** 2 / math.gamma(2 * m) / 2,
+        cases=((1,), (2,), (3,), (0.5,)),
         mistakes={
-            "This is the size of an undecided query's gradient; how many are there?": lambda m: -m,
-            "Undecided queries are rarer for a smaller divisor: their share is proportional to "
-            "r.": lambda m: -m - 1,
-            "The gradient is of order 1/r, not r.": lambda m: 1 + m,
+            "This is the integral over all x: gaps are positive, and s runs from 1/2 to 1.": (
+                lambda m: math.gamma(m) ** 2 / math.gamma(2 * m)
+            ),
+            "dx is not ds: it is ds/(s(1 - s)), which takes one power away.": lambda m: (
+                math.gamma(m + 1) ** 2 / math.gamma(2 * m + 2) / 2
+            ),
+            "Right for m = 1 and 2, which two numbers can't prove. Try m = 3.": lambda m: (
+                0.5 / 6 ** (m - 1)
+            ),
         },
     ),
-    "best_r": Exercise(
-        answer=0.15,
+    "richest_tenth": Exercise(
+        answer=0.05,
         mistakes={
-            "At 0.1 most queries have decided.": 0.1,
-            "A little smaller is better still: hardly more queries have decided, and 1/r is "
-            "larger.": 0.2,
-            "Much smaller is better: most queries are undecided, and 1/r is small.": 0.4,
+            "So small a divisor leaves fewer than one query in ten undecided.": 0.0125,
+            "A smaller one is better still: more than one query in ten is undecided even then, "
+            "and 1/r is larger.": 0.1,
+            "That is near the best place of the median.": 0.2,
+            "Most queries are undecided there, and 1/r is small.": 0.4,
         },
     ),
 }

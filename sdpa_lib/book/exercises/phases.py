@@ -5,37 +5,44 @@ import math
 from sdpa_lib.book.exercises._exercise import Exercise
 
 EXERCISES: dict[str, Exercise] = {
-    "border": Exercise(
-        answer=lambda n: math.sqrt(2 * math.log(n)),
-        cases=((32,), (4096,)),
+    "spread": Exercise(
+        answer=lambda n, m: math.sqrt(2 * math.log(n / m)),
+        cases=((10_000, 2000), (4096, 100)),
         mistakes={
-            "This is the variance at the border.": lambda n: 2 * math.log(n),
-            "The largest of n normal numbers is near √(2 ln n) standard deviations: the 2 is "
-            "missing.": lambda n: math.sqrt(math.log(n)),
-            "The logarithm of the number of keys, not its root.": lambda n: math.sqrt(2 * n),
-        },
-    ),
-    "attended": Exercise(
-        answer=lambda n, sigma: n * math.exp(-(sigma**2) / 2),
-        cases=((1000, 1.0), (4096, 0.5)),
-        mistakes={
-            "This is the order-2 number, 1/Σp²; e to the entropy is larger.": lambda n, sigma: (
-                n * math.exp(-(sigma**2))
-            ),
-            "This grows with σ: a sharper row attends to fewer keys.": lambda n, sigma: (
-                n * math.exp(sigma**2 / 2)
-            ),
-            "The logarithm of n enters; e to it is n itself.": lambda n, sigma: (
-                math.log(n) - sigma**2 / 2
+            "This is the variance.": lambda n, m: 2 * math.log(n / m),
+            "The exponent is half of the variance; so the 2 is missing, or the keys are counted "
+            "by 1/Σp².": lambda n, m: math.sqrt(math.log(n / m)),
+            "This is the border, where the query attends to a few keys only.": lambda n, m: (
+                math.sqrt(2 * math.log(n))
             ),
         },
     ),
-    "length": Exercise(
-        answer=10**4,
+    "factor": Exercise(
+        answer=lambda n, g: g - math.sqrt(g**2 - 2 * math.log(9 * n)),
+        cases=((131_072, 8.0), (4096, 6.0)),
         mistakes={
-            "At 100 others it still has 95 %.": 10**2,
-            "At 1,000 it has a little more than half.": 10**3,
-            "It is lost earlier: e to the power of 7.5 is enough.": 10**5,
+            "The factor spreads the other scores, too: their sum is n e^(f²/2).": lambda n, g: (
+                math.log(9 * n) / g
+            ),
+            "The others' sum is taken before they are multiplied by f.": lambda n, g: (
+                (math.log(9 * n) + 0.5) / g
+            ),
+            "This is the larger solution, beyond the border.": lambda n, g: (
+                g + math.sqrt(g**2 - 2 * math.log(9 * n))
+            ),
+            "This gives the match one half of the weight.": lambda n, g: (
+                g - math.sqrt(g**2 - 2 * math.log(n))
+            ),
         },
+    ),
+    "share": Exercise(
+        answer=0.1,
+        mistakes={
+            "These keys are counted by e^H, and the question is about 1/Σp².": math.e / 20,
+            "This is what normal scores with this standard deviation would leave below the "
+            "border; cosines are not normal.": math.exp(-100 / 6),
+            "The sum of e^(2z) falls off twice as fast: it is n e^(2s)/4s, not n e^(2s)/2s.": 0.05,
+        },
+        tolerance=0.03,
     ),
 }

@@ -1,79 +1,121 @@
 """Exercises of the chapter "The formula and its shapes"."""
 
 import math
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from sdpa_lib.book.exercises._exercise import Exercise
+from sdpa_lib.book.heads.results import LONGER, load_vectors
+from sdpa_lib.book.heads.study import DecoderRun
 from sdpa_lib.sampling import sample
 
 _Q, _K, _V = (
     sample(*shape, seed=0, stream=i, device="cpu") * 2
-    for i, shape in enumerate(((3, 5), (4, 5), (4, 2)))
+    for i, shape in enumerate(((4, 5), (4, 5), (4, 2)))
 )
+# in each row something is hidden, so that the mask upside down leaves no row empty
+_NEAR = torch.ones(4, 4, dtype=torch.bool).tril(1).triu(-1)
+_SOME = torch.tensor([[True, False, True, True], [False, True, True, False]])
+
+
+def _attention(
+    Q: Tensor,
+    K: Tensor,
+    V: Tensor,
+    allowed: Tensor,
+    divisor: float | None = None,
+    dim: int = -1,
+) -> Tensor:
+    scores = Q @ K.mT / (math.sqrt(Q.shape[-1]) if divisor is None else divisor)
+    return torch.softmax(scores.masked_fill(~allowed, -math.inf), dim=dim) @ V
+
+
+def _masked_with_zeros(Q: Tensor, K: Tensor, V: Tensor, allowed: Tensor) -> Tensor:
+    scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+    return torch.softmax(scores * allowed, dim=-1) @ V
+
+
+def _masked_too_late(Q: Tensor, K: Tensor, V: Tensor, allowed: Tensor) -> Tensor:
+    everything = torch.ones_like(allowed)
+    weights = _attention(Q, K, torch.eye(len(K), dtype=V.dtype), everything)
+    return (weights * allowed) @ V
+
+
+def _same_winner(half: float = 0.5, causal: bool = True, one_head: bool = False) -> float:
+    """The share of rows in which dot product and distance choose the same key."""
+    query, key = (x[-1] for x in load_vectors(DecoderRun("sqrt_d_k"), "line", LONGER))
+    dot = query @ key.mT
+    distance = dot - half * key.square().sum(-1).unsqueeze(-2)
+    hidden = torch.ones(dot.shape[-2:]).triu(1).bool() & causal
+    first, second = (z.masked_fill(hidden, -math.inf).argmax(-1) for z in (dot, distance))
+    agree = (first == second).double().mean(-1)
+    return (agree[-1, -1] if one_head else agree.mean()).item()
+
+
+def _turned(by: int) -> Any:
+    return lambda n: [(i + by) % n for i in range(n)]
+
 
 EXERCISES: dict[str, Exercise] = {
-    "scores_shape": Exercise(
-        answer=lambda n_queries, n_keys, d_k: [n_queries, n_keys],
-        cases=((3, 3, 64), (10, 12, 64), (1, 100, 8)),
-        mistakes={
-            "d_k is summed over, and gone.": lambda n_queries, n_keys, d_k: [n_queries, d_k],
-            "This is the shape of Q.mT @ K, which sums over the "
-            "tokens.": lambda n_queries, n_keys, d_k: [
-                d_k,
-                d_k,
-            ],
-            "This is the transpose: queries are the rows.": lambda n_queries, n_keys, d_k: [
-                n_keys,
-                n_queries,
-            ],
-        },
-    ),
-    "divisor_of": Exercise(
-        answer=lambda q: math.sqrt(q.shape[-1]),
-        cases=tuple(
-            (torch.zeros(*shape),) for shape in ((2, 8, 10, 64), (1, 12, 7, 32), (3, 4, 5, 8))
-        ),
-        mistakes={
-            "This is the number of tokens.": lambda q: math.sqrt(q.shape[-2]),
-            "This is the width of the model; each head divides by its own.": lambda q: math.sqrt(
-                q.shape[-1] * q.shape[-3]
-            ),
-            "The right dimension, without its root.": lambda q: q.shape[-1],
-            "This is the number of heads.": lambda q: math.sqrt(q.shape[-3]),
-        },
-    ),
     "attention": Exercise(
-        answer=lambda Q, K, V: torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), dim=-1) @ V,
-        cases=((_Q, _K, _V), (_Q[:2], _K, _V)),
+        answer=lambda Q, K, V, allowed: _attention(Q, K, V, allowed),
+        cases=((_Q, _K, _V, _NEAR), (_Q[:2], _K, _V, _SOME)),
         mistakes={
-            "The division is missing.": lambda Q, K, V: torch.softmax(Q @ K.mT, dim=-1) @ V,
-            "This divides by d_k; take its root.": lambda Q, K, V: (
-                torch.softmax(Q @ K.mT / Q.shape[-1], dim=-1) @ V
+            "The division is missing.": lambda Q, K, V, allowed: _attention(Q, K, V, allowed, 1.0),
+            "This divides by d_k; take its root.": lambda Q, K, V, allowed: _attention(
+                Q, K, V, allowed, Q.shape[-1]
             ),
-            "Softmax ran over the queries; each query's weights must sum to 1.": lambda Q, K, V: (
-                torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), dim=0) @ V
+            "This divides by the root of the number of keys.": lambda Q, K, V, allowed: _attention(
+                Q, K, V, allowed, math.sqrt(len(K))
             ),
-            "This divides by the root of the number of keys.": lambda Q, K, V: (
-                torch.softmax(Q @ K.mT / math.sqrt(K.shape[-2]), dim=-1) @ V
+            "Softmax ran over the queries; each query's weights must sum to "
+            "1.": lambda Q, K, V, allowed: _attention(Q, K, V, allowed, dim=0),
+            "The mask is upside down: True is where a query may see a "
+            "key.": lambda Q, K, V, allowed: _attention(Q, K, V, ~allowed),
+            "The mask is not used.": lambda Q, K, V, allowed: _attention(
+                Q, K, V, torch.ones_like(allowed)
             ),
-            "This divides after softmax, where it only shrinks the output.": lambda Q, K, V: (
-                torch.softmax(Q @ K.mT, dim=-1) @ V / math.sqrt(Q.shape[-1])
-            ),
+            "The mask comes after softmax, and the weights no longer sum to 1.": _masked_too_late,
+            "A score of 0 is no mask: softmax gives it weight. Which score gets "
+            "none?": _masked_with_zeros,
         },
     ),
-    "multiplications": Exercise(
-        answer=lambda n, d_model, h: n**2 * d_model,
-        cases=((3, 512, 8), (100, 64, 4), (10, 32, 1)),
+    "winners": Exercise(
+        answer=_turned(1),
+        cases=((3,), (5,), (12,)),
         mistakes={
-            "This counts one head; there are h of them.": lambda n, d_model, h: n**2 * d_model // h,
-            "Each head sees only its share of the model's width.": lambda n, d_model, h: (
-                h * n**2 * d_model
+            "Each token attends most to itself.": _turned(0),
+            "Each token attends most to the one before it; roll the other way.": _turned(-1),
+            "Every token attends most to the same one. Is one of the keys longer than the "
+            "others, or are the queries alike?": lambda n: [0] * n,
+        },
+    ),
+    "break_even": Exercise(
+        answer=lambda d_model, h: 2 * d_model,
+        cases=((512, 8), (64, 4), (768, 12)),
+        mistakes={
+            "The blend with V costs as much as the scores.": lambda d_model, h: 4 * d_model,
+            "There are four projections: the last one comes after the heads.": lambda d_model, h: (
+                1.5 * d_model
             ),
-            "This is the cost of the projections' kind, not of comparing "
-            "tokens.": lambda n, d_model, h: n * d_model**2,
-            "Every pair of tokens is compared, in both orders and with "
-            "itself.": lambda n, d_model, h: n * (n - 1) // 2 * d_model,
+            "Both at once: the blend costs as much as the scores, and there is a fourth "
+            "projection.": lambda d_model, h: 3 * d_model,
+            "Each head's vectors have d_model / h components.": lambda d_model, h: 2 * d_model / h,
+            "There are h heads, each with a table of its own.": lambda d_model, h: 2 * d_model * h,
+        },
+    ),
+    "same_winner": Exercise(
+        answer=_same_winner(),
+        tolerance=0.005,
+        mistakes={
+            "This lets characters see what comes after them: use the mask.": _same_winner(
+                causal=False
+            ),
+            "Half the squared length belongs to the distance.": _same_winner(half=1.0),
+            "This is the one head of the table; take all of them.": _same_winner(one_head=True),
+            "This is the share in which they differ.": 1.0 - _same_winner(),
         },
     ),
 }

@@ -4,7 +4,7 @@ becomes of the loss with another divisor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from sdpa_lib._checks import unknown_name
 from sdpa_lib.attention import attention_scores
 from sdpa_lib.book.heads.measure import LEAST, head_figures, position_part
-from sdpa_lib.book.heads.train import held_out_loss
+from sdpa_lib.book.heads.train import passage_losses
 from sdpa_lib.book.training.model import Attention, Transformer
 from sdpa_lib.rescaling import RESCALINGS, LogCount, PowerOfDk
 
@@ -174,10 +174,10 @@ def temperatures(model: Transformer, passages: Tensor, name: str) -> list[Tensor
     return found
 
 
-def swapped_loss(
+def swapped_losses(
     model: Transformer, passages: Tensor, name: str, factors: Sequence[Tensor] | None = None
-) -> float:
-    """A decoder's loss in nats a byte with another divisor.
+) -> Tensor:
+    """A decoder's loss in nats a byte with another divisor, on each passage.
 
     Args:
         model: the decoder; it is left as it was.
@@ -185,19 +185,84 @@ def swapped_loss(
         name: in ``SWAPS``.
         factors: what the scores are multiplied by, (H,) a layer, as :func:`temperatures` gives
             them; ``None`` leaves them.
+
+    Returns:
+        (B,), float64.
     """
-    with _swapped(model, name, factors):
-        return held_out_loss(model, passages)
+
+    def swapped(layer: int, attention: Attention, looked_at: Tensor) -> Tensor:
+        scores = other_scores(*attention.projected(looked_at), name)
+        return scores if factors is None else scores * factors[layer].to(scores).view(-1, 1, 1)
+
+    with _scored(model, swapped):
+        return passage_losses(model, passages)
+
+
+def uniform_losses(model: Transformer, passages: Tensor, *heads: tuple[int, int]) -> Tensor:
+    """A decoder's loss on each passage, (B,), float64, if some heads give every key they see the
+    same weight.
+
+    Args:
+        model: the decoder; it is left as it was.
+        passages: (B, n + 1).
+        heads: layer and head of each, from 0; all of them if none is named.
+    """
+
+    def uniform(layer: int, attention: Attention, looked_at: Tensor) -> Tensor:
+        scores = attention.scores(looked_at)
+        for head in range(attention.n_heads):
+            if not heads or (layer, head) in heads:
+                hidden = scores[:, head] == -torch.inf
+                scores[:, head] = torch.zeros_like(scores[:, head]).masked_fill(hidden, -torch.inf)
+        return scores
+
+    with _scored(model, uniform):
+        return passage_losses(model, passages)
+
+
+def place_losses(model: Transformer, passages: Tensor, places: Sequence[Tensor]) -> Tensor:
+    """A decoder's loss on each passage, (B,), float64, if scores follow from places alone.
+
+    Args:
+        model: the decoder; it is left as it was.
+        passages: (B, n + 1).
+        places: (H, n, n) a layer, as :func:`place_scores` gives them.
+    """
+    with _scored(model, lambda layer, _, x: places[layer].to(x).expand(len(x), -1, -1, -1)):
+        return passage_losses(model, passages)
+
+
+@torch.no_grad()
+def place_scores(model: Transformer, passages: Tensor, at_a_time: int = 8) -> list[Tensor]:
+    """For each layer the mean over passages of scores less their row's mean, (H, n, n), float64,
+    -inf at hidden keys: what follows of the scores from the places of query and key.
+
+    Args:
+        model: the decoder.
+        passages: (B, n + 1).
+        at_a_time: how many are held in memory.
+    """
+    sums: list[Tensor] = []
+    for first in range(0, len(passages), at_a_time):
+        part = passages[first : first + at_a_time, :-1]
+        for i, layer in enumerate(layers_of(model, part)):
+            summed = _less_mean(layer.scores).sum(0)
+            hidden = layer.scores[0] == -torch.inf
+            if i == len(sums):
+                sums.append(torch.zeros_like(summed).masked_fill(hidden, -torch.inf))
+            sums[i] += summed / len(passages)
+    return sums
 
 
 @contextmanager
-def _swapped(model: Transformer, name: str, factors: Sequence[Tensor] | None) -> Iterator[None]:
+def _scored(
+    model: Transformer, scores: Callable[[int, Attention, Tensor], Tensor]
+) -> Iterator[None]:
+    """Within it, each layer's scores are what a function makes of what its attention looks at."""
+
     def give(layer: int) -> Any:
         def hook(attention: Attention, inputs: tuple[Tensor], _output: Tensor) -> Tensor:
-            scores = other_scores(*attention.projected(inputs[0]), name)
-            if factors is not None:
-                scores = scores * factors[layer].to(scores).view(-1, 1, 1)
-            return attention.attend(inputs[0], scores)
+            return attention.attend(inputs[0], scores(layer, attention, inputs[0]))
 
         return hook
 

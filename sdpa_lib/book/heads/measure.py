@@ -172,6 +172,52 @@ def position_part(scores: Tensor, *, least: int = LEAST, stride: int = STRIDE) -
     return products.sum((-2, -1)) / squares.sum((-2, -1))
 
 
+def parted_figures(
+    scores: Tensor, place: Tensor, *, least: int = LEAST, stride: int = STRIDE
+) -> dict[str, Tensor]:
+    """What is left of rows of scores without the part that place decides, and that part by itself.
+
+    Both are stretched to the standard deviation that the row's scores have, so that each can be
+    compared with the row and with the same normal row.
+
+    Args:
+        scores: (B, H, n, n), -inf at hidden keys.
+        place: (H, n, n), the mean over other passages of scores less their row's mean.
+        least, stride: as in :func:`head_figures`.
+
+    Returns:
+        By name (H,), float64: ``kurtosis``, ``tail_normal``, ``squares`` and ``entropy`` of
+        ``FIGURES``, with ``read_`` before their name for scores less ``place`` and ``place_`` for
+        ``place``; and ``read_sigma``, before stretching.
+
+    Example:
+        >>> scores = sample(4, 1, 16, 16, seed=0)
+        >>> figures = parted_figures(scores, sample(1, 16, 16, seed=1), least=8)
+        >>> figures["read_sigma"].round(decimals=1)  # of the difference of what is random
+        tensor([1.4000], dtype=torch.float64)
+    """
+    check_tensor("scores", scores, min_dim=4, shape="(B, H, n, n)")
+    check_tensor("place", place, min_dim=3, shape="(H, n, n)")
+    rows = torch.arange(check_count("least", least) - 1, scores.shape[-2], stride)
+    scores, place = scores[:, :, rows].double(), place[:, rows].double()
+    visible = scores > -math.inf
+    place = place.expand_as(scores).masked_fill(~visible, -math.inf)
+    sigma = _moment(visible, scores, 2).sqrt().unsqueeze(-1)
+    figures = {}
+    for name, part in (
+        ("read", (scores - place).masked_fill(~visible, -math.inf)),
+        ("place", place),
+    ):
+        own = _moment(visible, part, 2).sqrt().unsqueeze(-1)
+        stretched = part * (sigma / own)
+        of_rows = _of_rows(stretched, stretched, 1)
+        for figure in ("kurtosis", "tail_normal", "squares", "entropy"):
+            figures[f"{name}_{figure}"] = of_rows[figure]
+        if name == "read":
+            figures["read_sigma"] = _mean(own.squeeze(-1))
+    return figures
+
+
 def effective_rank(matrix: Tensor) -> Tensor:
     """(tr M)² / tr M² of a covariance: how many directions carry it, d if all do alike.
 

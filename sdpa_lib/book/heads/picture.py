@@ -22,7 +22,7 @@ def visible(text: str) -> str:
     return text.replace(" ", "·").replace("\n", "⏎")
 
 
-def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int]) -> None:
+def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int], size: float = 7.0) -> None:
     """Draw a line of text for each of some characters: the character in a frame, and behind those
     before it a ground that is the darker the more weight it gives them.
 
@@ -31,6 +31,7 @@ def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int]) -> None
         text: of n characters.
         weights: (n, n), as softmax gives them.
         rows: whose weights, as places in the text.
+        size: of the characters, in points.
     """
     if check_finite("weights", weights).shape != (len(text), len(text)):
         raise ValueError(
@@ -53,7 +54,7 @@ def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int]) -> None
                 ha="center",
                 va="center",
                 family="monospace",
-                fontsize=7,
+                fontsize=size,
                 color="white" if dark else INK,
             )
         ax.plot([row], [-line - 0.5], "^", color=ROLES["query"], markersize=4)

@@ -25,12 +25,16 @@ from sdpa_lib.book.heads.look import (
     SWAPS,
     layers_of,
     model_figures,
-    swapped_loss,
+    place_losses,
+    place_scores,
+    swapped_losses,
     temperatures,
+    uniform_losses,
 )
-from sdpa_lib.book.heads.measure import DRAWN, LEAST, STRIDE, head_figures
+from sdpa_lib.book.heads.measure import DRAWN, LEAST, STRIDE, head_figures, parted_figures
+from sdpa_lib.book.heads.ngrams import ngram_losses
 from sdpa_lib.book.heads.study import CHOOSING, DecoderRun, Settings
-from sdpa_lib.book.heads.train import held_out_loss, in_parallel, load_model, make_runs
+from sdpa_lib.book.heads.train import in_parallel, load_model, make_runs, passage_losses
 from sdpa_lib.book.training.model import Transformer
 from sdpa_lib.book.training.study import device_name
 
@@ -50,6 +54,10 @@ TESTED = 32
 """From how many the loss at the end is taken, and the losses with other divisors."""
 MATCHED = 8
 """On how many passages of the training text a temperature a head is chosen."""
+PLACED = 64
+"""From how many passages of the training text it is estimated what place alone decides."""
+ORDERS = 7
+"""Up to how many bytes the pieces have whose counts the decoders are compared with."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +71,20 @@ class Result:
         training: the training loss in nats a byte, mean over each ``Settings.every`` steps.
         held_out: the loss on held-out passages, at the start and after each ``Settings.every``.
         loss: at the end, on ``TESTED`` held-out passages.
+        error: its standard error, from one passage to the next.
         moments: the steps before which its heads were measured.
         figures: by name (moments, layers, heads), float64: what
             :func:`~sdpa_lib.book.heads.look.model_figures` gives.
         factors: (moments, layers, heads): the learned number that multiplies the scores; 1 where
             there is none.
         swaps: by divisor the loss at the end with it, as it is and with one temperature a head.
+        changes: by what is done to the model at the end, by how much its loss rises, with the
+            standard error from one passage to the next: the swaps with one temperature a head;
+            ``uniform``, every key that is seen gets the same weight in all heads; ``place``, scores
+            follow from places alone.
+        parted: by name (layers, heads), float64, at the end: what
+            :func:`~sdpa_lib.book.heads.measure.parted_figures` gives; and ``uniform``, by how much
+            the loss rises if that head alone gives all keys the same weight.
     """
 
     run: DecoderRun
@@ -77,10 +93,13 @@ class Result:
     training: list[float]
     held_out: list[float]
     loss: float
+    error: float
     moments: list[int]
     figures: dict[str, Tensor]
     factors: Tensor
     swaps: dict[str, tuple[float, float]]
+    changes: dict[str, tuple[float, float]]
+    parted: dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -95,6 +114,9 @@ class Results:
         checks: the figures of kept queries and keys, (layers, heads), from before they were
             rounded, by run and passage: of the last step. Where values are kept, ``contribution``
             is the mean length of what a head adds to the residual stream.
+        baselines: losses of pieces of one byte, of up to two, and so on, on the bytes that
+            :attr:`Result.loss` is taken from: counted in all of the training text (``text``), and
+            in the passages that the runs of seed 0 read (``read``).
         results: by the run's name.
     """
 
@@ -103,6 +125,7 @@ class Results:
     passages: dict[str, str]
     kept: dict[str, list[int]]
     checks: dict[str, dict[str, Tensor]]
+    baselines: dict[str, list[float]]
     results: dict[str, Result]
 
     def __getitem__(self, run: DecoderRun) -> Result:
@@ -133,8 +156,10 @@ def load_results(path: Path = STORED) -> Results:
         results = {}
         for name, of_run in stored.pop("results").items():
             of_run["figures"] = {k: _tensor(v) for k, v in of_run["figures"].items()}
+            of_run["parted"] = {k: _tensor(v) for k, v in of_run["parted"].items()}
             of_run["factors"] = _tensor(of_run["factors"])
-            of_run["swaps"] = {k: (v[0], v[1]) for k, v in of_run["swaps"].items()}
+            for name_of_pairs in ("swaps", "changes"):
+                of_run[name_of_pairs] = {k: (v[0], v[1]) for k, v in of_run[name_of_pairs].items()}
             results[name] = Result(run=DecoderRun(**of_run.pop("run")), **of_run)
         checks = {
             key: {k: _tensor(v) for k, v in of_key.items()}
@@ -263,19 +288,22 @@ def make_results(
         "passages": {"line": LINE},
         "kept": kept,
         "checks": checks,
+        "baselines": _baselines(settings, corpus),
         "results": results,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(stored, allow_nan=False, separators=(",", ":"))
     path.write_bytes(gzip.compress(text.encode(), mtime=0))
-    np.savez_compressed(_beside(path), **vectors)
+    if vectors:
+        np.savez_compressed(_beside(path), **vectors)
 
 
 def measure_run(
     run: DecoderRun, moments: Iterable[int], settings: Settings, corpus: Corpus, folder: Path
 ) -> dict[str, Any]:
-    """What is measured of a run from its weights: ``loss``, ``moments``, ``figures``, ``factors``
-    and ``swaps`` of :class:`Result`, numbers as they are stored.
+    """What is measured of a run from its weights: ``loss``, ``error``, ``moments``,
+    ``figures``, ``factors``, ``swaps``, ``changes`` and ``parted`` of :class:`Result`, numbers as
+    they are stored.
     """
     passages = corpus.passages(MEASURED, settings.n_tokens)
     least = min(LEAST, settings.n_tokens // 2)
@@ -289,29 +317,53 @@ def measure_run(
     model = load_model(run, moments[-1], settings, folder)
     tested = corpus.passages(TESTED, settings.n_tokens)
     matching = corpus.batch(MATCHED, settings.n_tokens, CHOOSING, settings.steps)
-    swaps = {
-        name: _short(
+    placing = corpus.batch(PLACED, settings.n_tokens, CHOOSING, settings.steps + 1)
+    own = passage_losses(model, tested)
+    swaps, rises = {}, {}
+    for name in SWAPS:
+        as_it_is = swapped_losses(model, tested, name)
+        matched = swapped_losses(model, tested, name, temperatures(model, matching, name))
+        swaps[name] = _short([as_it_is.mean().item(), matched.mean().item()])
+        rises[name] = matched - own
+    places = place_scores(model, placing)
+    rises["uniform"] = uniform_losses(model, tested) - own
+    rises["place"] = place_losses(model, tested, places) - own
+    parted: dict[str, Any] = {}
+    for layer, place in zip(layers_of(model, passages[:, :-1]), places, strict=True):
+        for name, of_heads in parted_figures(layer.scores, place, least=least).items():
+            parted.setdefault(name, []).append(_short(of_heads.tolist()))
+    parted["uniform"] = [
+        _short(
             [
-                swapped_loss(model, tested, name),
-                swapped_loss(model, tested, name, temperatures(model, matching, name)),
+                (uniform_losses(model, tested, (layer, head)) - own).mean().item()
+                for head in range(settings.n_heads)
             ]
         )
-        for name in SWAPS
-    }
+        for layer in range(settings.n_layers)
+    ]
+    loss, error = _short(_with_error(own))
     return {
-        "loss": _short(held_out_loss(model, tested)),
+        "loss": loss,
+        "error": error,
         "moments": moments,
         "figures": figures,
         "factors": factors,
         "swaps": swaps,
+        "changes": {name: _short(_with_error(rise)) for name, rise in rises.items()},
+        "parted": parted,
     }
+
+
+def _with_error(values: Tensor) -> list[float]:
+    """A mean, and its standard error."""
+    return [values.mean().item(), values.std().item() / len(values) ** 0.5]
 
 
 def provenance(settings: Settings, corpus: Corpus) -> dict[str, Any]:
     """What decides the figures."""
     return {
         "settings": asdict(settings)
-        | {"measured": MEASURED, "tested": TESTED, "matched": MATCHED}
+        | {"measured": MEASURED, "tested": TESTED, "matched": MATCHED, "placed": PLACED}
         | {"least": LEAST, "stride": STRIDE, "drawn": DRAWN},
         "corpus": {
             "files": dict(corpus.sizes),
@@ -323,6 +375,18 @@ def provenance(settings: Settings, corpus: Corpus) -> dict[str, Any]:
         | {"sdpa-lib": sdpa_lib.__version__},
         "device": device_name(torch.device("cpu")),
     }
+
+
+def _baselines(settings: Settings, corpus: Corpus) -> dict[str, list[float]]:
+    tested = corpus.passages(TESTED, settings.n_tokens)
+    read = torch.cat(
+        [
+            corpus.batch(settings.batch, settings.n_tokens, 0, step).flatten()
+            for step in range(settings.steps)
+        ]
+    )
+    texts = {"text": corpus.training, "read": read.to(torch.uint8)}
+    return {name: _short(ngram_losses(text, tested, ORDERS)) for name, text in texts.items()}
 
 
 def _measured(
@@ -351,7 +415,7 @@ def _vectors(model: Transformer, tokens: Tensor) -> Tensor:
 
 @torch.no_grad()
 def _values(model: Transformer, tokens: Tensor) -> tuple[Tensor, Tensor]:
-    """Values, (layers, heads, n, d_v), and W_O as each head's rows, (layers, heads, d_v, d_model)."""
+    """Values, (layers, heads, n, d_v), and W_O by heads, (layers, heads, d_v, d_model)."""
     x, values, outputs = model.embedded(tokens), [], []
     for block in model.blocks:
         attention = block.attention

@@ -32,7 +32,9 @@ stops. No run is left out.
 for four times as long, and then, after its figures were known, no division and QK-norm likewise and
 the root with a second seed. The question is whether what the short trainings show is a beginning:
 1, 3, 5 and 6 above, and the loss. ``wide``: the root, no division and d_k with heads of 64
-components and one more learning rate, for 1, 3, 4 and 6.
+components and one more learning rate, for 1, 3, 4 and 6. Measures that were added then, for all
+runs: rows parted into what place decides and what is read, the loss with uniform attention, and
+the losses of counted pieces of text.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import torch
-from sklearn.datasets import load_digits
 from torch import Generator, Tensor, nn
 
 from sdpa_lib._checks import check_count
@@ -74,6 +73,8 @@ def _digits() -> tuple[Tensor, Tensor]:
     """1,797 images of 8 x 8 pixels as 16 patches of 2 x 2, standardised, in an order that a fixed
     seed draws, and their answers.
     """
+    from sklearn.datasets import load_digits  # here, since it takes a second to import
+
     images, answers = (torch.from_numpy(array) for array in load_digits(return_X_y=True))
     order = torch.randperm(len(images), generator=make_generator(0))
     patches = images.float().view(-1, 4, 2, 4, 2).transpose(2, 3).reshape(-1, 16, 4)[order]

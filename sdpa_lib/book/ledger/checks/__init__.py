@@ -21,6 +21,7 @@ from sdpa_lib.book.ledger.checks import (
     shape_kept,
     shapes,
     softmaxes,
+    trained,
     training,
 )
 
@@ -55,6 +56,7 @@ CHECKS = by_name(
     initialisation,
     shape_kept,
     depth,
+    trained,
     training,
 )
 """The checks by name, as ``claims.toml`` calls them."""

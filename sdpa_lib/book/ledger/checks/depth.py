@@ -1,5 +1,5 @@
 """What sources say of gradients at the start of training: through many blocks, from the stored
-measurements of chapter 10, and in the tail.
+measurements of chapter 15, and in the tail.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from sdpa_lib.book.ledger._verdict import Finding, found
+from sdpa_lib.book.ledger.checks._decoders import of_the_root
 from sdpa_lib.book.measured import Measured, mean_and_error, ratio
 from sdpa_lib.moments import (
     MeasuredMoments,
@@ -208,7 +209,8 @@ def sum_of_means(means: Sequence[float]) -> Finding:
 
 def chance_of_extremes(d_k: int, low: float, high: float) -> Finding:
     """The exact chance that a dot product of standard normal components lies below ``low`` or above
-    ``high``.
+    ``high``; as facts what trained heads of 64 have for a standard deviation, at the start and at
+    the end.
     """
     beyond = 0.0
     for edge in (abs(low), high):
@@ -219,6 +221,12 @@ def chance_of_extremes(d_k: int, low: float, high: float) -> Finding:
         std=math.sqrt(d_k),
         stds=high / math.sqrt(d_k),
         one_in=f"{float(f'{1 / beyond:.2g}'):,.0f}",
+        **{
+            name: 8 * figure.value  # in units of the root of 64
+            for name, figure in zip(
+                ("at_the_start", "trained"), of_the_root("total_std", "wide"), strict=True
+            )
+        },
     )
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sdpa_lib.book.ledger._verdict import Finding, found
+from sdpa_lib.book.ledger.checks._decoders import of_the_root
 from sdpa_lib.book.ledger.checks._difference import ROUNDING
 from sdpa_lib.book.measured import Measured, mean_and_error, ratio
 from sdpa_lib.moments import measure_dot_products
@@ -41,9 +42,20 @@ def _queries_and_keys(
 
 
 def component_variance(initialisation: str, d_model: int, d_k: int) -> Finding:
-    """The variance of a query's components."""
+    """The variance of a query's components; as facts that of trained ones, the part of their mean
+    square that is their mean's, what their alignment with the keys multiplies the variance of
+    scores by, and in how many directions keys vary.
+    """
     q, _ = _queries_and_keys(initialisation, d_model, d_k)
-    return found(*mean_and_error(q.square().mean((1, 2))))  # one a matrix
+    variance = mean_and_error(q.square().mean((1, 2)))  # one a matrix
+    return found(
+        variance.value,
+        variance.error,
+        query_variance=of_the_root("query_variance")[1],
+        query_shared=of_the_root("query_shared")[1],
+        alignment=of_the_root("alignment")[1],
+        key_rank=of_the_root("key_rank")[1],
+    )
 
 
 def scaled_score_variance(

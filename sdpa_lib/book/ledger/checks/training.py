@@ -15,8 +15,9 @@ from functools import cache
 import torch
 
 from sdpa_lib.book.ledger._verdict import STANDARD_ERRORS, Finding, found
+from sdpa_lib.book.ledger.checks._decoders import of_the_root
 from sdpa_lib.book.measured import Measured, mean_and_error
-from sdpa_lib.book.training.plan import by_scaling, load_comparisons
+from sdpa_lib.book.training.plan import Comparison, by_scaling, load_comparisons
 from sdpa_lib.book.training.results import load_study
 from sdpa_lib.book.training.study import EVERY, WARM_UP, Record
 from sdpa_lib.book.training.summary import Contrast, contrasts, reported
@@ -126,7 +127,7 @@ def largest_gradient(*, scaling: str, against: str, until: int | None = None) ->
 
     ratios: dict[tuple[bool, str], dict[str, Measured]] = defaultdict(dict)
     for name in _that_test(scaling, against):
-        cell = load_comparisons()[name].cell
+        cell = _comparisons()[name].cell
         kind = cell.task == "digits", cell.optimiser
         ratios[kind][name] = _ratio(_runs(name), scaling, against, largest)
     recall = ratios[False, "adam"]
@@ -146,30 +147,30 @@ def _that_have(*scalings: str) -> list[str]:
     """The comparisons with all runs of these scalings in which all parameters learn at one rate."""
     return [
         name
-        for name, comparison in load_comparisons().items()
+        for name, comparison in _comparisons().items()
         if comparison.cell.other_rate is None and {*scalings} <= _runs(name).keys()
     ]
 
 
 def _longer(name: str) -> list[str]:
     """The comparisons that are this one with a larger budget."""
-    cell = load_comparisons()[name].cell
+    cell = _comparisons()[name].cell
     return [
         other
-        for other, comparison in load_comparisons().items()
+        for other, comparison in _comparisons().items()
         if comparison.cell.budget > cell.budget
         and replace(comparison.cell, budget=cell.budget) == cell
     ]
 
 
 def _is_longer(name: str) -> bool:
-    return any(name in _longer(other) for other in load_comparisons())
+    return any(name in _longer(other) for other in _comparisons())
 
 
 def _followed(name: str, scaling: str) -> str:
     """What became of a comparison's runs by their budget, and by a larger one if it was given."""
     told = [
-        f"{_count(_runs(n)[scaling])} by step {load_comparisons()[n].cell.budget:,}"
+        f"{_count(_runs(n)[scaling])} by step {_comparisons()[n].cell.budget:,}"
         f"{_short_of(n, scaling)}"
         for n in (name, *_longer(name))
     ]
@@ -187,7 +188,7 @@ def _short_of(name: str, scaling: str) -> str:
     text = f", the others at {_range(behind)}"
     if len(runs) == 1:
         text = f", at {_range(behind)}"
-        rates = by_scaling(_study(), load_comparisons()[name].cell)[scaling]
+        rates = by_scaling(_study(), _comparisons()[name].cell)[scaling]
         chose = [r.accuracy for r in rates[runs[0].run.rate].values() if r.run.chooses]
         text += f", and the seed that chose its rate at {_range(chose)}"
     return text
@@ -226,7 +227,7 @@ def accuracy_kept(*, comparison: str, scaling: str, against: str, pairs: int) ->
 
 def evenness_once_learned(*, comparison: str, scaling: str, beside: str) -> Finding:
     """The entropy of a row of weights, as a fraction of ln n, at the last look at a run that has
-    learned; as a fact the same in another comparison.
+    learned; as facts the same in another comparison, and in the decoders of chapter 14.
     """
     last, first, spread = (
         _mean_of_curve(comparison, scaling, name, place)
@@ -238,6 +239,8 @@ def evenness_once_learned(*, comparison: str, scaling: str, beside: str) -> Find
         first=first.value,
         spread=spread.value,
         beside=_mean_of_curve(beside, scaling, "entropy", -1),
+        decoders=of_the_root("entropy")[1],
+        longer=of_the_root("entropy", "longer")[1],
     )
 
 
@@ -253,20 +256,25 @@ def _study() -> tuple[Record, ...]:
 
 
 @cache
+def _comparisons() -> dict[str, Comparison]:
+    return load_comparisons()
+
+
+@cache
 def _runs(comparison: str) -> dict[str, list[Record]]:
-    return reported(_study(), load_comparisons()[comparison])
+    return reported(_study(), _comparisons()[comparison])
 
 
 @cache
 def _contrasts() -> tuple[Contrast, ...]:
-    return tuple(contrasts(_study(), load_comparisons()))
+    return tuple(contrasts(_study(), _comparisons()))
 
 
 def _that_test(scaling: str, against: str) -> list[str]:
     """The comparisons that declare a test of one scaling against the other."""
     return [
         name
-        for name, comparison in load_comparisons().items()
+        for name, comparison in _comparisons().items()
         if scaling in comparison.contrasts and comparison.against == against
     ]
 

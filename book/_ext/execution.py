@@ -1,0 +1,70 @@
+"""Sphinx extension: chapters whose outputs are not known are executed two at a time.
+
+MyST-NB executes a notebook when it reads its page, and so one after the other. Before the first
+page is read the outputs are put where it looks for them first, in jupyter-cache. A notebook in
+which a cell raises is left to it: it executes that one again, and reports what was raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn, JupyterCacheAbstract
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+
+KERNELS = 2  # at a time, each of which takes a core and half a gigabyte
+
+logger = logging.getLogger(__name__)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("env-before-read-docs", execute_unknown)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def execute_unknown(app: Sphinx, env: BuildEnvironment, names: list[str]) -> None:
+    if app.config.nb_execution_mode == "cache":
+        paths = (Path(env.doc2path(name)) for name in names)
+        cache = get_cache(app.config.nb_execution_cache_path)
+        timeout = app.config.nb_execution_timeout
+        asyncio.run(execute((p for p in paths if p.suffix == ".ipynb"), cache, timeout))
+
+
+async def execute(paths: Iterable[Path], cache: JupyterCacheAbstract, timeout: int) -> None:
+    """Execute the notebooks that the cache doesn't know, and let it know them."""
+    kernels = asyncio.Semaphore(KERNELS)
+
+    async def execute_one(path: Path, notebook: Any) -> None:
+        async with kernels:
+            logger.info("executing %s", path.name)
+            client = NotebookClient(
+                notebook,
+                timeout=timeout,
+                record_timing=False,
+                resources={"metadata": {"path": str(path.parent)}},
+            )
+            try:
+                await client.async_execute()
+            except (CellExecutionError, CellTimeoutError):
+                return
+            cache.cache_notebook_bundle(
+                CacheBundleIn(notebook, str(path)), check_validity=False, overwrite=True
+            )
+
+    async with asyncio.TaskGroup() as tasks:
+        # The longest are the last of the book: they begin first, so that none runs on alone.
+        for path in sorted(paths, reverse=True):
+            notebook = nbformat.read(path, nbformat.NO_CONVERT)
+            try:
+                cache.match_cache_notebook(notebook)
+            except KeyError:
+                tasks.create_task(execute_one(path, notebook))
