@@ -1,22 +1,11 @@
 """Exercises of the chapter "Why do dot products grow with dimension?"."""
 
 import math
+from statistics import NormalDist
 
 from sdpa_lib.book.exercises._exercise import Exercise
 
 EXERCISES: dict[str, Exercise] = {
-    "score_std": Exercise(
-        answer=lambda d_k: math.sqrt(d_k),
-        cases=((2,), (8,), (64,)),
-        mistakes={
-            "This is the variance; the standard deviation is its root.": lambda d_k: d_k,
-            "Terms that are added spread the sum further, however much they cancel.": lambda d_k: (
-                1.0
-            ),
-            "This is the spread of the mean of the terms; a dot product is their "
-            "sum.": lambda d_k: d_k**-0.5,
-        },
-    ),
     "widening": Exercise(
         answer=lambda small, large: math.sqrt(large / small),
         cases=((64, 128), (16, 256), (8, 512)),
@@ -33,18 +22,25 @@ EXERCISES: dict[str, Exercise] = {
             "all.": lambda small, large: math.sqrt(large),
         },
     ),
-    "dot_of_constants": Exercise(
-        answer=lambda c, d: c**2 * d,
-        cases=((10, 2), (10, 5), (-3, 7), (0.5, 64)),
+    "needed_d_k": Exercise(
+        answer=lambda rho, z: (z / rho) ** 2,
+        cases=((1.0, 3.0), (0.5, 4.0), (0.2, 4.0), (0.1, 3.0)),
         mistakes={
-            "Each term is a product of two components.": lambda c, d: c * d,
-            "Equal terms do not cancel: no root.": lambda c, d: c**2 * math.sqrt(d),
-            "The d terms are added, not multiplied.": lambda c, d: (c * d) ** 2,
+            "The standard deviation of an unrelated score is the root of d_k: solve ρ√d_k = z for "
+            "d_k.": lambda rho, z: z / rho,
+            "ρ is squared together with z: the mean is ρ d_k, and it is measured in units of "
+            "√d_k.": lambda rho, z: z**2 / rho,
+            "This takes the chance of agreement, (1 + ρ)/2, for the mean of a term. A term is −1 "
+            "where the components disagree.": lambda rho, z: (2 * z / (1 + rho)) ** 2,
+            "This measures with the spread of the matching score itself; the question measures "
+            "with that of unrelated ones.": lambda rho, z: (z / rho) ** 2 * (1 - rho**2),
+            "A weaker match needs more components, not fewer.": lambda rho, z: (z * rho) ** 2,
         },
     ),
     "mean_in_stds": Exercise(
         answer=lambda d_k: 3 * math.sqrt(d_k / 7),
         cases=((1,), (16,), (64,)),
+        tolerance=0.03,  # an answer may be measured
         mistakes={
             "The products do not have variance 1: take the second moment, 1/9, less the squared "
             "mean.": lambda d_k: math.sqrt(d_k) / 4,
@@ -55,6 +51,25 @@ EXERCISES: dict[str, Exercise] = {
             "The mean grows like d_k, and the standard deviation like its root.": lambda d_k: (
                 3 * d_k / math.sqrt(7)
             ),
+            "This is the mean; divide it by the standard deviation.": lambda d_k: d_k / 4,
+        },
+    ),
+    "largest_of": Exercise(
+        # the median of the largest of n normal numbers; their mean is within 3 per cent of it
+        answer=lambda n: NormalDist().inv_cdf(0.5 ** (1 / n)),
+        cases=((10,), (100,), (1000,)),
+        tolerance=0.06,  # an answer may be measured, and be a mean or a median
+        mistakes={
+            "√(2 ln n) is where the largest of n normal numbers goes in the end. At these n it is "
+            "still well below.": lambda n: math.sqrt(2 * math.log(n)),
+            "This is the score itself, at d_k = 64; count it in standard deviations.": lambda n: (
+                8 * NormalDist().inv_cdf(0.5 ** (1 / n))
+            ),
+            "This is the largest in size, of either sign; softmax wants the largest.": lambda n: (
+                NormalDist().inv_cdf((1 + 0.5 ** (1 / n)) / 2)
+            ),
+            "One standard deviation is a typical score; the largest of many is farther out, and "
+            "the farther the more there are.": lambda n: 1.0,
         },
     ),
 }

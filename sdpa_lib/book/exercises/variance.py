@@ -22,11 +22,23 @@ EXERCISES: dict[str, Exercise] = {
     ),
     "biased_divisor": Exercise(
         answer=lambda d_k, mu_q, mu_k: math.sqrt(d_k * (1 + mu_q**2 + mu_k**2)),
-        cases=((4, 0.0, 0.0), (16, 1.0, 1.0), (64, 0.5, -2.0), (9, 0.0, 3.0)),
+        # no sum 1 + mu_q + mu_k is negative: means that are not squared get a hint and no traceback
+        cases=((4, 0.0, 0.0), (16, 1.0, 1.0), (64, 2.0, -0.5), (9, 0.0, 3.0), (16, -0.5, 0.25)),
         mistakes={
             "This ignores the means.": lambda d_k, mu_q, mu_k: math.sqrt(d_k),
             "This is the variance; the divisor is its root.": lambda d_k, mu_q, mu_k: (
                 d_k * (1 + mu_q**2 + mu_k**2)
+            ),
+            "The means enter squared.": lambda d_k, mu_q, mu_k: math.sqrt(d_k * (1 + mu_q + mu_k)),
+            "The means enter squared, not by their size.": lambda d_k, mu_q, mu_k: math.sqrt(
+                d_k * (1 + abs(mu_q) + abs(mu_k))
+            ),
+            "This gives variance 1 within a row, which is what softmax sees. The question is about "
+            "all scores, in which the keys' mean counts too.": lambda d_k, mu_q, mu_k: math.sqrt(
+                d_k * (1 + mu_q**2)
+            ),
+            "The mean of the queries counts as well as that of the keys.": (
+                lambda d_k, mu_q, mu_k: math.sqrt(d_k * (1 + mu_k**2))
             ),
             "The product of the means moves the mean of the score; its variance has each mean "
             "squared.": (lambda d_k, mu_q, mu_k: math.sqrt(d_k * (1 + abs(mu_q * mu_k)))),
@@ -34,30 +46,40 @@ EXERCISES: dict[str, Exercise] = {
             "variance.": (lambda d_k, mu_q, mu_k: math.sqrt(d_k * (1 + mu_q**2) * (1 + mu_k**2))),
         },
     ),
-    "xavier_variance": Exercise(
-        answer=lambda fan_in, fan_out: 2 * fan_in / (fan_in + fan_out),
-        cases=((512, 64), (512, 512), (512, 1536)),
+    "largest_variance": Exercise(
+        answer=lambda d_k: d_k**2,
+        cases=((1,), (2,), (64,)),
         mistakes={
-            "This is what S4 says, and it holds for a square matrix "
-            "only.": lambda fan_in, fan_out: 1.0,
-            "This is the variance of one weight; q_i sums one product for each "
-            "input.": lambda fan_in, fan_out: 2 / (fan_in + fan_out),
-            "The number of inputs is summed over, not the number of "
-            "outputs.": lambda fan_in, fan_out: 2 * fan_out / (fan_in + fan_out),
+            "That is the variance if the components of one side are uncorrelated. Correlation on "
+            "both sides can make it larger.": lambda d_k: d_k,
+            "That is the variance of q·q, in which the key is the query. Here the key is "
+            "independent of the query.": lambda d_k: 2 * d_k,
+            "This counts the pairs i ≠ j; the terms with i = j are still to be "
+            "added.": lambda d_k: d_k * (d_k - 1),
+            "Each of the d_k² terms of the double sum is at most 1.": lambda d_k: d_k**3,
+            "There is a bound: by Cauchy and Schwarz no E[q_i q_j] exceeds 1.": lambda d_k: (
+                math.inf
+            ),
         },
     ),
-    "t5_query_std": Exercise(
-        answer=lambda d_model, d_k: (d_model * d_k) ** -0.5,
-        cases=((512, 64), (768, 16), (1024, 128)),
+    "tied_projections": Exercise(
+        answer=lambda d_k, d_model: 1 + d_k / d_model,
+        cases=((64, 512), (256, 512), (512, 512), (64, 128)),
+        tolerance=0.03,  # an answer may be measured
         mistakes={
-            "With this the scores have variance d_k: the factor that others divide by is still "
-            "missing.": (lambda d_model, d_k: d_model**-0.5),
-            "This is the variance of a weight, not its standard deviation.": lambda d_model, d_k: (
-                1 / (d_model * d_k)
+            "The tokens are independent, but their queries and keys come out of one matrix: both "
+            "are long in the same directions. Measure it.": lambda d_k, d_model: 1.0,
+            "This is what is added to the variance of separate projections, which is "
+            "1.": lambda d_k, d_model: d_k / d_model,
+            "Wide heads on narrow tokens have more in common, not less.": lambda d_k, d_model: (
+                1 + d_model / d_k
             ),
-            "The sum over the inputs of W_Q is not accounted for.": lambda d_model, d_k: d_k**-0.5,
-            "This puts the whole of d_k where its root belongs.": lambda d_model, d_k: (
-                d_model**-0.5 / d_k
+            "That holds for a square projection only.": lambda d_k, d_model: 2.0,
+            "This is the standard deviation; the question asks for the variance.": (
+                lambda d_k, d_model: math.sqrt(1 + d_k / d_model)
+            ),
+            "This is the variance of the raw score; divide it by d_k.": lambda d_k, d_model: (
+                d_k * (1 + d_k / d_model)
             ),
         },
     ),
