@@ -4,8 +4,8 @@ A row of weights :math:`p` has the softmax Jacobian :math:`\partial p_i/\partial
 p_i(\delta_{ij} - p_j)`, that is :math:`\mathrm{diag}(p) - pp^\top` :cite:p:`martins2016`.
 
 A query that sees no key has a row of zeros. Every measure is 0 there: the largest weight, the
-entropy, the effective number of keys, the Jacobian. Half precision is computed in float32, and the
-result rounded.
+entropy, the perplexity, the effective number of keys, the Jacobian. Half precision is computed in
+float32, and the result rounded.
 """
 
 from __future__ import annotations
@@ -66,32 +66,49 @@ def entropy(weights: Tensor) -> Tensor:
     return _entropy(_check_weights(weights)).to(weights.dtype)
 
 
-def effective_keys(weights: Tensor, order: int = 1) -> Tensor:
-    r"""How many keys a row attends to in effect: n when even, 1 when one-hot, 0 where none is seen.
+def perplexity(weights: Tensor) -> Tensor:
+    r"""The exponential :math:`e^{H}` of each row's entropy: n when even, 1 when one-hot, 0 where no
+    key is seen.
 
-    Order 1 is :math:`e^{H}`, the exponential of the entropy; order 2 is :math:`1/\sum_i p_i^2`, the
-    number by which blending independent values divides their variance. Source: :cite:t:`hill1973`.
+    It is Hill's number of order 1, and never less than :func:`effective_keys`, his number of order
+    2. Source: :cite:t:`hill1973`.
 
     Args:
         weights: as in :func:`largest_weight`.
-        order: 1 or 2.
 
     Returns:
         (...), at least 1, or 0 where no key is seen.
 
     Example:
-        >>> effective_keys(torch.tensor([0.5, 0.5, 0.0]), order=2)
-        tensor(2.)
+        >>> perplexity(torch.tensor([0.5, 0.25, 0.25]))
+        tensor(2.8284)
     """
-    if check_count("order", order) > 2:
-        raise ValueError(f"order must be 1 or 2, got {order}")
     wide = _check_weights(weights)
     sees_nothing = (wide == 0).all(-1)
-    if order == 1:
-        keys = _entropy(wide).exp()
-    else:
-        keys = 1.0 / wide.square().sum(-1).masked_fill(sees_nothing, 1.0)
-    return keys.masked_fill(sees_nothing, 0.0).to(weights.dtype)
+    return _entropy(wide).exp().masked_fill(sees_nothing, 0.0).to(weights.dtype)
+
+
+def effective_keys(weights: Tensor) -> Tensor:
+    r"""The effective number of keys :math:`1/\sum_i p_i^2` of each row: n when even, 1 when
+    one-hot, 0 where no key is seen.
+
+    It is the number by which blending independent values divides their variance, and Hill's number
+    of order 2. Source: :cite:t:`hill1973`.
+
+    Args:
+        weights: as in :func:`largest_weight`.
+
+    Returns:
+        (...), at least 1, or 0 where no key is seen.
+
+    Example:
+        >>> effective_keys(torch.tensor([0.5, 0.25, 0.25]))
+        tensor(2.6667)
+    """
+    wide = _check_weights(weights)
+    sees_nothing = (wide == 0).all(-1)
+    squares = wide.square().sum(-1).masked_fill(sees_nothing, 1.0)
+    return (1.0 / squares).masked_fill(sees_nothing, 0.0).to(weights.dtype)
 
 
 def softmax_jacobian(weights: Tensor) -> Tensor:

@@ -256,7 +256,6 @@ CASES = [
         ValueError,
         "weights must hold at least one value",
     ),
-    (lambda: sdpa.effective_keys(P, 3), ValueError, "order must be 1 or 2, got 3"),
     (
         lambda: sdpa.softmax_jacobian([0.5, 0.5]),
         TypeError,

@@ -105,6 +105,7 @@ CALLS = {
     "attention_scores": lambda f, b: f(*tensors(b)[:2], draw(5, 3)),
     "attention_weights": lambda f, b: f(*tensors(b)[:2], draw(1, 3) > 0),
     "effective_keys": lambda f, b: f(draw(*b, 5).softmax(-1)),
+    "perplexity": lambda f, b: f(draw(*b, 5).softmax(-1)),
     "entropy": lambda f, b: f(draw(*b, 5).softmax(-1)),
     "jacobian_norm": lambda f, b: f(draw(*b, 5).softmax(-1)),
     "key_lengths": lambda f, b: f(draw(*b, 3, 4)),

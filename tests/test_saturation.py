@@ -15,6 +15,7 @@ from sdpa_lib import (
     entropy,
     jacobian_norm,
     largest_weight,
+    perplexity,
     sample,
     sample_gradients,
     sample_qkv,
@@ -33,9 +34,16 @@ def test_even_and_one_hot_rows(n):
     one_hot = torch.eye(n, dtype=torch.float64)[0]
     assert entropy(one_hot).item() == 0.0
     assert jacobian_norm(one_hot).item() == jacobian_norm(one_hot, "spectral").item() == 0.0
-    for order in (1, 2):
-        assert effective_keys(even, order).item() == pytest.approx(n)
-        assert effective_keys(one_hot, order).item() == 1.0
+    for keys in (perplexity, effective_keys):
+        assert keys(even).item() == pytest.approx(n)
+        assert keys(one_hot).item() == 1.0
+
+
+def test_perplexity_and_effective_keys_of_a_row_by_hand():
+    """H = ½ ln 2 + 2·¼ ln 4 = 1.5 ln 2, and Σp² = 1/4 + 2/16 = 3/8."""
+    row = torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
+    assert perplexity(row).item() == pytest.approx(2**1.5)
+    assert effective_keys(row).item() == pytest.approx(8 / 3)
 
 
 def test_spectral_norm_of_even_weights():
@@ -64,10 +72,7 @@ def test_jacobian_against_autograd(seed, n, scale):
     )
     assert jacobian_norm(weights, "spectral").item() <= 0.5 + 1e-12
     assert (
-        1 - 1e-9
-        <= effective_keys(weights, 2).item()
-        <= effective_keys(weights, 1).item() + 1e-9
-        <= n + 2e-9
+        1 - 1e-9 <= effective_keys(weights).item() <= perplexity(weights).item() + 1e-9 <= n + 2e-9
     )
 
 
@@ -114,8 +119,8 @@ def test_gradient_of_the_jacobian_norm(norm):
 MEASURES = {
     "largest_weight": largest_weight,
     "entropy": entropy,
+    "perplexity": perplexity,
     "effective_keys": effective_keys,
-    "effective_keys of order 2": lambda p: effective_keys(p, order=2),
     "softmax_jacobian": softmax_jacobian,
     "jacobian_norm": jacobian_norm,
     "spectral jacobian_norm": lambda p: jacobian_norm(p, "spectral"),
@@ -141,7 +146,7 @@ def test_a_query_that_sees_no_key(measure):
     weights = torch.stack([torch.zeros_like(seen), seen]).requires_grad_()
     assert not bool(measure(weights)[0].any())
     torch.testing.assert_close(measure(weights)[1], measure(seen))
-    if measure is not entropy and measure is not effective_keys:  # their slope is infinite at p = 0
+    if measure is not entropy and measure is not perplexity:  # their slope is infinite at p = 0
         measure(weights).sum().backward()
         assert bool(torch.isfinite(weights.grad).all())
 

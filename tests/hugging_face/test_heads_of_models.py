@@ -97,7 +97,7 @@ def test_queries_and_keys_are_those_of_the_model():
 
 def test_a_window_hides_what_it_hides():
     figures = hugging_face.token_figures(mistral(), tokens())
-    assert max(figures["keys"][0]) <= 8
+    assert max(figures["perplexity"][0]) <= 8
     assert figures["first_weight"][0] == [0.0] * 4  # every row looked at begins later
 
 

@@ -16,9 +16,10 @@ const pointRange = { min: -3, max: 3, step: 0.1 };
 export const blend = {
   title: "Weights times V: the output stays in the hull of the values",
   controls: [
-    ...[1.2, 0.8, -0.2].map((value, i) => ({
+    ...[1.25, 0.8, -0.2].map((value, i) => ({
       ...scoreControl(i + 1, value),
-      text: (z) => show(z, 1),
+      step: 0.05,
+      text: (z) => show(z, 2),
     })),
     temperatureControl,
     ...VALUES.flatMap((v, i) =>
@@ -33,7 +34,7 @@ export const blend = {
   readouts: [
     ["x", "output, x", 3],
     ["y", "output, y", 3],
-    ["effective", "effective keys, e^H", 2],
+    ["effective", "effective keys, 1/Σp²", 2],
     ["squares", "Σp², variance left", 3],
   ],
   panels: [
@@ -57,7 +58,7 @@ export const blend = {
         x: output[0],
         y: output[1],
         effective: math.effectiveKeys(p),
-        squares: 1 / math.effectiveKeys(p, 2),
+        squares: 1 / math.effectiveKeys(p),
       },
       spoken: `Weights ${p.map((w) => show(w)).join(", ")}; output at ${show(output[0])}, ${show(output[1])}.`,
     };

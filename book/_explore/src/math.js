@@ -29,13 +29,11 @@ export function entropy(weights) {
 }
 
 /**
- * The effective number of keys: order 1 is the exponential of the entropy, order 2 is 1 over the sum of squared weights.
+ * The effective number of keys, 1 over the sum of squared weights.
  * @param {Array} weights (n,), summing to 1.
- * @param {number} [order] 1 or 2.
  * @returns {number} from 1 to n.
  */
-export function effectiveKeys(weights, order = 1) {
-  if (order === 1) return Math.exp(entropy(weights));
+export function effectiveKeys(weights) {
   let squares = 0;
   for (const p of weights) squares += p * p;
   return 1 / squares;
@@ -241,7 +239,7 @@ export function shapeDistance(first, second) {
  * @param {number} c what the rescaling divides by, for these keys.
  * @returns {{raw: number[], first: number[], shapeDistance: number, entropyShare: number,
  *   effectiveKeys: number, largestTimesN: number, gradients: number[]}} `raw` and `first` are each query's undivided score and
- *   weight of the first key, (queries,); the effective number of keys is of order 2; all but `gradients` (queries,) are means.
+ *   weight of the first key, (queries,); all but `gradients` (queries,) are means.
  */
 export function report(drawn, c) {
   const { n, key, scores, products } = drawn;
@@ -254,7 +252,7 @@ export function report(drawn, c) {
     raw.push(z[0]);
     first.push(p[0]);
     shares += entropy(p) / Math.log(n) / rows;
-    effective += effectiveKeys(p, 2) / rows;
+    effective += effectiveKeys(p) / rows;
     largest += (largestWeight(p) * n) / rows;
     gradients.push(gradientAtQuery(p, products.subarray(row * n, (row + 1) * n), key, c));
   }

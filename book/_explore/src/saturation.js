@@ -14,8 +14,7 @@ export const saturation = {
   ],
   readouts: [
     ["entropy", "entropy, nats", 3],
-    ["effective", "effective keys, e^H", 2],
-    ["effective2", "effective keys, 1/Σp²", 2],
+    ["effective", "effective keys, 1/Σp²", 2],
     ["largest", "largest weight", 3],
     ["norm", "Jacobian, Frobenius norm", 3],
   ],
@@ -39,7 +38,6 @@ export const saturation = {
     const values = {
       entropy: math.entropy(p),
       effective: math.effectiveKeys(p),
-      effective2: math.effectiveKeys(p, 2),
       largest: math.largestWeight(p),
       norm: math.jacobianNorm(p),
     };

@@ -30,30 +30,30 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "This is the length of one key.": lambda n, d: math.sqrt(d),
         },
+        tolerance=0.03,
     ),
-    "p_norm": Exercise(
-        answer=lambda keys, p: keys.norm(dim=-1).pow(p).sum() ** (1 / p),
-        cases=tuple((keys, p) for keys in _KEYS for p in (1.0, 2.0, 4.0)),
+    "half_at": Exercise(
+        answer=lambda d_k: 1 + math.exp(math.sqrt(d_k) - 0.5),
+        cases=((36,), (64,), (144,)),
         mistakes={
-            "The last root, 1/p, is missing.": lambda keys, p: keys.norm(dim=-1).pow(p).sum(),
-            "The length of a key is its Euclidean norm, whatever p is.": lambda keys, p: keys.norm(
-                p=p
+            "The mean of e to a standard normal score is √e, not 1.": lambda d_k: (
+                1 + math.exp(math.sqrt(d_k))
             ),
-            "This takes a mean over the keys where a sum belongs.": lambda keys, p: (
-                keys.norm(dim=-1).pow(p).mean() ** (1 / p)
+            "With the root the score of the right key is √d_k, not d_k.": lambda d_k: (
+                1 + math.exp(d_k - 0.5)
             ),
-            "The lengths ran down the columns.": lambda keys, p: (
-                keys.norm(dim=0).pow(p).sum() ** (1 / p)
-            ),
+            "The others are divided by the root as well: their scores have variance 1, and e^z "
+            "has the mean e to the half.": lambda d_k: 1 + math.exp(math.sqrt(d_k) - d_k / 2),
         },
+        tolerance=0.01,
     ),
     "best_c": Exercise(
-        answer=0.2,
+        answer=0.8,
         mistakes={
             "So small a divisor leaves most queries saturated.": 0.1,
-            "Near, but a smaller divisor passes on more.": 0.4,
-            "This would be close to the root; look at what a smaller divisor gives.": 0.8,
-            "This is what the shape prefers; the gradient does not.": 1.6,
+            "That is the best at a standard deviation of 1: the dot products have grown.": 0.2,
+            "Queries and keys are twice as large: their product grows by more than 2.": 0.4,
+            "Near the root from above; look at what a smaller divisor gives.": 1.6,
         },
     ),
 }

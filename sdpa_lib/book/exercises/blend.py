@@ -3,28 +3,25 @@
 import math
 
 import torch
+from torch import Tensor
 
 from sdpa_lib.book.exercises._exercise import Exercise
 
-_SCORES = torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 0.0], [0.0, 0.0, 0.3]], dtype=torch.float64)
-_VALUES = torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 4.0], [2.0, 0.5, 0.0]], dtype=torch.float64)
 _EVEN = torch.full((4,), 0.25, dtype=torch.float64)
 _SHARP = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
+_VALUES = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, -0.2]], dtype=torch.float64)
+_OTHERS = torch.tensor([[-1.0, 0.0], [2.0, 1.0], [0.5, -3.0]], dtype=torch.float64)
+_MIXED = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
+
+
+def _weights_of(values: Tensor, output: Tensor) -> Tensor:
+    """The barycentric coordinates of a point."""
+    with_ones = torch.cat([values, torch.ones_like(values[:, :1])], dim=1)
+    solved: Tensor = torch.linalg.solve(with_ones.T, torch.cat([output, output.new_ones(1)]))
+    return solved
+
 
 EXERCISES: dict[str, Exercise] = {
-    "attend": Exercise(
-        answer=lambda scores, values: torch.softmax(scores, dim=-1) @ values,
-        cases=((_SCORES, _VALUES), (2 * _SCORES, _VALUES[:, :2])),
-        mistakes={
-            "Softmax ran down the columns: each query's weights, a row, must sum to "
-            "1.": lambda scores, values: torch.softmax(scores, dim=0) @ values,
-            "The scores went in without softmax: these are not averages.": lambda scores, values: (
-                scores @ values
-            ),
-            "The weights are transposed: row i must hold what query i gives to each "
-            "key.": lambda scores, values: torch.softmax(scores, dim=-1).mT @ values,
-        },
-    ),
     "blend_std": Exercise(
         answer=lambda p: p.square().sum().sqrt(),
         cases=((_EVEN,), (_SHARP,)),
@@ -37,30 +34,42 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
     ),
-    "blend_variance": Exercise(
-        answer=lambda p, rho: rho + (1 - rho) * p.square().sum(),
-        cases=((_EVEN, 0.0), (_SHARP, 0.3), (_SHARP, 1.0)),
+    "weights_of": Exercise(
+        answer=_weights_of,
+        cases=(
+            (_VALUES, _SHARP @ _VALUES),
+            (_OTHERS, _MIXED @ _OTHERS),
+            (_OTHERS, _OTHERS.mean(0)),
+        ),
         mistakes={
-            "This leaves out what the values share; it is right for rho = 0.": lambda p, rho: (
-                p.square().sum()
-            ),
-            "This keeps only the part that the values do not share.": lambda p, rho: (
-                (1 - rho) * p.square().sum()
-            ),
-            "The shared part must not shrink with the weights: at rho = 1 every value is the "
-            "same.": lambda p, rho: (1 + rho) * p.square().sum(),
+            "These weights give the right output, and do not sum to 1: that is an equation, "
+            "too.": lambda values, output: torch.linalg.pinv(values.T) @ output,
+            "These are weights for the wrong product: the output is weights @ values, a "
+            "combination of rows.": lambda values, output: torch.softmax(values @ output, dim=-1),
+            "Nearer values do get more weight, but how much follows from the equations "
+            "alone.": lambda values, output: torch.softmax(-(values - output).norm(dim=-1), dim=-1),
         },
     ),
-    "output_gain": Exercise(
-        answer=lambda n: math.sqrt(n / math.e),
-        cases=((16,), (256,), (1000,)),
+    "crossover": Exercise(
+        answer=lambda rho: math.e * (1 - rho) / rho,
+        cases=((0.02,), (0.1,), (0.5,)),
         mistakes={
             "This would be right for even weights; the usual divisor leaves them a little "
-            "sharper.": lambda n: math.sqrt(n),
-            "This is the scale of the output itself: the factor that mends it is its "
-            "inverse.": lambda n: math.sqrt(math.e / n),
-            "This corrects the variance where the standard deviation is to be "
-            "corrected.": lambda n: n / math.e,
+            "sharper.": lambda rho: (1 - rho) / rho,
+            "The part that is not shared has the variance 1 - rho, not 1.": lambda rho: (
+                math.e / rho
+            ),
+            "Compare variances: this compares standard deviations.": lambda rho: (
+                math.e * (1 - rho) ** 2 / rho**2
+            ),
+        },
+    ),
+    "keeps_apart": Exercise(
+        answer="none",
+        mistakes={
+            "The root averages over many tokens: print the cosines after one layer.": "sqrt_d_k",
+            "Divided by d_k the weights are nearly even, and every token gets the same "
+            "mean.": "d_k",
         },
     ),
 }

@@ -30,7 +30,7 @@ SHOWN = (
     "kurtosis",
     "tail_normal",
     "largest",
-    "keys",
+    "perplexity",
     "squares",
     "squares_normal",
     "first_weight",
@@ -170,7 +170,7 @@ def shown(figures: Figures) -> str:
     """A table with a line for each head.
 
     Example:
-        >>> print(shown({"sigma": [[1.0, 2.5]], "keys": [[40.0, 7.25]]}))
+        >>> print(shown({"sigma": [[1.0, 2.5]], "perplexity": [[40.0, 7.25]]}))
         layer head sigma  keys
             0    0 1.000 40.00
             0    1 2.500 7.250

@@ -18,6 +18,7 @@ from sdpa_lib.saturation import (
     entropy,
     jacobian_norm,
     largest_weight,
+    perplexity,
 )
 
 ROWS = 1000
@@ -38,7 +39,7 @@ def _weights(d_k: int, n: int, rescaling: str, std: float = 1.0) -> Tensor:
 QUANTITIES: dict[str, Callable[[Tensor], Tensor]] = {
     "largest weight": largest_weight,
     "effective keys": effective_keys,
-    "effective keys, order 2": lambda p: effective_keys(p, order=2),
+    "perplexity": perplexity,
     "entropy": entropy,
     "Jacobian": jacobian_norm,
     "ignored": lambda p: (p < 0.01).double().mean(-1),

@@ -13,7 +13,7 @@ from torch import Tensor
 from sdpa_lib.book.ledger._verdict import Finding, found
 from sdpa_lib.book.ledger.checks._difference import difference
 from sdpa_lib.sampling import sample
-from sdpa_lib.saturation import effective_keys, jacobian_norm, softmax_jacobian
+from sdpa_lib.saturation import jacobian_norm, perplexity, softmax_jacobian
 
 DOG_BITES_MAN = ((1.25, 0.80, -0.20), (0.80, 1.09, -0.40), (-0.20, -0.40, 1.16))
 PUBLISHED = ((0.44, 0.35, 0.21), (0.38, 0.41, 0.21), (0.19, 0.15, 0.66))
@@ -44,9 +44,9 @@ def second_weight(scores: Sequence[float]) -> Finding:
     return found(_softmax(scores)[1].item())
 
 
-def effective_number_of_weights(weights: Sequence[float]) -> Finding:
-    """e to the entropy: how many keys the weights amount to."""
-    return found(effective_keys(torch.tensor(weights, dtype=torch.float64)).item())
+def perplexity_of_weights(weights: Sequence[float]) -> Finding:
+    """The exponential of the weights' entropy."""
+    return found(perplexity(torch.tensor(weights, dtype=torch.float64)).item())
 
 
 def entries_of_softmax(scores: Sequence[float]) -> Finding:
