@@ -55,7 +55,7 @@ function normalSquares(n, sigma) {
   for (let i = 0; i < rows; i++) {
     const row = drawn.slice(i * n, (i + 1) * n);
     const own = spread(Array.from(row));
-    sum += 1 / math.effectiveKeys(math.softmax(Array.from(row, (z) => (z / own) * sigma)), 2);
+    sum += 1 / math.effectiveKeys(math.softmax(Array.from(row, (z) => (z / own) * sigma)));
   }
   return sum / rows;
 }
@@ -126,7 +126,7 @@ export const heads = {
     const values = {
       sigma,
       critical,
-      keys: math.effectiveKeys(weights, 2),
+      keys: math.effectiveKeys(weights),
       normal: 1 / normalSquares(row.length, sigma),
       largest: math.largestWeight(weights),
     };

@@ -8,7 +8,7 @@ precision, so that its figures are the same on every processor. Those that are s
 The recursion follows three numbers from block to block. Forward these are the variance V of a
 component of the residual stream and the correlation :math:`\rho` of two tokens of a sequence, by
 which their queries and their keys are correlated as well. Backward it is the gradient's mean
-square. Chapter 15 derives each of its terms.
+square. Chapter 10 derives each of its terms.
 """
 
 from __future__ import annotations
