@@ -34,7 +34,13 @@ from sdpa_lib.book.heads.look import (
 from sdpa_lib.book.heads.measure import DRAWN, LEAST, STRIDE, head_figures, parted_figures
 from sdpa_lib.book.heads.ngrams import ngram_losses
 from sdpa_lib.book.heads.study import CHOOSING, DecoderRun, Settings
-from sdpa_lib.book.heads.train import in_parallel, load_model, make_runs, passage_losses
+from sdpa_lib.book.heads.train import (
+    denormals_are_zero,
+    in_parallel,
+    load_model,
+    make_runs,
+    passage_losses,
+)
 from sdpa_lib.book.training.model import Transformer
 from sdpa_lib.book.training.study import device_name
 
@@ -389,6 +395,7 @@ def _baselines(settings: Settings, corpus: Corpus) -> dict[str, list[float]]:
     return {name: _short(ngram_losses(text, tested, ORDERS)) for name, text in texts.items()}
 
 
+@denormals_are_zero()
 def _measured(
     run: DecoderRun, moments: list[int], settings: Settings, library: Path, folder: Path
 ) -> dict[str, Any]:
@@ -397,7 +404,6 @@ def _measured(
     if path.exists():
         there: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return there
-    torch.set_flush_denormal(True)
     made = measure_run(run, moments, settings, load_corpus(library), folder)
     path.write_text(json.dumps(made, allow_nan=False), encoding="utf-8")
     return made

@@ -8,8 +8,9 @@ import json
 import math
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +31,20 @@ SAVE_EVERY = 50
 """An interruption loses at most so many steps."""
 
 
+@contextmanager
+def denormals_are_zero() -> Iterator[None]:
+    """Within it, numbers too small for full precision are 0: weights of saturated rows underflow,
+    and each such number costs ten times as much. After it they are themselves again, for whatever
+    else the process computes.
+    """
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
+@denormals_are_zero()
 def train(
     run: DecoderRun,
     rate: float,
@@ -56,7 +71,6 @@ def train(
         nats a byte, the first the mean over the steps since the last, one for each
         ``settings.every`` steps.
     """
-    torch.set_flush_denormal(True)  # weights of saturated rows underflow, at ten times the cost
     folder.mkdir(parents=True, exist_ok=True)
     model = make_model(run, settings)
     optimiser = torch.optim.Adam(model.parameters(), 10.0**rate)
