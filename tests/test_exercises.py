@@ -42,7 +42,10 @@ def test_a_function_that_raises_is_told_on_which_case():
     assert (
         check("square_root.divisor", 8.0).message == "Pass the function itself, without calling it."
     )
-    assert check("saturation.largest_rate", abs).message == "This is a function; the answer is a value."
+    assert (
+        check("saturation.largest_rate", abs).message
+        == "This is a function; the answer is a value."
+    )
 
 
 def test_a_slip_that_raises_on_one_case_keeps_its_hint():
