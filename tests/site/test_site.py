@@ -116,7 +116,7 @@ def answer_to(question):
     sections = {
         heading: path.stem
         for path in (ROOT / "book").glob("*.ipynb")
-        for heading in re.findall(r"### People ask: ([^\"]+?)\\n", path.read_text(encoding="utf-8"))
+        for heading in re.findall(r"##+ People ask: ([^\"]+?)\\n", path.read_text(encoding="utf-8"))
     }
     (chapter,) = {
         stem
