@@ -22,9 +22,10 @@ def visible(text: str) -> str:
     return text.replace(" ", "·").replace("\n", "⏎")
 
 
-def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int], size: float = 7.0) -> None:
-    """Draw a line of text for each of some characters: the character in a frame, and behind those
-    before it a ground that is the darker the more weight it gives them.
+def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int], size: float = 9.0) -> None:
+    """Draw a text once for each of some characters, line by line as it was written: the character
+    with a triangle below it, and behind those before it a shade that is the darker the more weight
+    it gives them.
 
     Args:
         ax: where.
@@ -38,27 +39,31 @@ def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int], size: f
             f"weights must have shape (n, n) with n = {len(text)} characters, got "
             f"{tuple(weights.shape)}"
         )
-    characters = visible(text)
-    for line, row in enumerate(rows):
+    characters, width, top = visible(text), 0, 0.0
+    for row in rows:
         # as much as can be seen: the last bits differ from machine to machine
         shades = [round(min(1.0, w), 2) for w in weights[row, : row + 1].tolist()]
-        colours = [to_rgba(ROLES["weights"], shade) for shade in shades]
-        places = list(range(row + 1))
-        ax.bar(places, [0.9] * len(places), 1.0, [-line - 0.45] * len(places), color=colours)
-        for place in places:
-            dark = shades[place] > 0.6
+        column = 0
+        for place, shade in enumerate(shades):
+            colour = to_rgba(ROLES["weights"], shade)
+            ax.bar(column, 0.9, 1.0, top - 0.45, color=[colour])
             ax.text(
-                place,
-                -line,
+                column,
+                top,
                 characters[place],
                 ha="center",
                 va="center",
                 family="monospace",
                 fontsize=size,
-                color="white" if dark else INK,
+                color="white" if shade > 0.6 else INK,
             )
-        ax.plot([row], [-line - 0.5], "^", color=ROLES["query"], markersize=4)
-    ax.set(xlim=(-1, len(text)), ylim=(-len(rows) + 0.4, 0.6), xticks=[], yticks=[])
+            if place == row:
+                ax.plot([column], [top - 0.65], "^", color=ROLES["query"], markersize=5)
+            width, column = max(width, column), column + 1
+            if text[place] == "\n":
+                top, column = top - 1, 0
+        top -= 1.7
+    ax.set(xlim=(-1, width + 1), ylim=(top + 0.7, 0.6), xticks=[], yticks=[])
     ax.grid(False)
     ax.spines[:].set_color(MUTED)
     ax.spines[:].set_visible(False)
