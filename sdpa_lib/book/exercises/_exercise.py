@@ -81,6 +81,8 @@ class Exercise:
         """Judge an answer that is no function."""
         if callable(given):
             return Feedback(False, "This is a function; the answer is a value.")
+        if isinstance(given, str) and not isinstance(self.answer, str):
+            return Feedback(False, "Give the answer without quotation marks.")
         if self._same(given, self.answer):
             return Feedback(True, "Right.")
         for hint, mistake in self.mistakes.items():
