@@ -171,9 +171,9 @@ def shown(figures: Figures) -> str:
 
     Example:
         >>> print(shown({"sigma": [[1.0, 2.5]], "perplexity": [[40.0, 7.25]]}))
-        layer head sigma  keys
-            0    0 1.000 40.00
-            0    1 2.500 7.250
+        layer head sigma perplexity
+            0    0 1.000      40.00
+            0    1 2.500      7.250
     """
     columns = [name for name in SHOWN if name in figures]
     lines = [["layer", "head", *columns]]

@@ -191,8 +191,8 @@ def parted_figures(
         ``place``; and ``read_sigma``, before stretching.
 
     Example:
-        >>> scores = sample(4, 1, 16, 16, seed=0)
-        >>> figures = parted_figures(scores, sample(1, 16, 16, seed=1), least=8)
+        >>> scores = sample(4, 1, 64, 64, seed=0)
+        >>> figures = parted_figures(scores, sample(1, 64, 64, seed=1), least=32)
         >>> figures["read_sigma"].round(decimals=1)  # of the difference of what is random
         tensor([1.4000], dtype=torch.float64)
     """

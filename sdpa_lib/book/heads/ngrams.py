@@ -32,7 +32,7 @@ def ngram_losses(text: Tensor, passages: Tensor, orders: int) -> list[float]:
         >>> import torch
         >>> text = torch.tensor([97, 98] * 500, dtype=torch.uint8)
         >>> [round(loss, 2) for loss in ngram_losses(text, text[:10].view(1, 10), 2)]
-        [0.7, 0.01]
+        [0.7, 0.0]
     """
     if check_count("orders", orders) > LONGEST:
         raise ValueError(f"orders must be at most {LONGEST}, got {orders}")
