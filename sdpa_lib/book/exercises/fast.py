@@ -1,11 +1,20 @@
 """Exercises of the chapter "The same mathematics, fast"."""
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from sdpa_lib.book.exercises._exercise import Exercise
 
 _Q = torch.tensor([1.0, -2.0, 2.0, 4.0])
 _LENGTHS = torch.tensor([3.0, 1.0, 2.0, 5.0])
+
+
+def _windowed(lengths: Tensor, window: int) -> Tensor:
+    """Sums over the last ``window`` entries."""
+    sums = F.pad(lengths.cumsum(-1), (window, 0))
+    return sums[..., window:] - sums[..., :-window]
+
 
 EXERCISES: dict[str, Exercise] = {
     "folded_query": Exercise(
@@ -20,16 +29,18 @@ EXERCISES: dict[str, Exercise] = {
             "factor.": lambda q, c: q - c,
         },
     ),
-    "causal_k_total": Exercise(
-        answer=lambda lengths: lengths.cumsum(-1),
-        cases=((_LENGTHS,),),
+    "windowed_k_total": Exercise(
+        answer=_windowed,
+        cases=((_LENGTHS, 2), (_LENGTHS, 4), (_LENGTHS, 1)),
         mistakes={
-            "This is the sum over all keys, for every row: without a mask.": lambda lengths: (
-                lengths.sum().expand(len(lengths))
+            "This is the running sum over all keys so far; the window forgets the old ones.": (
+                lambda lengths, window: lengths.cumsum(-1)
             ),
-            "A query sees its own key, too.": lambda lengths: lengths.cumsum(-1) - lengths,
-            "This sums over the keys that come later.": lambda lengths: (
-                lengths.flip(0).cumsum(-1).flip(0)
+            "A query sees its own key, too.": lambda lengths, window: (
+                _windowed(lengths, window) - lengths
+            ),
+            "These rows see one key too many: the window has its own key in it.": (
+                lambda lengths, window: _windowed(lengths, window + 1)
             ),
         },
     ),
@@ -44,12 +55,12 @@ EXERCISES: dict[str, Exercise] = {
             "Variances add, not standard deviations.": lambda q: q.abs().sum(),
         },
     ),
-    "first_dimension": Exercise(
-        answer=10**5,
+    "median_dimension": Exercise(
+        answer=230,
+        tolerance=0.1,
         mistakes={
-            "At 100 more than a tenth is left for the others.": 10**2,
-            "At 1,000 several per cent are left.": 10**3,
-            "At 10,000 it is still more than one per cent.": 10**4,
+            "That is where the mean comes down to one per cent.": 20_000,
+            "There five per cent are left.": 100,
         },
     ),
 }

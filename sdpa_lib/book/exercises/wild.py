@@ -5,6 +5,19 @@ import math
 from sdpa_lib.book.exercises._exercise import Exercise
 
 EXERCISES: dict[str, Exercise] = {
+    "rate_factor": Exercise(
+        answer=lambda h, m: 1 / (m * math.sqrt(h)),
+        cases=((4.0, 1.0), (1.0, 4.0), (2.0, 8.0)),
+        mistakes={
+            "That is for a wider head in the same model; the model's width lengthens the step, "
+            "too.": lambda h, m: 1 / math.sqrt(h),
+            "That is for scores divided by d_k.": lambda h, m: 1 / m,
+            "That is for scores that are not divided.": lambda h, m: 1 / (m * h),
+            "By so much the step becomes longer; the rate has to undo it.": lambda h, m: (
+                m * math.sqrt(h)
+            ),
+        },
+    ),
     "normalised_step": Exercise(
         answer=lambda p: 0.5 - p,
         cases=((0.0,), (0.5,), (1.0,)),
@@ -17,43 +30,22 @@ EXERCISES: dict[str, Exercise] = {
             "The update is divided by d_k^p once more, when the score is.": lambda p: 0.5,
         },
     ),
-    "divisor": Exercise(
-        answer=lambda m, d: math.sqrt(m * d),
-        cases=((3, 64), (2, 128)),
+    "kept_by_both": Exercise(
+        answer=[0.5, 1.5],
         mistakes={
-            "That is the variance of the sum; divide by its root.": lambda m, d: m * d,
-            "Variances add, standard deviations don't.": lambda m, d: m * math.sqrt(d),
-            "This is the divisor of a single term.": lambda m, d: math.sqrt(d),
+            "With these the start is kept, and Adam's step is not.": [0.0, 0.5],
+            "With these Adam's step is kept, and the start is not.": [0.0, 1.0],
+            "With these the start is kept. But the change of a query meets keys that are d^a times "
+            "as large, and Adam's step goes like d^(1 + a - p).": [0.25, 1.0],
         },
     ),
-    "factor_on_scores": Exercise(
-        answer=lambda r: (0.1 * math.log(r) + 1) ** 2,
-        cases=((4,), (32,)),
+    "half_epsilon": Exercise(
+        answer=5.8e-5,
+        tolerance=0.35,
         mistakes={
-            "Queries and keys both carry the factor.": lambda r: 0.1 * math.log(r) + 1,
-            "Their product is the square, not twice the factor.": lambda r: (
-                2 * (0.1 * math.log(r) + 1)
-            ),
-            "The logarithm is the natural one.": lambda r: (0.1 * math.log10(r) + 1) ** 2,
-        },
-    ),
-    "largest_score": Exercise(
-        answer=lambda d: math.sqrt(d),
-        cases=((64,), (128,)),
-        mistakes={
-            "That is the dot product; it is still divided by the root.": lambda d: d,
-            "Mean square 1 is not length 1: each vector has length √d.": lambda d: 1 / math.sqrt(d),
-            "The cosine is at most 1, and it is multiplied by the lengths.": lambda d: 1.0,
-        },
-    ),
-    "correlation": Exercise(
-        answer=(math.log(8192) + 0.5) / math.sqrt(128),
-        tolerance=0.02,
-        mistakes={
-            "The other keys together weigh n e^{1/2}: the half is missing.": math.log(8192)
-            / math.sqrt(128)
-            - 0.02,
-            "The score of the match is ρ√d, not ρd.": (math.log(8192) + 0.5) / 128,
+            "Here less than a fifth of the step is left.": 3e-4,
+            "That is a head of 256 components: the entries of the gradient go like 1/d_k.": 9.2e-4,
+            "Here most of the step, 87 %, is left.": 7e-6,
         },
     ),
 }
