@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"
 TEMPLATE = BOOK / "_template" / "chapter.ipynb"
 CHAPTERS = sorted(BOOK.glob("*.ipynb"))
-NOT_TEACHING = ("00_start_here", "15_what_to_remember", "ledger", "your_own_rescaling")
+NOT_TEACHING = ("00_start_here", "ledger", "your_own_rescaling")
 TEACHING = [path for path in CHAPTERS if path.stem not in NOT_TEACHING]
 TEACHING_OR_TEMPLATE = [*TEACHING, TEMPLATE]
 

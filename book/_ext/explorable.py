@@ -83,14 +83,14 @@ def write_data(app: Sphinx) -> None:
 
 
 def growth() -> None:
-    """Densities of q·k, raw and divided by the root."""
-    _, axes = plotting.figure(columns=2, height=3.0)
+    """Densities of q·k for few components and for more, on the same axes."""
+    _, axes = plotting.figure(columns=2, height=3.0, share_y=True)
     x = torch.linspace(-30, 30, 401, dtype=torch.float64)
-    for ax, c, reach in zip(axes, (1.0, 8.0), (30, 4), strict=True):
-        density = sdpa.normal_dot_product_density(x * reach / 30 * c, 64) * c
-        ax.plot(x * reach / 30, density, color=plotting.ROLES["weights"])
-    axes[0].set(title="q·k, raw, $d_k = 64$", xlabel="q·k", ylabel="density")
-    axes[1].set(title="divided by $\\sqrt{d_k}$", xlabel="$q·k/8$")
+    for ax, d_k in zip(axes, (4, 64), strict=True):
+        density = sdpa.normal_dot_product_density(x, d_k)
+        ax.plot(x, density, color=plotting.ROLES["key"])
+        ax.set(title=f"raw, $d_k = {d_k}$", xlabel="q·k")
+    axes[0].set_ylabel("density")
 
 
 def saturation() -> None:
@@ -158,8 +158,8 @@ def heads() -> None:
 
 STATIC: dict[str, tuple[str, Callable[[], None]]] = {
     "growth": (
-        "Two densities of dot products of 64 components: raw, with standard deviation 8, and "
-        "divided by 8, with 1.",
+        "Two densities of raw dot products on the same axes: of 4 components, high and narrow, "
+        "with standard deviation 2, and of 64, low and wide, with 8.",
         growth,
     ),
     "saturation": (

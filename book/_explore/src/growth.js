@@ -22,7 +22,7 @@ export const growth = {
       min: 0,
       max: 1,
       step: 0.05,
-      value: 0.5,
+      value: 0,
       text: (p) => p.toFixed(2),
     },
     {
@@ -46,8 +46,8 @@ export const growth = {
     const { d_k: dK, p, components } = app.state;
     const variance = dK ** (1 - 2 * p);
     const [rawStd, std] = [Math.sqrt(dK), Math.sqrt(variance)];
-    drawDensity(app.panels.raw, app.state, 1, rawStd, 70, "key");
-    drawDensity(app.panels.divided, app.state, dK ** p, std, 7, "weights");
+    drawDensity(app.panels.raw, app.state, 0, 70, "key");
+    drawDensity(app.panels.divided, app.state, p, 7, "weights");
     const power = show(1 - 2 * p).replace(/\.?0+$/, "");
     app.formula.replaceChildren(
       rich(`Var(q·k / d_k^p) = d_k^{1 − 2p} = ${dK}^{${power}} = ${show3(variance)}`),
@@ -64,11 +64,42 @@ export const growth = {
   },
 };
 
-/** The density of q·k / c with a bar of plus and minus one standard deviation, beside the normal density of the same variance. */
-function drawDensity(panel, { d_k: dK, components }, c, std, reach, role) {
+/** What each panel shows, and what it showed before the last change. */
+const shown = new WeakMap();
+
+/** The panel's setting before the one that is drawn now; undefined at first. */
+function previous(panel, setting) {
+  const { now, before } = shown.get(panel) ?? {};
+  if (now && Object.keys(setting).every((name) => setting[name] === now[name])) return before;
+  shown.set(panel, { now: setting, before: now });
+  return now;
+}
+
+/** The density of q·k / d_k^p as points; nothing where the components make a lattice of sums. */
+function curve({ d_k: dK, p, components }, reach) {
+  if (components === "rademacher") return undefined;
+  const std = dK ** (0.5 - p);
+  const inside = Math.min(reach, 5 * std);
+  const heights = data.growth.density[components][place(dK)].map((height) => height / std);
+  const grid = data.growth.grid.map((at) => at * std);
+  const half = [...grid.filter((at) => at < inside), inside].map((at) => [
+    at,
+    d3.scaleLinear(grid, heights)(at),
+  ]);
+  return [...half.map(([at, height]) => [-at, height]).reverse(), ...half];
+}
+
+/** The density of q·k / d_k^p with a bar of plus and minus one standard deviation, beside the normal density of the same variance and, pale, the density before the last change. The axes stand still, so that the curve is seen to move; only where it becomes narrower than standard deviation 1 do the heights follow it. */
+function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
+  const [c, std] = [dK ** p, dK ** (0.5 - p)];
   const x = d3.scaleLinear([-reach, reach], panel.xRange);
-  const y = d3.scaleLinear([0, 0.56 / std], panel.yRange);
-  axes(panel, { x, y, yLabel: "density", xLabel: c === 1 ? "q·k" : "q·k, divided", yTicks: 4 });
+  const highest = 0.6 / Math.min(1, std);
+  const y = d3.scaleLinear([0, highest], panel.yRange);
+  const raw = role === "key";
+  axes(panel, { x, y, yLabel: "density", xLabel: raw ? "q·k" : "q·k, divided", yTicks: 4 });
+  const setting = { d_k: dK, p, components };
+  const before = previous(panel, setting);
+  const ghost = fresh(panel.svg, "ghost");
   const group = fresh(panel.svg, "densities");
   const [left, right] = x.range();
   const [bottom, top] = y.range();
@@ -79,8 +110,18 @@ function drawDensity(panel, { d_k: dK, components }, c, std, reach, role) {
     (point) => x(point[0]),
     (point) => limited(point[1]),
   );
-  const heights = data.growth.density[components][place(dK)].map((height) => height / std);
+  const past = before && curve(before, reach);
+  if (past) {
+    ghost
+      .append("path")
+      .attr("d", line(past))
+      .style("fill", "none")
+      .style("stroke", colour(role))
+      .style("stroke-width", 1.5)
+      .style("opacity", 0.35);
+  }
   if (components === "rademacher") {
+    const heights = data.growth.density[components][place(dK)].map((height) => height / std);
     const sums = heights.flatMap((height, i) =>
       [-1, 1].map((sign) => [(sign * (2 * i + (dK % 2))) / c, height]),
     );
@@ -96,12 +137,7 @@ function drawDensity(panel, { d_k: dK, components }, c, std, reach, role) {
         .style("stroke-width", Math.max(1.2, Math.min(4, (x(2 / c) - x(0)) * 0.6)));
     }
   } else {
-    const grid = data.growth.grid.map((at) => at * std);
-    const half = [...grid.filter((at) => at < inside), inside].map((at) => [
-      at,
-      d3.scaleLinear(grid, heights)(at),
-    ]);
-    const curve = [...half.map(([at, height]) => [-at, height]).reverse(), ...half];
+    const points = curve(setting, reach);
     group
       .append("path")
       .attr(
@@ -110,16 +146,27 @@ function drawDensity(panel, { d_k: dK, components }, c, std, reach, role) {
           (point) => x(point[0]),
           bottom,
           (point) => limited(point[1]),
-        )(curve),
+        )(points),
       )
       .style("fill", colour(role))
       .style("opacity", 0.18);
     group
       .append("path")
-      .attr("d", line(curve))
+      .attr("d", line(points))
       .style("fill", "none")
       .style("stroke", colour(role))
       .style("stroke-width", 2);
+  }
+  if (
+    components !== "rademacher" &&
+    data.growth.density[components][place(dK)][0] / std > highest
+  ) {
+    group
+      .append("text")
+      .attr("class", "rim")
+      .attr("x", x(0) + 8)
+      .attr("y", top + 34)
+      .text("higher at 0");
   }
   const reference = Array.from({ length: 121 }, (_, i) => (inside * (i - 60)) / 60).map((at) => [
     at,
@@ -148,6 +195,6 @@ function drawDensity(panel, { d_k: dK, components }, c, std, reach, role) {
     .attr("y", beside ? level + 4 : level + 18);
   text.attr("text-anchor", beside ? "start" : "end").text(`±${show3(std)}`);
   panel.describe(
-    `Density of the ${c === 1 ? "raw" : "divided"} dot product, from −${reach} to ${reach}: standard deviation ${show3(std)}. Dashed, the normal density of the same variance.`,
+    `Density of the ${raw ? "raw" : "divided"} dot product, from −${reach} to ${reach}: standard deviation ${show3(std)}. Dashed, the normal density of the same variance; pale, the density before the last change.`,
   );
 }

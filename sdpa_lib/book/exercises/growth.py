@@ -6,35 +6,30 @@ from statistics import NormalDist
 from sdpa_lib.book.exercises._exercise import Exercise
 
 EXERCISES: dict[str, Exercise] = {
-    "widening": Exercise(
-        answer=lambda small, large: math.sqrt(large / small),
-        cases=((64, 128), (16, 256), (8, 512)),
+    "diagnosis": Exercise(
+        answer="bdac",
         mistakes={
-            "The variance grows by this factor; the typical size by its "
-            "root.": lambda small, large: large / small,
-            "The root of the difference is not a factor.": lambda small, large: math.sqrt(
-                large - small
-            ),
-            "This is the factor the other way round.": lambda small, large: math.sqrt(
-                small / large
-            ),
-            "Sizes are not what is compared: how much larger, not how much in "
-            "all.": lambda small, large: math.sqrt(large),
+            "P and Q: which of the two standard deviations grows fourfold with d_k?": "dbac",
+            "R and S: the terms of one have the variance 2, those of the other 3.": "bdca",
+            "P and R: which of the two has a mean?": "adbc",
+            "Q and S: which of the two has a mean?": "bcad",
         },
     ),
     "needed_d_k": Exercise(
-        answer=lambda rho, z: (z / rho) ** 2,
+        answer=lambda rho, z: z**2 * (2 - rho**2) / rho**2,
         cases=((1.0, 3.0), (0.5, 4.0), (0.2, 4.0), (0.1, 3.0)),
         mistakes={
-            "The standard deviation of an unrelated score is the root of d_k: solve ρ√d_k = z for "
-            "d_k.": lambda rho, z: z / rho,
-            "ρ is squared together with z: the mean is ρ d_k, and it is measured in units of "
-            "√d_k.": lambda rho, z: z**2 / rho,
-            "This takes the chance of agreement, (1 + ρ)/2, for the mean of a term. A term is −1 "
-            "where the components disagree.": lambda rho, z: (2 * z / (1 + rho)) ** 2,
-            "This measures with the spread of the matching score itself; the question measures "
-            "with that of unrelated ones.": lambda rho, z: (z / rho) ** 2 * (1 - rho**2),
-            "A weaker match needs more components, not fewer.": lambda rho, z: (z * rho) ** 2,
+            "This measures with the spread of the unrelated one alone; the related one varies, "
+            "too.": lambda rho, z: (z / rho) ** 2,
+            "This takes the variance 1 for both terms. A related term has the mean ρ, and its "
+            "variance is less.": lambda rho, z: 2 * (z / rho) ** 2,
+            "The variance of a difference is the sum of the two variances.": lambda rho, z: z**2,
+            "This measures with the spread of the related one alone.": lambda rho, z: (
+                (z / rho) ** 2 * (1 - rho**2)
+            ),
+            "The standard deviation grows like the root of d_k: solve for d_k.": lambda rho, z: (
+                z * math.sqrt(2 - rho**2) / rho
+            ),
         },
     ),
     "mean_in_stds": Exercise(

@@ -20,30 +20,24 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
     ),
-    "biased_divisor": Exercise(
-        answer=lambda d_k, mu_q, mu_k: math.sqrt(d_k * (1 + mu_q**2 + mu_k**2)),
-        # no sum 1 + mu_q + mu_k is negative: means that are not squared get a hint and no traceback
-        cases=((4, 0.0, 0.0), (16, 1.0, 1.0), (64, 2.0, -0.5), (9, 0.0, 3.0), (16, -0.5, 0.25)),
+    "hidden_means": Exercise(
+        answer=lambda all_scores, within_row: (
+            math.sqrt(within_row - 1),
+            math.sqrt(all_scores - within_row),
+        ),
+        cases=((3.0, 2.0), (1.5, 1.25), (6.0, 5.0), (2.0, 1.0)),
         mistakes={
-            "This ignores the means.": lambda d_k, mu_q, mu_k: math.sqrt(d_k),
-            "This is the variance; the divisor is its root.": lambda d_k, mu_q, mu_k: (
-                d_k * (1 + mu_q**2 + mu_k**2)
+            "These are the squares of the means.": lambda total, row: (row - 1, total - row),
+            "The other way round: a mean of the keys is the same for a whole row, and softmax "
+            "does not see it.": lambda total, row: (math.sqrt(total - row), math.sqrt(row - 1)),
+            "All scores together have the variance of both means; take off what the rows have "
+            "already.": lambda total, row: (math.sqrt(row - 1), math.sqrt(total - 1)),
+            "A head without means has the variance 1 as well; take it off first.": (
+                lambda total, row: (math.sqrt(row), math.sqrt(total - row))
             ),
-            "The means enter squared.": lambda d_k, mu_q, mu_k: math.sqrt(d_k * (1 + mu_q + mu_k)),
-            "The means enter squared, not by their size.": lambda d_k, mu_q, mu_k: math.sqrt(
-                d_k * (1 + abs(mu_q) + abs(mu_k))
+            "Both means show in all scores together, and only one of them within a row.": (
+                lambda total, row: (math.sqrt((total - 1) / 2),) * 2
             ),
-            "This gives variance 1 within a row, which is what softmax sees. The question is about "
-            "all scores, in which the keys' mean counts too.": lambda d_k, mu_q, mu_k: math.sqrt(
-                d_k * (1 + mu_q**2)
-            ),
-            "The mean of the queries counts as well as that of the keys.": (
-                lambda d_k, mu_q, mu_k: math.sqrt(d_k * (1 + mu_k**2))
-            ),
-            "The product of the means moves the mean of the score; its variance has each mean "
-            "squared.": (lambda d_k, mu_q, mu_k: math.sqrt(d_k * (1 + abs(mu_q * mu_k)))),
-            "This also counts μ_q²μ_k², which belongs to the mean of the product, not to its "
-            "variance.": (lambda d_k, mu_q, mu_k: math.sqrt(d_k * (1 + mu_q**2) * (1 + mu_k**2))),
         },
     ),
     "largest_variance": Exercise(
