@@ -318,9 +318,9 @@ CASES = [
     ),
     (lambda: Table({2: [1]}), TypeError, "headings must be texts, got 2"),
     (
-        lambda: check("divisor", 1),
+        lambda: check("general_divisor", 1),
         ValueError,
-        "exercise 'divisor' is not known. Did you mean .*'square_root.divisor'",
+        "exercise 'general_divisor' is not known. Did you mean .*'square_root.general_divisor'",
     ),
     (lambda: plotting.figure(0), ValueError, "rows must be at least 1, got 0"),
     (lambda: plotting.style("k_totl"), ValueError, "Did you mean 'k_total'"),

@@ -35,12 +35,13 @@ def test_every_exercise_knows_plausible_mistakes(name):
 
 
 def test_a_function_that_raises_is_told_on_which_case():
-    feedback = check("square_root.divisor", lambda d_k: 1 / 0)
+    feedback = check("square_root.largest_variance", lambda d_k: 1 / 0)
     assert feedback.passed is False
     assert feedback.message.startswith("Not yet. For d_k = ")
     assert "it stops with ZeroDivisionError: division by zero. Expected: " in feedback.message
     assert (
-        check("square_root.divisor", 8.0).message == "Pass the function itself, without calling it."
+        check("square_root.largest_variance", 8.0).message
+        == "Pass the function itself, without calling it."
     )
     assert (
         check("saturation.largest_rate", abs).message

@@ -32,8 +32,8 @@ def check(name: str, answer: Any) -> Feedback:
         ValueError: no exercise of that name; the nearest names are suggested.
 
     Example:
-        >>> check("square_root.divisor", lambda d_k: d_k)
-        ✗ This divides by d_k itself: the variance of the scaled score becomes 1/d_k, not 1.
+        >>> check("square_root.power", 1 / 2)
+        ✗ That is the power with which the variance grows: it is 1 - 2p.
     """
     if name not in EXERCISES:
         raise unknown_name("exercise", name, EXERCISES)

@@ -3,21 +3,17 @@
 import math
 
 from sdpa_lib.book.exercises._exercise import Exercise
-from sdpa_lib.sampling import sample
-
-_KEYS = tuple(sample(n, d, seed=0, device="cpu") * 2 for n, d in ((3, 5), (7, 2), (4, 16)))
 
 EXERCISES: dict[str, Exercise] = {
-    "k_total": Exercise(
-        answer=lambda keys: keys.norm(dim=-1).sum(),
-        cases=tuple((keys,) for keys in _KEYS),
+    "divisor_is": Exercise(
+        answer="k_mean",
         mistakes={
-            "This is the norm of the whole table: the root of the sum of squared "
-            "lengths.": lambda keys: keys.norm(),
-            "The lengths ran down the columns: one for each component, not one for each "
-            "key.": lambda keys: keys.norm(dim=0).sum(),
-            "This is the mean length; sum instead.": lambda keys: keys.norm(dim=-1).mean(),
-            "These are squared lengths: a root is missing.": lambda keys: keys.square().sum(),
+            "With the root, keys that are ten times as long would leave a query hardly more than "
+            "one of them.": "sqrt_d_k",
+            "The root of the sum of squares is √n times as large as one key: nearly all of the 32 "
+            "keys would count.": "k_rss",
+            "The sum is n times as large as one key: all of the 32 keys would count "
+            "alike.": "k_total",
         },
     ),
     "typical_k_total": Exercise(

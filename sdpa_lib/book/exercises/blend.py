@@ -7,7 +7,6 @@ from torch import Tensor
 
 from sdpa_lib.book.exercises._exercise import Exercise
 
-_EVEN = torch.full((4,), 0.25, dtype=torch.float64)
 _SHARP = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
 _VALUES = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, -0.2]], dtype=torch.float64)
 _OTHERS = torch.tensor([[-1.0, 0.0], [2.0, 1.0], [0.5, -3.0]], dtype=torch.float64)
@@ -22,16 +21,14 @@ def _weights_of(values: Tensor, output: Tensor) -> Tensor:
 
 
 EXERCISES: dict[str, Exercise] = {
-    "blend_std": Exercise(
-        answer=lambda p: p.square().sum().sqrt(),
-        cases=((_EVEN,), (_SHARP,)),
+    "wrong_row": Exercise(
+        answer=3,
         mistakes={
-            "This is the variance; the standard deviation is its root.": lambda p: p.square().sum(),
-            "This is right for even weights only.": lambda p: len(p) ** -0.5,
-            "The weights sum to 1 always; their squares do not.": lambda p: p.sum().sqrt(),
-            "This takes the mean over the keys where a sum belongs.": lambda p: (
-                p.square().mean().sqrt()
-            ),
+            'This is the output of "dog" on this page: weights of 0.53, 0.34 and 0.13 give it.': 1,
+            "At the height 0.6 the triangle reaches from 0.24 to 0.4, and this point lies "
+            "between.": 2,
+            "At the height 0 the triangle reaches from 0.36 to 0.73, and this point lies "
+            "between.": 4,
         },
     ),
     "weights_of": Exercise(

@@ -5,16 +5,13 @@ import math
 from sdpa_lib.book.exercises._exercise import Exercise
 
 EXERCISES: dict[str, Exercise] = {
-    "divisor": Exercise(
-        answer=lambda d_k: math.sqrt(d_k),
-        cases=((2,), (8,), (64,), (512,)),
+    "power": Exercise(
+        answer=1 / 4,
         mistakes={
-            "This divides by d_k itself: the variance of the scaled score becomes 1/d_k, not "
-            "1.": lambda d_k: d_k,
-            "This does not divide at all: the variance stays d_k.": lambda d_k: 1.0,
-            "This is the factor to multiply by; the question asks for the divisor.": lambda d_k: (
-                d_k**-0.5
-            ),
+            "That is the power with which the variance grows: it is 1 - 2p.": 1 / 2,
+            "The variance grows with d_k, so the divisor was too small: p lies below 1/2.": 3 / 4,
+            "Undivided, the variance would be d_k itself.": 0,
+            "The sign: the scores were divided by this power, not multiplied.": -1 / 4,
         },
     ),
     "general_divisor": Exercise(
@@ -35,22 +32,16 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
     ),
-    "correlated_divisor": Exercise(
-        answer=lambda d_k, rho: math.sqrt(d_k * (1 + (d_k - 1) * rho**2)),
-        cases=((64, 0.2), (4, 0.0), (16, 1.0), (1024, 0.1)),
+    "largest_variance": Exercise(
+        answer=lambda d_k: d_k,
+        cases=((4,), (64,), (1024,)),
         mistakes={
-            "This is right for uncorrelated components only.": lambda d_k, rho: math.sqrt(d_k),
-            "The query and the key each contribute a factor rho.": lambda d_k, rho: math.sqrt(
-                d_k * (1 + (d_k - 1) * rho)
-            ),
-            "This is the variance of the score; divide by its root.": lambda d_k, rho: (
-                d_k * (1 + (d_k - 1) * rho**2)
-            ),
-            "There are d_k (d_k - 1) pairs of different components, not d_k pairs.": (
-                lambda d_k, rho: math.sqrt(d_k * (1 + rho**2))
-            ),
-            "Of the d_k * d_k pairs, d_k are a component with itself: only d_k - 1 other "
-            "components correlate.": lambda d_k, rho: math.sqrt(d_k * (1 + d_k * rho**2)),
+            "That is so if the components of one of the two have equal variances. Let all of the "
+            "variance lie in one component of each.": lambda d_k: 1,
+            "This is the variance before the division by the root.": lambda d_k: d_k**2,
+            "This is the standard deviation; the question asks for the variance.": math.sqrt,
+            "A query with all of its variance in one component is one step. Do the same with the "
+            "key.": lambda d_k: 2,
         },
     ),
     "found": Exercise(
