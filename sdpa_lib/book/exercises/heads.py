@@ -93,7 +93,7 @@ EXERCISES: dict[str, Exercise] = {
             "What all keys share cancels in softmax: take their mean off.": lambda q, k: (
                 _directions(q, torch.cat((k, -k)))
             ),
-            "This is the rank of the keys' covariance, which changes with the basis.": lambda q, k: (
+            "This is the rank of the keys' covariance, which depends on the basis.": lambda q, k: (
                 _directions(torch.eye(k.shape[-1]).to(k), k)
             ),
             "The product is not symmetric: its trace of the square is not its sum of "
