@@ -246,6 +246,23 @@ def test_what_all_keys_share_moves_scores_but_no_weight():
     assert shifted["total_std"] > 1.4 * plain["total_std"]
 
 
+def test_another_basis_leaves_the_scores_and_their_rank_and_not_the_alignment():
+    """The products stay if queries are mapped by A and keys by the inverse of its transpose."""
+    long = torch.arange(1.0, 9.0).double()
+    query, key = normal(4, 1, 64, 8, seed=5) * long, normal(4, 1, 64, 8, seed=6) * long
+    other = torch.diag(long)
+    before, after = (
+        head_figures(q, k, attention_scores(q, k, is_causal=True), least=32)
+        for q, k in ((query, key), (query @ other, key @ other.inverse().mT))
+    )
+    for name in ("score_rank", "row_std", "squares", "dependence"):
+        torch.testing.assert_close(before[name], after[name])
+    assert 1 < before["score_rank"].item() < 6
+    assert after["key_rank"] > 1.5 * before["key_rank"]
+    assert before["alignment"] > 1.5
+    assert after["alignment"].item() == pytest.approx(1.0, abs=0.1)
+
+
 def test_a_sink_is_seen_and_taken_away():
     query, key = normal(1, 1, 64, 8, seed=7), normal(1, 1, 64, 8, seed=8)
     scores = attention_scores(query, key, is_causal=True)
@@ -286,6 +303,8 @@ def test_rows_are_parted_into_place_and_what_is_read():
     figures = parted_figures(scores, place)
     assert figures["read_sigma"].tolist() == pytest.approx([1.0] * 2, abs=0.01)
     assert figures["read_tail_normal"].tolist() == pytest.approx([1.0] * 2, abs=0.02)
+    assert figures["read_lag"].tolist() == pytest.approx([0.0] * 2, abs=0.02)
+    assert (figures["place_lag"] > 0.9).all()
     assert figures["read_kurtosis"].tolist() == pytest.approx([-6 / 97] * 2, abs=0.03)
     assert figures["place_kurtosis"].tolist() == pytest.approx([-1.2] * 2, abs=0.01)  # uniform
     assert (figures["place_tail_normal"] < 0.5).all()

@@ -63,7 +63,7 @@ function normalSquares(n, sigma) {
 export const heads = {
   title: "A trained head: whom does a character look at?",
   controls: [
-    { name: "head", label: "head", options: Object.fromEntries(names), value: "10" },
+    { name: "head", label: "head", options: Object.fromEntries(names), value: "4" },
     {
       name: "step",
       label: "after training steps",
@@ -96,11 +96,17 @@ export const heads = {
       128,
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
-    ["row", "scores of the row, less their mean", 190, { left: 34 }],
+    [
+      "back",
+      "scores of the row, less their mean, against how many characters back",
+      170,
+      { left: 34 },
+    ],
+    ["row", "the same scores as a histogram", 190, { left: 34 }],
     [
       "plane",
-      "spread σ of the rows against their keys n: this head's as a line, the others' as points",
-      190,
+      "spread σ of the rows against their keys n: this head's as a line, the others' as points, by layer and head (click one to choose it)",
+      250,
       { left: 34 },
     ],
   ],
@@ -115,13 +121,14 @@ export const heads = {
     const sigma = spread(row);
     const critical = math.criticalSigma(row.length);
     drawText(app, weights);
+    drawBack(app.panels.back, row, weights);
     drawRow(app.panels.row, row, sigma);
     const others = names.map((_, head) => spread(rowOf(levels, head, place)));
     const before = places
       .slice(FIRST)
       .map((_, i) => FIRST + i)
       .map((at) => [at + 1, spread(rowOf(levels, Number(app.state.head), at)) / T]);
-    drawPlane(app.panels.plane, row.length, sigma, others, before);
+    drawPlane(app, row.length, sigma, others, before);
     const best = weights.indexOf(Math.max(...weights));
     const values = {
       sigma,
@@ -173,13 +180,42 @@ function drawText(app, weights) {
       .style("opacity", place > app.state.place ? 0.45 : 1)
       .style("fill", share > 60 ? "var(--ex-ground)" : "var(--ex-ink)")
       .text(shown[character] ?? character);
-    cell.style("cursor", "pointer").on("click", () => app.set({ place }));
+    if (place >= FIRST) cell.style("cursor", "pointer").on("click", () => app.set({ place }));
     column += 1;
     if (character === "\n") [line, column] = [line + 1, 0];
   });
   const marked = weights.map((w, i) => [w, i]).filter(([w]) => w >= 0.1);
   const said = marked.map(([w, i]) => `${shown[places[i]] ?? places[i]} at ${i + 1}: ${show(w)}`);
   panel.describe(`Weights of a tenth or more: ${said.join(", ") || "none"}`);
+}
+
+/** The row's scores against the distance of their keys; the larger the dot, the more weight. */
+function drawBack(panel, row, weights) {
+  const mean = average(row);
+  const last = row.length - 1;
+  const x = d3.scaleLinear([last, 0], panel.xRange);
+  const y = d3.scaleLinear([Math.min(...row) - mean, Math.max(...row) - mean], panel.yRange).nice();
+  axes(panel, { x, y, xLabel: "characters back", yTicks: 4, yLabel: "score" });
+  const group = fresh(panel.svg, "points");
+  const at = row.map((s, place) => [x(last - place), y(s - mean)]);
+  group
+    .append("path")
+    .attr("d", d3.line()(at))
+    .style("fill", "none")
+    .style("stroke", colour("weights"))
+    .style("opacity", 0.35);
+  at.forEach(([cx, cy], place) => {
+    group
+      .append("circle")
+      .attr("cx", cx)
+      .attr("cy", cy)
+      .attr("r", 2 + 5 * Math.sqrt(weights[place]))
+      .style("fill", colour("weights"));
+  });
+  const best = row.indexOf(Math.max(...row));
+  panel.describe(
+    `${row.length} scores from the first character to the one that looks; the largest is ${last - best} characters back`,
+  );
 }
 
 /** The row's scores as a histogram, and a normal curve of the same spread. */
@@ -228,8 +264,9 @@ function drawRow(panel, row, sigma) {
 }
 
 /** Where the row stands: n across, σ up, the border as a line; its head's other rows as a line, the other heads' rows of the same character as points. */
-function drawPlane(panel, n, sigma, others, own) {
-  const x = d3.scaleLog([8, 80], panel.xRange);
+function drawPlane(app, n, sigma, others, own) {
+  const panel = app.panels.plane;
+  const x = d3.scaleLog([8, 100], panel.xRange);
   const y = d3.scaleLog([0.05, 60], panel.yRange);
   axes(panel, {
     x,
@@ -269,7 +306,27 @@ function drawPlane(panel, n, sigma, others, own) {
       .attr("r", radius)
       .style("fill", colour("weights"))
       .style("opacity", opacity);
-  for (const other of others) if (other > 0.05 && other < 60) point(other, 3, 0.35);
+  const shownHeads = others
+    .map((value, head) => ({ value, head: String(head) }))
+    .filter(({ value, head }) => value > 0.05 && value < 60 && head !== app.state.head)
+    .sort((a, b) => b.value - a.value);
+  const free = [0, 0]; // how far down the labels on either side reach
+  shownHeads.forEach(({ value, head }, i) => {
+    const choose = () => app.set({ head });
+    const side = i % 2;
+    free[side] = Math.max(free[side] + 11, y(value) + 4);
+    point(value, 4, 0.4).style("cursor", "pointer").on("click", choose);
+    group
+      .append("text")
+      .attr("class", "rim other-head")
+      .attr("x", x(n) + (side ? -9 : 9))
+      .attr("y", free[side])
+      .attr("text-anchor", side ? "end" : "start")
+      .style("font-size", "11px")
+      .style("cursor", "pointer")
+      .on("click", choose)
+      .text(`${Math.floor(head / count) + 1}.${(head % count) + 1}`);
+  });
   if (sigma > 0.05 && sigma < 60) point(sigma, 6, 1);
   panel.describe(
     `The row stands at ${show3(sigma)} with ${n} keys, where the border is ${show3(math.criticalSigma(n))}; the other heads stand between ${show3(Math.min(...others))} and ${show3(Math.max(...others))}`,

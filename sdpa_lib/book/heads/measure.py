@@ -36,6 +36,9 @@ FIGURES = {
     "key_shared": "|E k|² / E|k|²: the part of the keys that all share, which softmax cancels",
     "query_rank": "effective rank of the queries' covariance, (tr C)² / tr C²",
     "key_rank": "likewise of the keys'",
+    "score_rank": "effective rank of E[q qᵀ] Cov k, (tr)² over the trace of its square: among how "
+    "many directions the products of queries and keys are spread, whatever basis both are written "
+    "in",
     "alignment": "d_k tr(E[q qᵀ] Cov k) / (E|q|² tr Cov k): 1 where no direction is preferred",
     "dependence": "variance within a row over tr(E[q qᵀ] Cov k): 1 where queries and keys are "
     "independent",
@@ -188,7 +191,8 @@ def parted_figures(
     Returns:
         By name (H,), float64: ``kurtosis``, ``tail_normal``, ``squares`` and ``entropy`` of
         ``FIGURES``, with ``read_`` before their name for scores less ``place`` and ``place_`` for
-        ``place``; and ``read_sigma``, before stretching.
+        ``place``, and ``lag``, the correlation of a key's score with that of the next key; and
+        ``read_sigma``, before stretching.
 
     Example:
         >>> scores = sample(4, 1, 64, 64, seed=0)
@@ -213,6 +217,7 @@ def parted_figures(
         of_rows = _of_rows(stretched, stretched, 1)
         for figure in ("kurtosis", "tail_normal", "squares", "entropy"):
             figures[f"{name}_{figure}"] = of_rows[figure]
+        figures[f"{name}_lag"] = _mean(_lag(visible, part))
         if name == "read":
             figures["read_sigma"] = _mean(own.squeeze(-1))
     return figures
@@ -334,7 +339,9 @@ def _of_vectors(query: Tensor, key: Tensor) -> dict[str, Tensor]:
         covariances[name], seconds[name] = covariance, vectors.mT @ vectors / vectors.shape[1]
     lengths = key.norm(dim=-1).transpose(0, 1).flatten(1)  # (H, B n)
     figures["length_variation"] = lengths.std(-1, correction=0) / lengths.mean(-1)
-    together = (seconds["query"] * covariances["key"]).sum((-2, -1))
+    product = seconds["query"] @ covariances["key"]
+    together = _trace(product)
+    figures["score_rank"] = together.square() / _trace(product @ product)
     apart = _trace(seconds["query"]) * _trace(covariances["key"])
     figures["alignment"] = query.shape[-1] * together / apart
     figures["independent_variance"] = together
@@ -383,6 +390,12 @@ def _moment(visible: Tensor, values: Tensor, power: int) -> Tensor:
     """A central moment of the visible entries of each row."""
     centred = values - _over(visible, values).unsqueeze(-1)
     return _over(visible, centred**power)
+
+
+def _lag(visible: Tensor, values: Tensor) -> Tensor:
+    """The correlation of neighbours along a row, the mean of both taken off."""
+    centred = (values - _over(visible, values).unsqueeze(-1)).masked_fill(~visible, 0.0)
+    return (centred[..., 1:] * centred[..., :-1]).sum(-1) / centred.square().sum(-1)
 
 
 def _mean(values: Tensor) -> Tensor:

@@ -54,7 +54,7 @@ def test_a_click_on_a_character_looks_from_there(explorable):
 
 
 def test_another_moment_comes_when_it_is_asked_for(explorable):
-    page, figure = explorable("heads", "step=2400")
+    page, figure = explorable("heads", "head=10,step=2400")
     figure.locator("[data-panel=text] .character").first.wait_for()
     before = read(figure, "sigma")
     with page.expect_response("**/heads_0.js"):
@@ -65,3 +65,29 @@ def test_another_moment_comes_when_it_is_asked_for(explorable):
     )
     row = row_of(0, 2, 2, 62)
     assert read(figure, "sigma") == pytest.approx(row.std(correction=0).item(), rel=0.02)
+
+
+def test_a_label_of_another_head_chooses_it(explorable):
+    page, figure = explorable("heads", "head=4,place=62")
+    labels = figure.locator("[data-panel=plane] .other-head")
+    labels.first.wait_for()
+    assert labels.count() == 15
+    labels.get_by_text("1.4", exact=True).click()
+    wait_for_state(page, "head=3")
+
+
+def test_the_first_characters_are_not_to_be_chosen(explorable):
+    _, figure = explorable("heads", "place=62")
+    characters = figure.locator("[data-panel=text] .character")
+    characters.first.wait_for()
+    cursor = "cell => getComputedStyle(cell).cursor"
+    assert characters.nth(6).evaluate(cursor) != "pointer"
+    assert characters.nth(7).evaluate(cursor) == "pointer"
+
+
+def test_the_row_at_the_start_is_past_the_border_and_more_even_than_normal(explorable):
+    """The caption asks why."""
+    _, figure = explorable("heads")
+    figure.locator("[data-panel=text] .character").first.wait_for()
+    assert read(figure, "sigma") > read(figure, "critical")
+    assert read(figure, "keys") > 2 * read(figure, "normal")
