@@ -58,4 +58,14 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
     ),
+    "thawed": Exercise(
+        answer=0.51,  # of the stored study; the chapter's solution computes it
+        mistakes={
+            "This is the entropy itself when the models have learned: divide it by that at step "
+            "0.": 0.08,
+            "The other way round: the entropy at step 0 is what to divide by.": 1 / 0.51,
+            "These are the root's models.": 0.35,
+        },
+        tolerance=0.05,
+    ),
 }

@@ -7,8 +7,8 @@ at the learning rate chosen for it; a run that has not learned within its budget
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -19,9 +19,11 @@ from sdpa_lib.book.ledger.checks._decoders import of_the_root
 from sdpa_lib.book.measured import Measured, mean_and_error
 from sdpa_lib.book.training.plan import Comparison, by_scaling, load_comparisons
 from sdpa_lib.book.training.results import load_study
-from sdpa_lib.book.training.study import EVERY, WARM_UP, Record
-from sdpa_lib.book.training.summary import Contrast, contrasts, reported
-from sdpa_lib.sampling import make_generator
+from sdpa_lib.book.training.study import LOSS_BOUND, WARM_UP, Record
+from sdpa_lib.book.training.summary import Contrast, contrasts, reported, times_as_long
+
+RISE_BOUND = 100.0
+"""A run diverges where its gradient is ever so many times that of its first step."""
 
 
 def learns_later(*, comparison: str, scaling: str, against: str) -> Finding:
@@ -35,7 +37,7 @@ def learns_later(*, comparison: str, scaling: str, against: str) -> Finding:
     )
     return found(
         test.adjusted if test.verdict != "sooner" else 1.0,
-        times=_times_as_long(*(_runs(comparison)[name] for name in (scaling, against))),
+        times=times_as_long(*(_runs(comparison)[name] for name in (scaling, against))),
         steps=test.median.steps,
         other_steps=test.other.steps,
     )
@@ -56,17 +58,20 @@ def first_gradient(*, scaling: str, against: str) -> Finding:
 
 def share_that_learns(*, scaling: str, against: str) -> Finding:
     """The share of models that learn within their budget, over all comparisons that declare a test
-    of one scaling against the other. As facts the same over the other comparisons in which all
-    models of the other scaling learn; those of them in which fewer than half of this one's do, with
-    what becomes of them in a comparison of more steps; and those in which not all of the other
-    scaling's models learn.
+    and have both scalings. As facts the same over the other comparisons in which all models of the
+    other scaling learn; those of them in which fewer than half of this one's do, with what becomes
+    of them in a comparison of more steps, and with how many seeds and up to which share that leaves
+    open, the upper end of the least interval of three standard errors; and those in which not all
+    of the other scaling's models learn.
     """
-    names = _that_test(scaling, against)
+    have = [n for n in _that_have(scaling, against) if not _is_longer(n)]
+    names = [n for n in have if _comparisons()[n].contrasts]
     runs, theirs = ([r for n in names for r in _runs(n)[s]] for s in (scaling, against))
-    others = [n for n in _that_have(scaling, against) if n not in names and not _is_longer(n)]
+    others = [n for n in have if n not in names]
     fair = [n for n in others if _learned(_runs(n)[against]) == len(_runs(n)[against])]
     elsewhere = [r for n in fair for r in _runs(n)[scaling]]
     behind = [n for n in fair if 2 * _learned(_runs(n)[scaling]) < len(_runs(n)[scaling])]
+    shares = [_share(_learned(_runs(n)[scaling]), len(_runs(n)[scaling])) for n in behind]
     budgets = [r.run.cell.budget for r in runs]
     value, error = _share(_learned(runs), len(runs))
     return found(
@@ -80,6 +85,8 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
         budget=max(budgets),
         elsewhere=f"{_learned(elsewhere)} of {len(elsewhere)}",
         behind="; ".join(_followed(name, scaling) for name in behind) or "none",
+        behind_seeds=max(len(_runs(n)[scaling]) for n in behind),
+        reach=min(share + STANDARD_ERRORS * error for share, error in shares),
         neither="; ".join(
             f"{name} ({_count(_runs(name)[scaling])} against {_count(_runs(name)[against])})"
             for name in others
@@ -88,24 +95,32 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
     )
 
 
-def share_that_blows_up(*, scaling: str, shape: Sequence[int] = ()) -> Finding:
-    """The share of all stored runs of a scaling that blow up, or of those of one ``shape``, the
-    number of layers and d_k. As a fact how many of these are of one seed.
+def share_that_diverges(*, scaling: str) -> Finding:
+    """The share of runs of a scaling that diverge, of all runs that report: after the warm-up the
+    loss is ever twice that of guessing, or the gradient a hundred times what it was at the first
+    step of the same run. As facts how far the worst of them go, and how many of the same runs have
+    the study's own flag, a gradient beyond a fixed bound.
     """
-    runs = [
-        r
-        for r in _study()
-        if r.run.scaling == scaling
-        and (not shape or [r.run.cell.n_layers, r.run.cell.d_k] == [*shape])
+    runs = [r for name in _comparisons() for r in _runs(name).get(scaling, [])]
+    rises = [r.worst_gradient / r.curves["gradient"][0] for r in runs]
+    diverged = [
+        not r.finite or r.worst_loss > LOSS_BOUND or rise > RISE_BOUND
+        for r, rise in zip(runs, rises, strict=True)
     ]
-    blown = [record for record in runs if record.blew_up]
+    flagged = [r for r in runs if r.blew_up]
     return found(
-        *_share(len(blown), len(runs)),
+        *_share(sum(diverged), len(runs)),
         runs=len(runs),
-        blown=len(blown),
-        deepest=max(record.run.cell.n_layers for record in runs),
-        one_seed=max(Counter(record.run.seed for record in blown).values(), default=0),
-        worst_loss=max(record.worst_loss for record in runs),
+        diverged=sum(diverged),
+        deepest=max(r.run.cell.n_layers for r in runs),
+        worst_loss=max(r.worst_loss for r in runs),
+        rise=max(rises),
+        flagged=len(flagged),
+        flagged_where=", ".join(
+            f"{layers} layers with heads of {d_k}"
+            for layers, d_k in sorted({(r.run.cell.n_layers, r.run.cell.d_k) for r in flagged})
+        ),
+        flagged_start=max((r.curves["gradient"][0] for r in flagged), default=0.0),
     )
 
 
@@ -277,22 +292,6 @@ def _that_test(scaling: str, against: str) -> list[str]:
         for name, comparison in _comparisons().items()
         if scaling in comparison.contrasts and comparison.against == against
     ]
-
-
-def _times_as_long(ours: list[Record], theirs: list[Record]) -> str:
-    """The ratio of the median times to learn and its 95% interval, from resampled seeds whose times
-    lie anywhere in the steps between the look at which a model had learned and the one before.
-    """
-    medians = []
-    for stream, runs in enumerate((ours, theirs)):
-        generator = make_generator(0, stream)
-        times = torch.tensor([float(r.time) for r in runs])
-        chosen = torch.randint(len(times), (4000, len(times)), generator=generator)
-        within = torch.rand(chosen.shape, generator=generator)
-        medians.append((times[chosen] - EVERY * within).quantile(0.5, dim=-1))
-    ends = torch.tensor([0.025, 0.5, 0.975])
-    low, middle, high = (medians[0] / medians[1]).quantile(ends).tolist()
-    return f"{middle:.1f} ({low:.1f} to {high:.1f})"
 
 
 def _learned(runs: list[Record]) -> int:
