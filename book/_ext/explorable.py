@@ -147,12 +147,12 @@ def phases() -> None:
 
 def heads() -> None:
     """Whom the last character looks at, in three heads."""
-    _, axes = plotting.figure(rows=3, height=1.1)
+    _, axes = plotting.figure(rows=3, height=1.7)
     query, key = (x[-1] for x in load_vectors(explorable_data.HEADS, "line", LONGER))
     weights = sdpa.attention_weights(query, key, is_causal=True)
     line = explorable_data.heads()["text"]
     for ax, (layer, head) in zip(axes, ((0, 3), (1, 1), (2, 2)), strict=True):
-        looked_at(ax, line, weights[layer, head], (30, 45, 62))
+        looked_at(ax, line, weights[layer, head], (30, 62))
         ax.set_title(f"layer {layer + 1}, head {head + 1}")
 
 
@@ -182,8 +182,8 @@ STATIC: dict[str, tuple[str, Callable[[], None]]] = {
         phases,
     ),
     "heads": (
-        "Three heads, three rows each: a passage of code in which the ground of a character is the "
-        "darker the more weight it gets.",
+        "Three heads: a passage of code up to two places, in which the background of a character "
+        "is the darker the more weight it gets.",
         heads,
     ),
 }
