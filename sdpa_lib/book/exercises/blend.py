@@ -49,7 +49,7 @@ EXERCISES: dict[str, Exercise] = {
     ),
     "crossover": Exercise(
         answer=lambda rho: math.e * (1 - rho) / rho,
-        cases=((0.02,), (0.1,), (0.5,)),
+        cases=((0.02,), (0.01,), (0.005,)),
         mistakes={
             "This would be right for even weights; the usual divisor leaves them a little "
             "sharper.": lambda rho: (1 - rho) / rho,
