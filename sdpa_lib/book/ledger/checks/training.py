@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cache
 
 import torch
+from scipy.stats import binomtest
 
 from sdpa_lib.book.ledger._verdict import STANDARD_ERRORS, Finding, found
 from sdpa_lib.book.ledger.checks._decoders import of_the_root
@@ -61,7 +62,7 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
     and have both scalings. As facts the same over the other comparisons in which all models of the
     other scaling learn; those of them in which fewer than half of this one's do, with what becomes
     of them in a comparison of more steps, and with how many seeds and up to which share that leaves
-    open, the upper end of the least interval of three standard errors; and those in which not all
+    open, the upper end of an exact interval of 95 %; and those in which not all
     of the other scaling's models learn.
     """
     have = [n for n in _that_have(scaling, against) if not _is_longer(n)]
@@ -71,7 +72,6 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
     fair = [n for n in others if _learned(_runs(n)[against]) == len(_runs(n)[against])]
     elsewhere = [r for n in fair for r in _runs(n)[scaling]]
     behind = [n for n in fair if 2 * _learned(_runs(n)[scaling]) < len(_runs(n)[scaling])]
-    shares = [_share(_learned(_runs(n)[scaling]), len(_runs(n)[scaling])) for n in behind]
     budgets = [r.run.cell.budget for r in runs]
     value, error = _share(_learned(runs), len(runs))
     return found(
@@ -86,7 +86,7 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
         elsewhere=f"{_learned(elsewhere)} of {len(elsewhere)}",
         behind="; ".join(_followed(name, scaling) for name in behind) or "none",
         behind_seeds=max(len(_runs(n)[scaling]) for n in behind),
-        reach=min(share + STANDARD_ERRORS * error for share, error in shares),
+        reach=min(_upper(_runs(n)[scaling]) for n in behind),
         neither="; ".join(
             f"{name} ({_count(_runs(name)[scaling])} against {_count(_runs(name)[against])})"
             for name in others
@@ -99,9 +99,12 @@ def share_that_diverges(*, scaling: str) -> Finding:
     """The share of runs of a scaling that diverge, of all runs that report: after the warm-up the
     loss is ever twice that of guessing, or the gradient a hundred times what it was at the first
     step of the same run. As facts how far the worst of them go, and how many of the same runs have
-    the study's own flag, a gradient beyond a fixed bound.
+    the study's own flag, a gradient beyond a fixed bound. As facts, too, of the runs that chose a
+    rate, at all that were tried, how many there are, how many have a loss beyond the bound, and the
+    largest loss.
     """
     runs = [r for name in _comparisons() for r in _runs(name).get(scaling, [])]
+    chose = [r for r in _study() if r.run.scaling == scaling and r.run.chooses]
     rises = [r.worst_gradient / r.curves["gradient"][0] for r in runs]
     diverged = [
         not r.finite or r.worst_loss > LOSS_BOUND or rise > RISE_BOUND
@@ -121,6 +124,9 @@ def share_that_diverges(*, scaling: str) -> Finding:
             for layers, d_k in sorted({(r.run.cell.n_layers, r.run.cell.d_k) for r in flagged})
         ),
         flagged_start=max((r.curves["gradient"][0] for r in flagged), default=0.0),
+        chose=len(chose),
+        chose_diverged=sum(not r.finite or r.worst_loss > LOSS_BOUND for r in chose),
+        chose_loss=max(r.worst_loss for r in chose),
     )
 
 
@@ -300,6 +306,13 @@ def _learned(runs: list[Record]) -> int:
 
 def _count(runs: list[Record]) -> str:
     return f"{_learned(runs)} of {len(runs)}"
+
+
+def _upper(runs: list[Record]) -> float:
+    """Up to which share of models that learn these runs leave open, at 95 %: the upper end of the
+    exact interval of Clopper and Pearson.
+    """
+    return float(binomtest(_learned(runs), len(runs)).proportion_ci(0.95).high)
 
 
 def _share(count: int, total: int) -> Measured:
