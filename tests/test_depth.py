@@ -90,10 +90,10 @@ def test_the_stream_grows_and_tokens_become_alike_as_the_recursion_says():
     cell = Depth(64, 24, "sqrt_d_k")
     starts = STORED[cell]
     predicted = mean_field(
-        24, 1.0, n_tokens=16, variance=starts.variance[0], correlation=starts.correlation[0]
+        24, 1.0, n_tokens=16, variance=starts.variance[0], correlation=1 - starts.apart[0]
     )
     assert predicted.variance[-1] == pytest.approx(starts.variance[-1], rel=0.3)
-    assert predicted.correlation[-1] == pytest.approx(starts.correlation[-1], abs=0.15)
+    assert predicted.correlation[-1] == pytest.approx(1 - starts.apart[-1], abs=0.15)
 
 
 def test_softmax_rows_have_their_limits():

@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from sdpa_lib.book import check
-from sdpa_lib.book.exercises import EXERCISES
+from sdpa_lib.book.exercises import all_exercises
 from sdpa_lib.book.exercises._exercise import Exercise
 
+EXERCISES = all_exercises()
 MISTAKES = [(name, hint) for name, exercise in EXERCISES.items() for hint in exercise.mistakes]
 
 

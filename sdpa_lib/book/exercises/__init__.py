@@ -1,4 +1,6 @@
-"""The checks behind the book's exercises: one module a chapter, found by being here."""
+"""The checks behind the book's exercises: one module a chapter, found by being here. A module is
+imported when one of its exercises is asked for: the right answer of some takes seconds to compute.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,28 @@ from typing import Any
 from sdpa_lib._checks import unknown_name
 from sdpa_lib.book.exercises._exercise import Exercise, Feedback
 
-EXERCISES: dict[str, Exercise] = {
-    f"{module.name}.{name}": exercise
-    for module in pkgutil.iter_modules(__path__)
-    if not module.name.startswith("_")
-    for name, exercise in import_module(f"{__name__}.{module.name}").EXERCISES.items()
-}
-"""Every exercise by its name, ``"chapter.exercise"``."""
+CHAPTERS = tuple(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+
+
+def exercises_of(chapter: str) -> dict[str, Exercise]:
+    """The exercises of one of ``CHAPTERS`` by their names, ``"chapter.exercise"``.
+
+    Example:
+        >>> "square_root.power" in exercises_of("square_root")
+        True
+    """
+    module = import_module(f"{__name__}.{chapter}")
+    return {f"{chapter}.{name}": exercise for name, exercise in module.EXERCISES.items()}
+
+
+def all_exercises() -> dict[str, Exercise]:
+    """The exercises of all chapters by their names.
+
+    Example:
+        >>> "square_root.power" in all_exercises()
+        True
+    """
+    return {name: one for chapter in CHAPTERS for name, one in exercises_of(chapter).items()}
 
 
 def check(name: str, answer: Any) -> Feedback:
@@ -35,6 +52,8 @@ def check(name: str, answer: Any) -> Feedback:
         >>> check("square_root.power", 1 / 2)
         ✗ That is the power with which the variance grows: it is 1 - 2p.
     """
-    if name not in EXERCISES:
-        raise unknown_name("exercise", name, EXERCISES)
-    return EXERCISES[name].judge(answer)
+    chapter = name.partition(".")[0]
+    exercises = exercises_of(chapter) if chapter in CHAPTERS else {}
+    if name not in exercises:
+        raise unknown_name("exercise", name, all_exercises())
+    return exercises[name].judge(answer)

@@ -45,16 +45,20 @@ LAYERS = (2, 8, 24, 48)
 DIMENSIONS = (16, 64, 256)
 TASK = TASKS["digits"]
 
+STARTS = {"1/inputs": 1.0, "nn.Linear": 1 / 3}
+"""The variance with which the blocks' matrices start, in units of one over the number of inputs."""
+
 
 class Depth(NamedTuple):
     """A model whose first gradient is measured: d_k, its number of blocks, the scaling of its
-    scores, and where its normalisations stand.
+    scores, where its normalisations stand, and which of ``STARTS`` its blocks have.
     """
 
     d_k: int
     n_layers: int
     scaling: str
     norm: str = "pre"
+    start: str = "1/inputs"
 
     @property
     def in_study(self) -> Cell:
@@ -71,19 +75,21 @@ class ByBlock:
     the last normalisation's output, root mean square over root mean square.
 
     Attributes:
-        query, key: in each block, the norm of the gradient of W_Q and of W_K.
+        query, key, perceptron: in each block, the norm of the gradient of W_Q, of W_K and of the
+            perceptron's second matrix.
         gradient: at the residual stream, the root mean square over the batch.
         typical: at the residual stream, the root mean square in the median sequence of the batch.
         variance: of a component of the residual stream.
-        correlation: of two tokens of a sequence, once they are normalised.
+        apart: one minus the correlation of two tokens of a sequence, once they are normalised.
     """
 
     query: list[float]
     key: list[float]
+    perceptron: list[float]
     gradient: list[float]
     typical: list[float]
     variance: list[float]
-    correlation: list[float]
+    apart: list[float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,11 +116,14 @@ def first_gradient(cell: Depth, seed: int) -> Start:
         (2, 3)
     """
     model = make_model(Run(cell.in_study, cell.scaling, 0.0, seed)).double()
+    for weight in model.blocks.parameters():
+        if weight.ndim == 2:
+            weight.data *= math.sqrt(STARTS[cell.start])
     (patches,), answers = TASK.batch(seed, 0)
-    stream = [model.embedding(patches.double())]  # (B, n, d_model) each
+    stream = [model.embedded(patches.double())]  # (B, n, d_model) each
     for block in model.blocks:
         stream.append(block(stream[-1]))
-    normalised = model.norm(stream[-1])
+    normalised = model.normalised(stream[-1])
     loss = F.cross_entropy(TASK.logits(model.read_out(normalised)), answers)
     parameters = dict(model.named_parameters())
     gradients = torch.autograd.grad(loss, [*parameters.values(), normalised, *stream])
@@ -125,21 +134,20 @@ def first_gradient(cell: Depth, seed: int) -> Start:
         total=math.hypot(*norms.values()),
         query=[norms[name] for name in norms if name.endswith("attention.query.weight")],
         key=[norms[name] for name in norms if name.endswith("attention.key.weight")],
+        perceptron=[norms[name] for name in norms if name.endswith("perceptron.2.weight")],
         gradient=[(g.mean() / sent.mean()).sqrt().item() for g in at_stream],
         typical=[(g.median() / sent.median()).sqrt().item() for g in at_stream],
         variance=[x.square().mean().item() for x in stream],
-        correlation=[_correlation(x) for x in stream],
+        apart=[_apart(x) for x in stream],
     )
 
 
-def _correlation(tokens: Tensor) -> float:
-    """The mean product of two tokens' components, averaged over the pairs of each sequence; tokens
-    (B, n, d_model).
+def _apart(tokens: Tensor) -> float:
+    """How much two tokens' components differ, as a share: their mean square less their mean product
+    over the pairs of each sequence, which is the variance over its tokens; tokens (B, n, d_model).
     """
     normalised = F.layer_norm(tokens.detach(), tokens.shape[-1:])
-    n = tokens.shape[1]
-    own = normalised.square().sum(1)
-    return ((normalised.sum(1).square() - own).mean() / (n * (n - 1))).item()
+    return (normalised.var(1).mean() / normalised.square().mean()).item()
 
 
 class SoftmaxRows(NamedTuple):
@@ -159,6 +167,7 @@ class SoftmaxRows(NamedTuple):
     shared_response: float
 
 
+@cache
 def softmax_rows(
     spread: float, correlation: float, n_keys: int, *, n_rows: int = 2**15
 ) -> SoftmaxRows:
@@ -352,15 +361,22 @@ def relative_divisor(scaling: str, n_keys: int, d_k: int) -> float:
 
 def plan() -> list[Depth]:
     """The models that are measured: undivided and with the root at every dimension and depth, with
-    every other rescaling at d_k = 64 and 24 blocks.
+    every other rescaling at d_k = 64 and 24 blocks; and undivided and with the root as
+    ``nn.Linear`` starts them, in pre-norm.
     """
+    compared = ("none", "sqrt_d_k")
     return [
         Depth(d_k, n_layers, scaling, norm)
         for norm in NORMS
         for d_k in DIMENSIONS
         for n_layers in LAYERS
         for scaling in RESCALINGS
-        if scaling in ("none", "sqrt_d_k") or (d_k, n_layers) == (64, 24)
+        if scaling in compared or (d_k, n_layers) == (64, 24)
+    ] + [
+        Depth(d_k, n_layers, scaling, start="nn.Linear")
+        for d_k in DIMENSIONS
+        for n_layers in LAYERS
+        for scaling in compared
     ]
 
 

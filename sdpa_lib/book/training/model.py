@@ -278,10 +278,14 @@ class Transformer(nn.Module):
         x = self.embedded(*inputs)
         for block in self.blocks:
             x = block(x)
-        features: Tensor = self.read_out(self.norm(x) if self.pre else x)
+        features: Tensor = self.read_out(self.normalised(x))
         return features
 
     def embedded(self, *inputs: Tensor) -> Tensor:
         """What enters the first block, (B, n, d_model)."""
         x: Tensor = self.embedding(*inputs)
         return x if self.pre else self.norm(x)
+
+    def normalised(self, x: Tensor) -> Tensor:
+        """What the read-out reads of the last block's output, (B, n, d_model)."""
+        return self.norm(x) if self.pre else x

@@ -31,6 +31,8 @@ def first_gradient_grows(
         error / min(value, 1.0) ** 2,
         grows=value,
         root=_growth(d_k, n_layers, other).value,
+        linear=_growth(d_k, n_layers, scaling, "nn.Linear").value,
+        linear_root=_growth(d_k, n_layers, other, "nn.Linear").value,
         first=query[0],
         last=query[-1],
     )
@@ -83,10 +85,12 @@ def _stored() -> dict[Depth, Starts]:
     return load_depth()[1]
 
 
-def _growth(d_k: Sequence[int], n_layers: Sequence[int], scaling: str) -> Measured:
+def _growth(
+    d_k: Sequence[int], n_layers: Sequence[int], scaling: str, start: str = "1/inputs"
+) -> Measured:
     """The ratio of the median norms, with the error of the ratio of the geometric means."""
     before, after = (
-        torch.tensor(_stored()[Depth(d, n, scaling)].total, dtype=torch.float64)
+        torch.tensor(_stored()[Depth(d, n, scaling, start=start)].total, dtype=torch.float64)
         for d, n in zip(d_k, n_layers, strict=True)
     )
     value = median(after.tolist()) / median(before.tolist())
