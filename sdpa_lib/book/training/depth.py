@@ -3,7 +3,7 @@ digits, and followed by a mean-field recursion.
 
 The measurement: one batch, one backward pass through a model that has just been started, in double
 precision, so that its figures are the same on every processor. Those that are stored are made by
-``python -m sdpa_lib.book.training.depth``, in about ten minutes on one core.
+``python -m sdpa_lib.book.training.depth``, in about forty minutes on one core.
 
 The recursion follows three numbers from block to block. Forward these are the variance V of a
 component of the residual stream and the correlation :math:`\rho` of two tokens of a sequence, by
@@ -27,7 +27,7 @@ import joblib
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from sdpa_lib._checks import check_count, check_number, unknown_name
@@ -40,18 +40,18 @@ from sdpa_lib.rescaling import RESCALINGS
 STORED = Path(__file__).parent / "results" / "depth.json"
 """The measurements that come with the library."""
 
-SEEDS = 10
+SEEDS = 30
 LAYERS = (2, 8, 24, 48)
 DIMENSIONS = (16, 64, 256)
 TASK = TASKS["digits"]
 
 STARTS = {"1/inputs": 1.0, "nn.Linear": 1 / 3}
-"""The variance with which the blocks' matrices start, in units of one over the number of inputs."""
+"""The variance with which matrices start, in units of one over the number of inputs."""
 
 
 class Depth(NamedTuple):
     """A model whose first gradient is measured: d_k, its number of blocks, the scaling of its
-    scores, where its normalisations stand, and which of ``STARTS`` its blocks have.
+    scores, where its normalisations stand, and which of ``STARTS`` its matrices have.
     """
 
     d_k: int
@@ -116,9 +116,9 @@ def first_gradient(cell: Depth, seed: int) -> Start:
         (2, 3)
     """
     model = make_model(Run(cell.in_study, cell.scaling, 0.0, seed)).double()
-    for weight in model.blocks.parameters():
-        if weight.ndim == 2:
-            weight.data *= math.sqrt(STARTS[cell.start])
+    for layer in model.modules():
+        if isinstance(layer, nn.Linear):
+            layer.weight.data *= math.sqrt(STARTS[cell.start])
     (patches,), answers = TASK.batch(seed, 0)
     stream = [model.embedded(patches.double())]  # (B, n, d_model) each
     for block in model.blocks:
@@ -428,7 +428,7 @@ def load_depth(path: Path = STORED) -> tuple[dict[str, Any], dict[Depth, Starts]
     Example:
         >>> provenance, measured = load_depth()
         >>> provenance["seeds"], len(measured[Depth(64, 48, "none")].total)
-        (10, 10)
+        (30, 30)
     """
     stored = json.loads(path.read_text(encoding="utf-8"))
     cells = (Starts(cell=Depth(*line.pop("cell")), **line) for line in stored["measured"])
