@@ -147,6 +147,9 @@ def test_one_version_stands_everywhere() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     released = re.findall(r"^## (\d.*)$", changes, re.M)
     assert released[0] == sdpa_lib.__version__
+    about = (ROOT / "book" / "about.md").read_text(encoding="utf-8")
+    assert re.findall(r"version = \{(.*)\}", about) == [sdpa_lib.__version__]
+    assert citation["title"].replace("√d_k", r"$\sqrt{d_k}$") in about
 
 
 def test_the_pythons_listed_are_those_supported_and_tried() -> None:

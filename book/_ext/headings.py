@@ -1,0 +1,38 @@
+"""Sphinx extension: d_k in a heading is set with its index, wherever the heading is shown: on the
+page, among the chapters, on the way to the next one. The source keeps the underscore, by which the
+heading is searched for and by which a browser's tab names it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+HEADING = re.compile(r"<h[1-6][ >].*?</h[1-6]>", re.DOTALL)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("html-page-context", set_headings)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def set_headings(
+    _app: Sphinx, _name: str, _template: str, context: dict[str, Any], _tree: nodes.document | None
+) -> None:
+    """Set the headings of one page, and those of others that it links to."""
+    context["with_index"] = with_index
+    if "body" in context:
+        context["body"] = HEADING.sub(lambda found: with_index(found[0]), context["body"])
+
+
+def with_index(html: str) -> str:
+    """The same text with d_k as a symbol.
+
+    Example:
+        >>> with_index("Why √d_k, and what is sqrt_d_k?")
+        'Why √d<sub>k</sub>, and what is sqrt_d_k?'
+    """
+    return re.sub(r"(?<!\w)d_k\b", "d<sub>k</sub>", html)
