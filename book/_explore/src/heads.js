@@ -104,7 +104,7 @@ export const heads = {
   panels: [
     [
       "text",
-      "its weights: the darker, the more (click a character to look from there)",
+      "its weights: the stronger the colour, the more (click a character to look from there)",
       128,
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
@@ -138,7 +138,7 @@ export const heads = {
     drawText(app, weights);
     drawBack(app.panels.back, row, weights);
     drawRow(app.panels.row, row, sigma);
-    const others = names.map((_, head) => spread(rowOf(levels, head, place)));
+    const others = names.map((_, head) => spread(rowOf(levels, head, place)) / T);
     const before = places
       .slice(FIRST)
       .map((_, i) => FIRST + i)
