@@ -15,6 +15,13 @@ def row_of(moment, layer, head, place, temperature=1.0):
     return scores[place, : place + 1] / temperature
 
 
+def wait_for_another_spread(page, before):
+    page.wait_for_function(
+        "before => Number(document.querySelector('[data-readout=sigma]').dataset.value) !== before",
+        arg=before,
+    )
+
+
 @pytest.mark.parametrize(
     ("moment", "step", "layer", "head", "place", "temperature"),
     [(4, 2400, 2, 2, 62, 1), (4, 2400, 0, 3, 20, 4), (0, 0, 3, 1, 40, 0.25), (2, 600, 1, 0, 8, 2)],
@@ -59,10 +66,7 @@ def test_another_moment_comes_when_it_is_asked_for(explorable):
     before = read(figure, "sigma")
     with page.expect_response("**/heads_0.js"):
         figure.get_by_label("after training steps").press("Home")
-    page.wait_for_function(
-        "before => Number(document.querySelector('[data-readout=sigma]').dataset.value) !== before",
-        arg=before,
-    )
+    wait_for_another_spread(page, before)
     row = row_of(0, 2, 2, 62)
     assert read(figure, "sigma") == pytest.approx(row.std(correction=0).item(), rel=0.02)
 
@@ -73,10 +77,7 @@ def test_place_is_taken_away(explorable):
     before = read(figure, "sigma")
     with page.expect_response("**/heads_2400_read.js"):
         figure.get_by_label("what place decides").select_option("read")
-    page.wait_for_function(
-        "before => Number(document.querySelector('[data-readout=sigma]').dataset.value) !== before",
-        arg=before,
-    )
+    wait_for_another_spread(page, before)
     read_row = row_of(4, 1, 0, 62) - load_places(HEADS, "line", LONGER)[4, 1, 0, 62]
     assert read(figure, "sigma") == pytest.approx(read_row.std(correction=0).item(), rel=0.02)
     assert read(figure, "sigma") < before / 4
