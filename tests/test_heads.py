@@ -38,14 +38,23 @@ from sdpa_lib.book.heads.picture import looked_at
 from sdpa_lib.book.heads.results import (
     LINE,
     ORDERS,
+    PLACED,
     STORED,
     contribution,
+    load_places,
     load_results,
     load_values,
     load_vectors,
     make_results,
 )
-from sdpa_lib.book.heads.study import SCALINGS, STUDIES, DecoderRun, Settings, make_model
+from sdpa_lib.book.heads.study import (
+    CHOOSING,
+    SCALINGS,
+    STUDIES,
+    DecoderRun,
+    Settings,
+    make_model,
+)
 from sdpa_lib.book.heads.train import held_out_loss, make_runs, passage_losses, train
 from sdpa_lib.sampling import sample
 
@@ -515,8 +524,14 @@ def test_a_study_is_made_and_read_again(library, tmp_path):
             (weights @ value[layer] @ output[layer]).sum(0), added, rtol=0.01, atol=0.01
         )
         x = block(x)
-    with pytest.raises(ValueError, match="run and passage"):
-        load_values(runs[1], "line", path)
+    places = load_places(ROOT, "line", path)
+    assert places.shape == (2, 2, 2, 16, 16)
+    placing = load_corpus(library).batch(PLACED, SMALL.n_tokens, CHOOSING, SMALL.steps + 1)
+    means = torch.stack(place_scores(model, placing)).float()
+    torch.testing.assert_close(places[-1], means, rtol=1e-3, atol=1e-3)
+    for load in (load_values, load_places):
+        with pytest.raises(ValueError, match="run and passage"):
+            load(runs[1], "line", path)
     content = path.read_bytes()
     # nothing is left to do
     make_results(path, runs, SMALL, tmp_path / "state", kept_moments=2, library=library)
@@ -622,6 +637,21 @@ def test_stored_figures_follow_from_stored_queries_and_keys(stored):
     weights = attention_weights(query, key, is_causal=True, rescaling=run.scaling)
     found = contribution(weights, *load_values(run, "line", path))
     torch.testing.assert_close(found.double(), checks["contribution"], rtol=0.01, atol=0.01)
+
+
+def test_what_place_decides_is_stored_less_its_rows_means(stored):
+    name, stored = stored
+    run = STUDIES[name].runs[0]
+    if not stored.kept:
+        return
+    places = load_places(run, "line", STORED.with_name(f"{name}.json.gz")).double()
+    assert len(places) == len(stored.kept[f"{run.name}, line"])
+    seen = torch.ones(places.shape[-2:]).tril().bool()
+    assert ((places > -math.inf) == seen).all()
+    known = places.masked_fill(~seen, 0.0)
+    torch.testing.assert_close(
+        known.sum(-1) / seen.sum(-1), torch.zeros_like(known[..., 0]), atol=0.01, rtol=0
+    )
 
 
 def test_the_same_model_divides_its_own_scores_in_a_swap(stored):

@@ -77,8 +77,8 @@ def write_data(app: Sphinx) -> None:
     file = folder / "explore" / "explorable_data.js"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(explorable_data.script(), encoding="utf-8")
-    for moment, script in explorable_data.heads_scripts().items():
-        file.with_name(f"heads_{moment}.js").write_text(script, encoding="utf-8")
+    for name, script in explorable_data.heads_scripts().items():
+        file.with_name(f"heads_{name}.js").write_text(script, encoding="utf-8")
     app.config.html_static_path.append(str(folder))
 
 

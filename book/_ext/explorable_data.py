@@ -25,7 +25,7 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D
 from sdpa_lib.book import plotting
-from sdpa_lib.book.heads.results import LONGER, load_results, load_vectors
+from sdpa_lib.book.heads.results import LONGER, load_places, load_results, load_vectors
 from sdpa_lib.book.heads.study import DecoderRun
 from sdpa_lib.visibility import Visible
 from torch import Tensor
@@ -124,19 +124,22 @@ def heads() -> dict[str, Any]:
     }
 
 
-def heads_scripts() -> dict[int, str]:
-    """By moment a classic script with that moment's scores: all rows of all heads, each up to its
-    own character, a byte a score.
+def heads_scripts() -> dict[str, str]:
+    """By name a classic script with a moment's scores: all rows of all heads, each up to its own
+    character, a byte a score. A name that ends in ``read`` has them less what place decides.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
-    below = scores.amax(-1, keepdim=True) - scores
-    levels = (below.sqrt() * LEVELS_PER_ROOT).round().clamp(max=255).to(torch.uint8)
     seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    read = (scores - load_places(HEADS, "line", LONGER)).masked_fill(~seen, -math.inf)
     scripts = {}
-    for moment, of_moment in zip(heads()["moments"], levels, strict=True):
-        kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
-        scripts[moment] = f'(window.explorableHeads??={{}})[{moment}]="{kept}";\n'
+    for ending, part in (("", scores), ("_read", read)):
+        below = part.amax(-1, keepdim=True) - part
+        levels = (below.sqrt() * LEVELS_PER_ROOT).round().clamp(max=255).to(torch.uint8)
+        for moment, of_moment in zip(heads()["moments"], levels, strict=True):
+            kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
+            name = f"{moment}{ending}"
+            scripts[name] = f'(window.explorableHeads??={{}})["{name}"]="{kept}";\n'
     return scripts
 
 

@@ -17,18 +17,21 @@ const FIRST = 7; // shorter rows say nothing of a spread
 
 const scores = new Map();
 
-/** The scores of a moment, each less its row's largest, head by head and row by row: in a script of its own, read when needed. */
-function load(moment, then) {
-  if (scores.has(moment)) return;
-  scores.set(moment, null);
+/**
+ * The scores of a moment, with what place decides or without it, each less its row's largest, head by head and row by row: in a
+ * script of its own, read when needed.
+ */
+function load(part, then) {
+  if (scores.has(part)) return;
+  scores.set(part, null);
   const script = document.createElement("script");
-  script.src = new URL(`heads_${moment}.js`, here);
+  script.src = new URL(`heads_${part}.js`, here);
   script.onload = () => {
-    const levels = Uint8Array.from(atob(window.explorableHeads[moment]), (c) => c.charCodeAt(0));
-    scores.set(moment, levels);
+    const levels = Uint8Array.from(atob(window.explorableHeads[part]), (c) => c.charCodeAt(0));
+    scores.set(part, levels);
     then();
   };
-  script.onerror = () => scores.delete(moment);
+  script.onerror = () => scores.delete(part);
   document.head.append(script);
 }
 
@@ -38,6 +41,9 @@ function rowOf(levels, head, place) {
   const from = (head * all * (all + 1)) / 2 + (place * (place + 1)) / 2;
   return Array.from(levels.subarray(from, from + place + 1), (level) => -((level / unit) ** 2));
 }
+
+const back = (many) =>
+  many ? `${many} ${many === 1 ? "character" : "characters"} back` : "the character itself";
 
 const average = (values) => values.reduce((sum, x) => sum + x, 0) / values.length;
 
@@ -81,6 +87,12 @@ export const heads = {
       text: (place) => `${shown[places[place]] ?? places[place]} (character ${place + 1})`,
     },
     { name: "T", label: "temperature", values: [0.25, 0.5, 0.71, 1, 1.41, 2, 4, 8], value: 1 },
+    {
+      name: "part",
+      label: "what place decides",
+      options: { all: "in the scores", read: "taken away" },
+      value: "all",
+    },
   ],
   readouts: [
     ["sigma", "σ of the row"],
@@ -92,7 +104,7 @@ export const heads = {
   panels: [
     [
       "text",
-      "its weights: the darker, the more (click a character to look from there)",
+      "its weights: the stronger the colour, the more (click a character to look from there)",
       128,
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
@@ -112,8 +124,11 @@ export const heads = {
   ],
   update(app) {
     const { step, place, T } = app.state;
+    const away = app.state.part === "read";
     load(step, app.redraw);
-    const levels = scores.get(step) ?? app.memory.levels;
+    if (away) load(`${step}_read`, app.redraw);
+    const whole = scores.get(step);
+    const levels = (away ? scores.get(`${step}_read`) : whole) ?? app.memory.levels;
     if (!levels) return { values: {}, spoken: "" };
     app.memory.levels = levels;
     const row = rowOf(levels, Number(app.state.head), place).map((s) => s / T);
@@ -123,7 +138,7 @@ export const heads = {
     drawText(app, weights);
     drawBack(app.panels.back, row, weights);
     drawRow(app.panels.row, row, sigma);
-    const others = names.map((_, head) => spread(rowOf(levels, head, place)));
+    const others = names.map((_, head) => spread(rowOf(levels, head, place)) / T);
     const before = places
       .slice(FIRST)
       .map((_, i) => FIRST + i)
@@ -138,12 +153,22 @@ export const heads = {
       largest: math.largestWeight(weights),
     };
     const name = (at) => `${shown[places[at]] ?? places[at]} at ${at + 1}`;
-    app.formula.textContent = `From ${name(place)} the largest weight, ${show(weights[best])}, is on ${name(best)}.`;
+    const head = names[app.state.head][1];
     const side = sigma > critical ? "past" : "before";
-    return {
-      values,
-      spoken: `${app.formula.textContent} The spread of its scores is ${show3(sigma)}, ${side} the border at ${show3(critical)}; ${show3(values.keys)} effective keys, ${show3(values.normal)} in a normal row.`,
-    };
+    const ratio = values.keys / values.normal;
+    const compared =
+      ratio > 1.15 ? "more even than" : ratio < 1 / 1.15 ? "sharper than" : "about as even as";
+    const said = [
+      `${head[0].toUpperCase()}${head.slice(1)}, looking from ${name(place)}: the largest weight, ${show(weights[best])}, is on ${name(best)}, ${back(place - best)}.`,
+      `The spread of its scores, ${show3(sigma)}, is ${side} the border at ${show3(critical)}.`,
+      `It has ${show3(values.keys)} effective keys, and normal scores of this spread have ${show3(values.normal)}: the row is ${compared} a normal one.`,
+    ];
+    if (away && whole) {
+      const own = spread(rowOf(whole, Number(app.state.head), place)) / T;
+      said.push(`With what place decides the spread was ${show3(own)}.`);
+    }
+    app.formula.textContent = said.join(" ");
+    return { values, spoken: app.formula.textContent };
   },
 };
 

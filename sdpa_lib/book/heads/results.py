@@ -235,6 +235,28 @@ def load_values(run: DecoderRun, passage: str, path: Path = STORED) -> tuple[Ten
     return _load(path, f"{key}, values"), _load(path, f"{key}, output")
 
 
+def load_places(run: DecoderRun, passage: str, path: Path = STORED) -> Tensor:
+    """What place alone decides of a run's scores: their mean over passages of the training text,
+    each less its row's mean, for as many places as a passage has.
+
+    Args:
+        run, passage, path: as in :func:`load_vectors`; it is kept of the first run of a study.
+
+    Returns:
+        (steps, layers, heads, n, n), float32, -inf at hidden keys, for the steps of
+        :attr:`Results.kept`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is not kept of that run and passage.
+
+    Example:
+        >>> load_places(DecoderRun("sqrt_d_k"), "line").shape
+        torch.Size([1, 4, 4, 63, 63])
+    """
+    return _load(path, f"{_key(run, passage)}, places")
+
+
 def make_results(
     path: Path,
     runs: Sequence[DecoderRun],
@@ -250,7 +272,7 @@ def make_results(
     Args:
         path: of the figures; the vectors are stored beside it.
         runs: which. Queries and keys at the end are kept of those with the first one's d_k and
-            seed, and of the first values and W_O, too.
+            seed, and of the first values, W_O and what place decides, too.
         settings: of the study.
         folder: where states and weights are kept, to go on from.
         kept_moments: of how many moments, spread over the training, the first run's are kept; with
@@ -287,6 +309,9 @@ def make_results(
             weights = torch.softmax(torch.stack(of_layers), dim=-1)
             vectors[f"{key}, values"] = value.half().numpy()
             vectors[f"{key}, output"] = output.half().numpy()
+            placing = _placing(settings, corpus)[:, : tokens.shape[1] + 1]
+            places = [torch.stack(place_scores(model, placing)) for model in models]
+            vectors[f"{key}, places"] = torch.stack(places).half().numpy()
             checks[key]["contribution"] = _short(contribution(weights, value, output).tolist())
     stored = {
         "provenance": provenance(settings, corpus),
@@ -323,7 +348,6 @@ def measure_run(
     model = load_model(run, moments[-1], settings, folder)
     tested = corpus.passages(TESTED, settings.n_tokens)
     matching = corpus.batch(MATCHED, settings.n_tokens, CHOOSING, settings.steps)
-    placing = corpus.batch(PLACED, settings.n_tokens, CHOOSING, settings.steps + 1)
     own = passage_losses(model, tested)
     swaps, rises = {}, {}
     for name in SWAPS:
@@ -331,7 +355,7 @@ def measure_run(
         matched = swapped_losses(model, tested, name, temperatures(model, matching, name))
         swaps[name] = _short([as_it_is.mean().item(), matched.mean().item()])
         rises[name] = matched - own
-    places = place_scores(model, placing)
+    places = place_scores(model, _placing(settings, corpus))
     rises["uniform"] = uniform_losses(model, tested) - own
     rises["place"] = place_losses(model, tested, places) - own
     parted: dict[str, Any] = {}
@@ -358,6 +382,11 @@ def measure_run(
         "changes": {name: _short(_with_error(rise)) for name, rise in rises.items()},
         "parted": parted,
     }
+
+
+def _placing(settings: Settings, corpus: Corpus) -> Tensor:
+    """The passages from which it is estimated what place alone decides."""
+    return corpus.batch(PLACED, settings.n_tokens, CHOOSING, settings.steps + 1)
 
 
 def _with_error(values: Tensor) -> list[float]:

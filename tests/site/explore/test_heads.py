@@ -3,7 +3,7 @@ import torch
 from explorable_data import HEADS
 
 import sdpa_lib as sdpa
-from sdpa_lib.book.heads.results import LONGER, load_vectors
+from sdpa_lib.book.heads.results import LONGER, load_places, load_vectors
 
 from .conftest import read, wait_for_state
 
@@ -13,6 +13,13 @@ def row_of(moment, layer, head, place, temperature=1.0):
     query, key = (x[moment, layer, head] for x in load_vectors(HEADS, "line", LONGER))
     scores = sdpa.attention_scores(query, key).double()
     return scores[place, : place + 1] / temperature
+
+
+def wait_for_another_spread(page, before):
+    page.wait_for_function(
+        "before => Number(document.querySelector('[data-readout=sigma]').dataset.value) !== before",
+        arg=before,
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,12 +66,31 @@ def test_another_moment_comes_when_it_is_asked_for(explorable):
     before = read(figure, "sigma")
     with page.expect_response("**/heads_0.js"):
         figure.get_by_label("after training steps").press("Home")
-    page.wait_for_function(
-        "before => Number(document.querySelector('[data-readout=sigma]').dataset.value) !== before",
-        arg=before,
-    )
+    wait_for_another_spread(page, before)
     row = row_of(0, 2, 2, 62)
     assert read(figure, "sigma") == pytest.approx(row.std(correction=0).item(), rel=0.02)
+
+
+def test_place_is_taken_away(explorable):
+    page, figure = explorable("heads", "head=4,step=2400,place=62")
+    figure.locator("[data-panel=text] .character").first.wait_for()
+    before = read(figure, "sigma")
+    with page.expect_response("**/heads_2400_read.js"):
+        figure.get_by_label("what place decides").select_option("read")
+    wait_for_another_spread(page, before)
+    read_row = row_of(4, 1, 0, 62) - load_places(HEADS, "line", LONGER)[4, 1, 0, 62]
+    assert read(figure, "sigma") == pytest.approx(read_row.std(correction=0).item(), rel=0.02)
+    assert read(figure, "sigma") < before / 4
+    assert "With what place decides the spread was" in figure.text_content()
+
+
+def test_a_row_is_said_in_words(explorable):
+    _, figure = explorable("heads", "head=4,step=2400,place=62")
+    figure.locator("[data-panel=text] .character").first.wait_for()
+    said = figure.locator(".explorable-formula").text_content()
+    assert said.startswith("Layer 2, head 1, looking from ")
+    assert "is past the border" in said
+    assert said.endswith("the row is more even than a normal one.")
 
 
 def test_a_label_of_another_head_chooses_it(explorable):
