@@ -20,7 +20,8 @@ from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 import yaml
-from bs4 import BeautifulSoup, PageElement, Tag
+from bs4 import BeautifulSoup, Tag
+from bs4.element import PageElement
 from playwright.sync_api import Browser, sync_playwright
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import Fit, IndirectObject
