@@ -9,19 +9,22 @@ INSTALLED := .venv/.installed
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
 
-.PHONY: help book test test-transformers test-site lighthouse explorables notebooks study heads bench serve lab lint clean
+.PHONY: help book pdf test test-transformers test-site lighthouse explorables notebooks study heads bench serve lab lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 19
 
 book: $(INSTALLED) ## execute the chapters that changed and build the site
-	@rm -f _build/html/index.html
+	@rm -f _build/html/index.html _build/html/*.pdf
 	$(BIN)/jupyter-book build . -W --keep-going || { \
 	  echo "The book was not built. Where a cell raised, its traceback is above and in _build/html/reports/" >&2; exit 1; }
 	@# Jupyter Book 2, installed over this configuration, writes no page and exits 0.
 	@test -f _build/html/index.html || { \
 	  echo "No book was built: jupyter-book is another version than requirements.txt asks for" >&2; exit 1; }
 	@echo "The book is ready. Open $(CURDIR)/_build/html/index.html"
+
+pdf: book ## print the whole book as one PDF, which the site then offers (needs Chromium)
+	$(BIN)/python book/_ext/pdf.py
 
 test: $(INSTALLED) ## run the tests, the doctests, and every notebook through nbval
 	@# In the order of testpaths: else the files of few tests, which are the notebooks, come last.

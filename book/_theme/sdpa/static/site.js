@@ -40,6 +40,33 @@
     });
   }
 
+  // On paper solutions stand at the end of the chapter, where nobody reads them while thinking about the exercise.
+  const moved = [];
+  addEventListener("beforeprint", () => {
+    for (const article of document.querySelectorAll("article")) {
+      const solutions = [...article.querySelectorAll("details")].filter((fold) => find("summary", fold).textContent === "Solution");
+      if (!solutions.length) continue;
+      const end = document.createElement("section");
+      end.className = "solutions";
+      end.id = `${article.id}solutions`;
+      end.innerHTML = "<h2>Solutions</h2>";
+      article.append(end);
+      for (const solution of solutions) {
+        const place = document.createElement("p");
+        place.innerHTML = `<a href="#${end.id}">The solution is at the end of the chapter.</a>`;
+        solution.replaceWith(place);
+        const title = document.createElement("h3");
+        title.textContent = find("h2, h3", place.closest("section")).firstChild.textContent;
+        end.append(title, solution);
+        moved.push([place, solution]);
+      }
+    }
+  });
+  addEventListener("afterprint", () => {
+    for (const [place, solution] of moved.splice(0)) place.replaceWith(solution);
+    for (const end of document.querySelectorAll(".solutions")) end.remove();
+  });
+
   // The chapters slide over the page on a narrow screen; without the script the button jumps to them, below the text.
   const menu = find(".button.menu"), chapters = find("#chapters");
   const show = (open) => {

@@ -1,0 +1,167 @@
+"""The book on paper: the print style of a page, and the PDF of the whole book."""
+
+import re
+import shutil
+import unicodedata
+from io import BytesIO
+from pathlib import Path
+
+import pdf
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+from conftest import ROOT, SITE
+from pypdf import PdfReader
+
+CHAPTERS = pdf.chapters()
+SATURATION = "book/04_softmax_saturation.html"
+MOST_PAGES = 12
+PAPER = 673  # the width of the text on A4, in CSS pixels
+
+
+def printed(page):
+    return PdfReader(BytesIO(page.pdf(format="A4")))
+
+
+def text_of(pages):
+    """Their text in one line, where fi is two letters."""
+    text = " ".join(page.extract_text() for page in pages)
+    return unicodedata.normalize("NFKC", " ".join(text.split()))
+
+
+@pytest.fixture(scope="module")
+def book(browser, tmp_path_factory):
+    file = tmp_path_factory.mktemp("pdf") / pdf.NAME
+    pdf.make_pdf(SITE, file, browser)
+    return PdfReader(file)
+
+
+def bookmarks(reader, entries=None, depth=0):
+    """Depth, title and number of the page, from 1, of each bookmark."""
+    for entry in reader.outline if entries is None else entries:
+        if isinstance(entry, list):
+            yield from bookmarks(reader, entry, depth + 1)
+        else:
+            yield depth, entry.title, reader.get_destination_page_number(entry) + 1
+
+
+def title_of(chapter):
+    page = BeautifulSoup((SITE / f"{chapter}.html").read_text(encoding="utf-8"), "html.parser")
+    page.h1.find(class_="headerlink").decompose()
+    return page.h1.get_text()
+
+
+def test_a_chapter_takes_few_pages_and_has_its_solutions_at_the_end(tab, base):
+    opened, wrong = tab(base + SATURATION)
+    reader = printed(opened)
+    assert len(reader.pages) <= MOST_PAGES
+    text = text_of(reader.pages)
+    solution = text.index("only the gap matters")
+    assert text.index("What to remember") < text.index("Solutions Exercise 1") < solution
+    assert "On this page" not in text
+    assert wrong == []
+
+
+def test_after_printing_solutions_are_where_they_were(tab, base):
+    opened, _ = tab(base + SATURATION)
+    article = "document.querySelector('article').outerHTML"
+    before = opened.evaluate(article)
+    opened.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert opened.evaluate(article) != before
+    assert opened.locator(".solutions details").count() > 1
+    opened.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert opened.evaluate(article) == before
+
+
+def test_folded_code_is_printed_if_it_is_shown(tab, base):
+    opened, _ = tab(base + SATURATION)
+    code = opened.locator("details.code pre").first.text_content().split("\n")[0]
+    assert code not in text_of(printed(opened).pages)
+    opened.get_by_role("button", name="Show all").click()
+    assert code in text_of(printed(opened).pages)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_nothing_on_paper_is_cut_off_or_scrolls(tab, base, chapter):
+    opened, _ = tab(f"{base}{chapter}.html", width=PAPER)
+    opened.emulate_media(media="print")
+    found = opened.evaluate(
+        """width => [...document.querySelectorAll("article *")].filter(element => {
+          const box = element.getBoundingClientRect(), style = getComputedStyle(element);
+          return box.width && (box.right > width + 1
+            || /auto|scroll/.test(style.overflowX + style.overflowY));
+        }).map(element => element.outerHTML.slice(0, 200))""",
+        PAPER,
+    )
+    assert found == []
+
+
+def test_an_explorable_is_printed_as_its_picture(tab, base):
+    opened, _ = tab(base + SATURATION)
+    opened.locator(".explorable").first.scroll_into_view_if_needed()
+    opened.locator(".explorable-app").first.wait_for()
+    opened.emulate_media(media="print")
+    assert opened.locator(".explorable-static").first.is_visible()
+    assert not opened.locator(".explorable-app").first.is_visible()
+
+
+def test_the_pdf_has_a_cover(book):
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    cover = text_of(book.pages[:1])
+    title, subtitle = citation["title"].split("? ")
+    authors = [author["name"] for author in citation["authors"]]
+    for part in (f"{title}?", subtitle, f"Version {citation['version']}", *authors):
+        assert part in cover
+    assert book.metadata.title == citation["title"]
+    assert book.metadata.author == ", ".join(authors)
+
+
+def test_the_pdf_has_every_page_of_the_book_as_a_bookmark_that_leads_to_it(book):
+    chapters = [(title, page) for depth, title, page in bookmarks(book) if depth == 0]
+    assert [title for title, _ in chapters] == [title_of(chapter) for chapter in CHAPTERS]
+    for title, number in chapters:
+        assert text_of(book.pages[number - 1 : number]).startswith(f"{number} {title}")
+
+
+def test_the_contents_of_the_pdf_name_the_pages_of_the_bookmarks(book):
+    chapters = [(title, page) for depth, title, page in bookmarks(book) if depth == 0]
+    contents = text_of(book.pages[1 : chapters[0][1] - 1])
+    assert [title for title, number in chapters if f"{title} {number} " not in contents + " "] == []
+
+
+def test_the_sections_of_a_chapter_are_bookmarks_below_it(book):
+    found = list(bookmarks(book))
+    start = next(i for i, (_, title, _) in enumerate(found) if title == title_of(SATURATION[:-5]))
+    end = next(i for i in range(start + 1, len(found)) if found[i][0] == 0)
+    below = [title for depth, title, _ in found[start:end] if depth == 1]
+    assert below[-3:] == ["Exercises", "What to remember", "Solutions"]
+    assert "Softmax sees gaps" in below
+
+
+def test_links_of_the_pdf_lead_within_it_or_to_the_web(book):
+    names, inside = set(book.named_destinations), 0
+    for page in book.pages:
+        for annotation in page.get("/Annots", []):
+            link = annotation.get_object()
+            action = link.get("/A", {})
+            if "/URI" in action:
+                assert re.match(r"https?://", action["/URI"]), action["/URI"]
+            else:
+                inside += 1
+                assert link.get("/Dest", action.get("/D")) in names
+    assert inside > 1000
+
+
+def test_the_site_offers_the_pdf_if_there_is_one(tmp_path):
+    pages = [Path(SATURATION), Path("search.html")]
+    for page in pages:
+        (tmp_path / page).parent.mkdir(exist_ok=True)
+        shutil.copy(SITE / page, tmp_path / page)
+    (tmp_path / pdf.NAME).write_bytes(b"%PDF" * 1_000_000)
+    pdf.offer(tmp_path)
+    for page in pages:
+        text = (tmp_path / page).read_text(encoding="utf-8")
+        (link,) = BeautifulSoup(text, "html.parser").select("#chapters .pdf a[download]")
+        assert (tmp_path / page).parent.joinpath(link["href"]).resolve() == tmp_path / pdf.NAME
+        offered = BeautifulSoup((SITE / page).read_text(encoding="utf-8"), "html.parser")
+        assert bool(offered.select("#chapters .pdf")) == (SITE / pdf.NAME).is_file()
