@@ -16,22 +16,21 @@ from typing import Any
 from xml.etree import ElementTree
 
 from docutils import nodes
-from folds import Fold
-from mathml import mathml
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
+from folds import Fold
+from mathml import mathml
+
 SYNONYMS = Path(__file__).with_name("search_synonyms.txt")
 CODE = (nodes.literal_block, nodes.doctest_block)
 ENTRIES = (nodes.section, nodes.definition_list_item, addnodes.desc)
-TAG = re.compile(
-    r"<(style|script|svg)\b.*?</\1>|<td[^>]*>[^A-Za-z<]*</td>|<[^>]+>", re.S
-)
+TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<td[^>]*>[^A-Za-z<]*</td>|<[^>]+>", re.S)
 """What a reader of HTML does not see, with cells that hold a number, which nobody searches for."""
 LAST = ("book/ledger", "book/reference", "book/bibliography")
 """Pages to be looked up in, which hold every word and explain few of them."""
-REPEATS = re.compile(r"Exercise|What to remember|Break it|What you will be told")
+REPEATS = re.compile(r"Exercise|What to remember|What you will be told")
 """Headings under which a chapter comes back to what another section of it explains."""
 
 Entry = dict[str, str | float]
@@ -63,7 +62,9 @@ def write(app: Sphinx, exception: Exception | None) -> None:
         return
     found = {"entries": app.sdpa_search_entries, "synonyms": synonyms()}  # type: ignore[attr-defined]
     data = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-    (Path(app.outdir) / "searchindex.js").write_text(f"window.SEARCH_INDEX = {data};\n", encoding="utf-8")
+    (Path(app.outdir) / "searchindex.js").write_text(
+        f"window.SEARCH_INDEX = {data};\n", encoding="utf-8"
+    )
 
 
 def synonyms() -> list[list[str]]:

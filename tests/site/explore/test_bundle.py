@@ -24,4 +24,6 @@ def test_the_bundles_are_what_the_sources_make(tmp_path):
     ]
     for file in made:
         stored = ROOT / "book" / "_static" / file
-        assert (tmp_path / file).read_bytes() == stored.read_bytes(), "`make explorables` bundles the sources"
+        assert (tmp_path / file).read_bytes() == stored.read_bytes(), (
+            "`make explorables` bundles the sources"
+        )

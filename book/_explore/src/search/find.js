@@ -2,7 +2,7 @@
 import MiniSearch from "minisearch";
 import { words } from "./words.js";
 
-const HEADING = 12; // an entry of just this heading counts so many times more than one whose text alone has the words
+const HEADING = 12; // how much more an entry counts if the question is its heading, and not in its text alone
 
 /**
  * A function from a question to what it finds, `{entry, words}`: `words` are the stems by which the entry was found.

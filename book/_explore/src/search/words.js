@@ -3,7 +3,7 @@
 const EMPTY = new Set(
   (
     "a about after all also an and any are as at be because been but by can could did do does each for from get gets had has have how i if in " +
-    "into is it its itself me more most much my no not of on one or other our out over should so some such than that the their them then there " +
+    "into is it its itself me more most much my not of on one or other our out over should so some such than that the their them then there " +
     "these they this those to two up us use used using was we were what when where which while who why will with would you your"
   ).split(" "),
 );
