@@ -28,7 +28,7 @@ CODE = (nodes.literal_block, nodes.doctest_block)
 ENTRIES = (nodes.section, nodes.definition_list_item, addnodes.desc)
 TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<td[^>]*>[^A-Za-z<]*</td>|<[^>]+>", re.S)
 """What a reader of HTML does not see, with cells that hold a number, which nobody searches for."""
-LAST = ("book/ledger", "book/reference", "book/bibliography")
+LAST = ("book/ledger", "book/reference", "book/bibliography", "book/about")
 """Pages to be looked up in, which hold every word and explain few of them."""
 REPEATS = re.compile(r"Exercise|What to remember|What you will be told")
 """Headings under which a chapter comes back to what another section of it explains."""
