@@ -42,7 +42,7 @@ test-site: book ## open every page of the built site in a headless Chromium and 
 lighthouse: book ## measure the built site with Lighthouse, mobile, median of five runs (needs Node and Chromium)
 	$(BIN)/python tests/site/lighthouse.py
 
-explorables: ## check the explorables' JavaScript and bundle it anew (needs Node)
+explorables: ## check the JavaScript of the explorables and the search, and bundle it anew (needs Node)
 	npm ci --prefix book/_explore --ignore-scripts --no-audit --no-fund
 	npm run --prefix book/_explore lint
 	npm run --prefix book/_explore bundle

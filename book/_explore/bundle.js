@@ -1,9 +1,10 @@
 /**
- * Makes explorables.min.js, one classic script of src and of the parts of D3 that it uses, and LICENSE-d3.txt beside it.
+ * Makes the site's two scripts of src and of the packages that they use, each with the licences beside it:
+ * explore/explorables.min.js with parts of D3, and search/search.min.js with MiniSearch.
  *
  *     node bundle.js [folder]
  *
- * The folder is book/_static/explore unless another one is given. The same versions give the same bytes.
+ * The folder is book/_static unless another one is given. The same versions give the same bytes.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -11,47 +12,65 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-const folder = resolve(process.argv[2] ?? join(here, "../_static/explore"));
+const folder = resolve(process.argv[2] ?? join(here, "../_static"));
 
-const { metafile } = await build({
-  absWorkingDir: here,
-  entryPoints: ["src/main.js"],
-  outfile: join(folder, "explorables.min.js"),
-  bundle: true,
-  minify: true,
-  format: "iife",
-  globalName: "Explorables",
-  target: "es2020",
-  charset: "utf8",
-  metafile: true,
-  banner: {
-    js: "/* Made from book/_explore by bundle.js. It holds parts of D3, https://d3js.org, ISC licence: see LICENSE-d3.txt */",
-  },
-});
-
-const inputs = Object.keys(metafile.outputs).flatMap((name) =>
-  Object.entries(metafile.outputs[name].inputs),
-);
-const bundled = inputs.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
-const packages = [...new Set(bundled.map((path) => /^node_modules\/([^/]+)/.exec(path)?.[1]))]
-  .filter(Boolean)
-  .sort();
 const read = (name, start) => {
   const file = readdirSync(join(here, "node_modules", name)).find((file) => file.startsWith(start));
   return readFileSync(join(here, "node_modules", name, file), "utf8");
 };
-const versions = packages.map(
-  (name) => `  ${name}@${JSON.parse(read(name, "package.json")).version}`,
-);
-const licences = packages.map((name) => read(name, "LICENSE"));
-const holders = [...new Set(licences.map((text) => /^Copyright.*$/m.exec(text)[0]))].sort();
-writeFileSync(
-  join(folder, "LICENSE-d3.txt"),
-  `explorables.min.js holds parts of these packages from https://www.npmjs.com, under the ISC licence:
+
+/** Bundles what `entry` imports as `script`, and writes the licence that its packages share. */
+async function bundle({ entry, script, banner, licence, named, ...options }) {
+  const { metafile } = await build({
+    absWorkingDir: here,
+    entryPoints: [entry],
+    outfile: join(folder, script),
+    bundle: true,
+    minify: true,
+    format: "iife",
+    target: "es2020",
+    charset: "utf8",
+    metafile: true,
+    banner: { js: `/* Made from book/_explore by bundle.js. It holds ${banner} */` },
+    ...options,
+  });
+  const inputs = Object.keys(metafile.outputs).flatMap((name) =>
+    Object.entries(metafile.outputs[name].inputs),
+  );
+  const bundled = inputs.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
+  const packages = [...new Set(bundled.map((path) => /^node_modules\/([^/]+)/.exec(path)?.[1]))]
+    .filter(Boolean)
+    .sort();
+  const versions = packages.map(
+    (name) => `  ${name}@${JSON.parse(read(name, "package.json")).version}`,
+  );
+  const licences = packages.map((name) => read(name, "LICENSE"));
+  const holders = [...new Set(licences.map((text) => /^Copyright.*$/m.exec(text)[0]))].sort();
+  writeFileSync(
+    join(folder, licence),
+    `${script.split("/")[1]} holds parts of these packages from https://www.npmjs.com, under the ${named} licence:
 
 ${versions.join("\n")}
 
 ${holders.join("\n")}
 
 ${/^Permission[^]*/m.exec(licences[0])[0]}`,
-);
+  );
+}
+
+await bundle({
+  entry: "src/main.js",
+  script: "explore/explorables.min.js",
+  globalName: "Explorables",
+  banner: "parts of D3, https://d3js.org, ISC licence: see LICENSE-d3.txt",
+  licence: "explore/LICENSE-d3.txt",
+  named: "ISC",
+});
+await bundle({
+  entry: "src/search/main.js",
+  script: "search/search.min.js",
+  banner:
+    "MiniSearch, https://lucaong.github.io/minisearch, MIT licence: see LICENSE-minisearch.txt",
+  licence: "search/LICENSE-minisearch.txt",
+  named: "MIT",
+});

@@ -1,6 +1,6 @@
 """Sphinx extension: a page loads what the theme's templates name, and nothing else.
 
-Packages that make the book bring scripts and styles for themes of their own. Those in ``LEFT_OUT``
+Sphinx and packages that make the book bring scripts and styles of their own. Those in ``LEFT_OUT``
 are not loaded, and are removed from the site. Whatever else asks to be loaded, or lies among the
 static files and is none of ours, fails the build: somebody has to decide.
 """
@@ -18,15 +18,8 @@ from sphinx.util import logging
 
 LEFT_OUT = re.compile(
     r"(basic|pygments|pygments_dark|mystnb\.[0-9a-f]+)\.css|(file|minus|plus)\.png"
+    r"|(doctools|documentation_options|language_data|searchtools|sphinx_highlight)\.js"
 )
-FOR_SEARCH = {
-    "doctools.js",
-    "documentation_options.js",
-    "language_data.js",
-    "searchtools.js",
-    "sphinx_highlight.js",
-}
-"""What the theme's search.html names of Sphinx's own files."""
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +41,7 @@ def check_page(
 ) -> None:
     """Warn of what is to be loaded, and will not be."""
     assert isinstance(app.builder, StandaloneHTMLBuilder)
-    of_the_theme = FOR_SEARCH.union(app.builder.theme.stylesheets)
+    of_the_theme = app.builder.theme.stylesheets
     for asset in (*context["css_files"], *context["script_files"]):
         name = str(asset.filename).removeprefix("_static/")
         if name not in of_the_theme and not LEFT_OUT.fullmatch(name):
@@ -69,7 +62,7 @@ def check_files(app: Sphinx, exception: Exception | None) -> None:
     ours = [Path(own_theme, "static"), *map(app.confdir.joinpath, app.config.html_static_path)]
     for file in sorted(path for path in static.rglob("*") if path.is_file()):
         name = file.relative_to(static).as_posix()
-        if any((folder / name).is_file() for folder in ours) or name in FOR_SEARCH:
+        if any((folder / name).is_file() for folder in ours):
             continue
         if LEFT_OUT.fullmatch(name):
             file.unlink()

@@ -19,17 +19,12 @@ def settings(tmp_path):
     }
 
 
-def test_known_files_go_and_those_of_theme_author_and_search_stay(build, settings):
+def test_known_files_go_and_those_of_theme_and_author_stay(build, settings):
     site = build({"index": "# A"}, "site_assets", **settings)
     static = site.folder / "_static"
     assert sorted(p.relative_to(static).as_posix() for p in static.rglob("*") if p.is_file()) == [
         "deep/drawing.svg",
-        "doctools.js",
-        "documentation_options.js",
-        "language_data.js",
         "plain.css",
-        "searchtools.js",
-        "sphinx_highlight.js",
     ]
     assert site.warnings == ""
 

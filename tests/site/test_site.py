@@ -134,13 +134,8 @@ def test_search_finds_what_people_ask(tab, base, question, place):
     box = opened.locator(".bar input[type=search]")
     box.fill(question)
     box.press("Enter")
-    opened.wait_for_function(
-        "/finished|did not match/.test(document.querySelector('#search-results')?.innerText ?? '')"
-    )
-    results = opened.locator("#search-results a").evaluate_all(
-        "links => links.map(link => link.href)"
-    )
-    assert any(answer_to(question) in link for link in results), results
+    first = opened.locator("#search-results a").first
+    assert answer_to(question) in first.get_attribute("href")
     assert wrong == []
 
 

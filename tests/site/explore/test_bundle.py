@@ -1,4 +1,4 @@
-"""The bundle in the repository is what its sources make."""
+"""The bundles in the repository are what their sources make."""
 
 import shutil
 import subprocess
@@ -13,10 +13,17 @@ from .conftest import SOURCES
 @pytest.mark.skipif(
     not (SOURCES / "node_modules").exists(), reason="`make explorables` installs the bundler"
 )
-def test_the_bundle_is_what_the_sources_make(tmp_path):
+def test_the_bundles_are_what_the_sources_make(tmp_path):
     subprocess.run(["node", SOURCES / "bundle.js", tmp_path], check=True)
-    made = sorted(tmp_path.iterdir())
-    assert [file.name for file in made] == ["LICENSE-d3.txt", "explorables.min.js"]
+    made = sorted(file.relative_to(tmp_path) for file in tmp_path.rglob("*.*"))
+    assert [file.as_posix() for file in made] == [
+        "explore/LICENSE-d3.txt",
+        "explore/explorables.min.js",
+        "search/LICENSE-minisearch.txt",
+        "search/search.min.js",
+    ]
     for file in made:
-        stored = ROOT / "book" / "_static" / "explore" / file.name
-        assert file.read_bytes() == stored.read_bytes(), "`make explorables` bundles the sources"
+        stored = ROOT / "book" / "_static" / file
+        assert (tmp_path / file).read_bytes() == stored.read_bytes(), (
+            "`make explorables` bundles the sources"
+        )

@@ -1,0 +1,169 @@
+"""Sphinx extension: what the site's search looks in, a script of sections.
+
+It stands in for Sphinx's own index, which knows pages only. A reader looks for the place where a
+thing is said, so each section is an entry, and so is each term of a glossary, each row of the
+ledger and each object of the reference. A script, and not JSON, because a page in a folder may
+load a script and nothing else. Words that mean the same stand in ``search_synonyms.txt``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
+
+from folds import Fold
+from mathml import mathml
+
+SYNONYMS = Path(__file__).with_name("search_synonyms.txt")
+CODE = (nodes.literal_block, nodes.doctest_block)
+ENTRIES = (nodes.section, nodes.definition_list_item, addnodes.desc)
+TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<td[^>]*>[^A-Za-z<]*</td>|<[^>]+>", re.S)
+"""What a reader of HTML does not see, with cells that hold a number, which nobody searches for."""
+LAST = ("book/ledger", "book/reference", "book/bibliography", "book/about")
+"""Pages to be looked up in, which hold every word and explain few of them."""
+REPEATS = re.compile(r"Exercise|What to remember|What you will be told")
+"""Headings under which a chapter comes back to what another section of it explains."""
+
+Entry = dict[str, str | float]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("builder-inited", begin)
+    app.connect("html-page-context", collect)
+    app.connect("build-finished", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": False}  # it collects, page by page
+
+
+def begin(app: Sphinx) -> None:
+    app.sdpa_search_entries = []  # type: ignore[attr-defined]
+    if isinstance(app.builder, StandaloneHTMLBuilder):
+        app.builder.search = False
+
+
+def collect(
+    app: Sphinx, page: str, _template: str, _context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    if doctree is not None:
+        url = app.builder.get_target_uri(page)
+        app.sdpa_search_entries.extend(entries(doctree, page, url))  # type: ignore[attr-defined]
+
+
+def write(app: Sphinx, exception: Exception | None) -> None:
+    if exception is not None or not isinstance(app.builder, StandaloneHTMLBuilder):
+        return
+    found = {"entries": app.sdpa_search_entries, "synonyms": synonyms()}  # type: ignore[attr-defined]
+    data = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    (Path(app.outdir) / "searchindex.js").write_text(
+        f"window.SEARCH_INDEX = {data};\n", encoding="utf-8"
+    )
+
+
+def synonyms() -> list[list[str]]:
+    """Each line of the file is a group of words that mean the same."""
+    lines = SYNONYMS.read_text(encoding="utf-8").splitlines()
+    return [
+        [word.strip() for word in line.split(",")]
+        for line in lines
+        if line and not line.startswith("#")
+    ]
+
+
+def entries(document: nodes.document, page: str, url: str) -> Iterator[Entry]:
+    """What can be found of a page: its sections, and what has a name within them."""
+    weight, first = 0.1 if page in LAST else 1.0, document.next_node(nodes.title)
+    of_page = text(*first.children) if first is not None else ""
+
+    def entry(anchor: str, heading: str, *content: nodes.Node) -> Entry:
+        return {
+            "url": f"{url}#{anchor}",
+            "page": of_page,
+            "heading": heading,
+            "text": " ".join(text(*content).split()),
+            "weight": weight / 2 if REPEATS.match(heading) else weight,
+        }
+
+    for section in document.findall(nodes.section):
+        title, *content = section.children
+        heading = text(*title.children)
+        yield entry(section["ids"][0], heading, *content)
+        for item in section.findall(nodes.definition_list_item):
+            if closest_section(item) is section:
+                term, *definition = item.children
+                yield entry(section["ids"][0], text(*term.children), *definition)
+    for row in document.findall(nodes.row):
+        if row["ids"]:
+            yield entry(row["ids"][0], row["ids"][0], *row.children)
+    for signature in document.findall(addnodes.desc_signature):
+        if signature["ids"]:
+            yield entry(signature["ids"][0], signature["ids"][0], *signature.parent.children[1:])
+
+
+def closest_section(node: nodes.Node) -> nodes.Node:
+    while not isinstance(node, nodes.section):
+        node = node.parent
+    return node
+
+
+def text(*content: nodes.Node) -> str:
+    """What a reader sees, formulas as one would type them. Code is left out, and what has an entry
+    of its own.
+    """
+    parts = []
+    for node in content:
+        if isinstance(node, nodes.Text):
+            parts.append(node.astext())
+        elif isinstance(node, nodes.math | nodes.math_block):
+            parts.append(typed(ElementTree.fromstring(mathml(node.astext(), "inline", node))))
+        elif isinstance(node, nodes.raw):
+            parts.append(TAG.sub(" ", node.astext()))
+        elif not left_out(node):
+            space = "" if isinstance(node, nodes.Inline) else " "
+            parts.append(space + text(*node.children) + space)
+    return "".join(parts)
+
+
+def left_out(node: nodes.Node) -> bool:
+    return (
+        isinstance(node, (*CODE, *ENTRIES, nodes.title))
+        or (isinstance(node, nodes.row) and bool(node["ids"]))
+        or (isinstance(node, Fold) and "code" in node["classes"])
+    )
+
+
+def typed(formula: ElementTree.Element) -> str:
+    """A formula of MathML in one line.
+
+    Example:
+        >>> typed(ElementTree.fromstring("<msqrt><msub><mi>d</mi><mi>k</mi></msub></msqrt>"))
+        '√d_k'
+    """
+    parts = [typed(child) for child in formula]
+    tag = formula.tag.rpartition("}")[2]
+    if tag == "mfrac":
+        return f"{bracketed(parts[0])}/{bracketed(parts[1])}"
+    if tag == "msqrt":
+        return f"√{bracketed(''.join(parts))}"
+    if tag in ("msub", "munder"):
+        return f"{parts[0]}_{parts[1]}"
+    if tag == "mover":  # a bar or a hat
+        return parts[0]
+    if tag == "msup":
+        return f"{parts[0]}^{bracketed(parts[1])}"
+    if tag in ("msubsup", "munderover"):
+        return f"{parts[0]}_{parts[1]}^{bracketed(parts[2])}"
+    if tag in ("mspace", "mtr"):
+        return " " + "".join(parts)
+    return (formula.text or "").strip() + "".join(parts)
+
+
+def bracketed(part: str) -> str:
+    return part if re.fullmatch(r"√?[\w.]+", part) else f"({part})"

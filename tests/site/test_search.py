@@ -1,0 +1,127 @@
+"""The search, as somebody uses it who has the site or a folder with it."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from conftest import AXE, SITE
+
+QUESTIONS = tomllib.loads(
+    (Path(__file__).parent / "search_questions.toml").read_text(encoding="utf-8")
+)
+AT_LEAST = 23  # of these 25 questions have a right section at the top
+
+
+@pytest.fixture
+def search(tab, base):
+    """A function that opens the search page, and gives what looks for a question there."""
+
+    def open_search(place="served", **settings):
+        page, wrong = tab(
+            f"{base if place == 'served' else SITE.as_uri() + '/'}search.html", **settings
+        )
+
+        def ask(question):
+            page.locator(".search-page input").fill(question)
+            page.wait_for_function(
+                "asked => document.querySelector('#search-results').dataset.question === asked",
+                arg=question,
+            )
+            assert wrong == []
+            return page.locator("#search-results a").evaluate_all(
+                "links => links.map(link => link.getAttribute('href'))"
+            )
+
+        return page, ask
+
+    return open_search
+
+
+def test_the_right_sections_are_there():
+    script = (SITE / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(script.removeprefix("window.SEARCH_INDEX = ").removesuffix(";\n"))
+    there = {entry["url"] for entry in index["entries"]}
+    assert {address(place) for places in QUESTIONS.values() for place in places} - there == set()
+
+
+@pytest.mark.parametrize("place", ["served", "folder"])
+def test_the_right_section_comes_first(search, place):
+    _, ask = search(place)
+    first = {question: ask(question)[:1] for question in QUESTIONS}
+    right = [
+        q for q, places in QUESTIONS.items() if first[q] and first[q][0] in map(address, places)
+    ]
+    assert len(right) >= AT_LEAST, {q: first[q] for q in QUESTIONS if q not in right}
+
+
+@pytest.mark.parametrize("slip", ["kurtosi", "kurtsis", "kurtossis", "kurtasis"])
+def test_one_letter_makes_no_difference(search, slip):
+    _, ask = search()
+    assert ask(slip)[0] == ask("kurtosis")[0]
+
+
+def test_synonyms_lead_to_the_same_section(search):
+    _, ask = search()
+    assert ask("bf16")[0] == ask("bfloat16")[0]
+
+
+def test_a_claim_and_an_object_are_found_by_name(search):
+    _, ask = search()
+    assert ask("S3-23")[0] == "book/ledger.html#S3-23"
+    assert "book/reference.html#sdpa_lib.decoding.RunningDivisor" in ask("RunningDivisor")
+
+
+def test_what_is_looked_up_comes_last(search):
+    _, ask = search()
+    found = ask("Bernhard")
+    assert len(found) > 2
+    assert not any(page in found[0] for page in ("reference", "bibliography", "ledger"))
+
+
+def test_a_result_shows_its_chapter_and_the_words(search):
+    page, ask = search()
+    ask("kurtosis")
+    result = page.locator("#search-results li").first
+    assert (
+        result.locator("a").inner_text().count(" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ")
+        == 1
+    )
+    assert "kurtosis" in result.locator("mark").first.inner_text().lower()
+    ask("zzzzzzzzzz")
+    assert "Nothing in the book matches" in page.locator("#search-count").inner_text()
+
+
+def test_the_index_is_loaded_when_somebody_asks(tab, base):
+    page, _ = tab(f"{base}search.html")
+    assert page.evaluate("window.SEARCH_INDEX === undefined")
+    page.goto(f"{base}search.html?q=kurtosis")
+    page.wait_for_selector("#search-results a")
+    assert page.locator(".search-page input").input_value() == "kurtosis"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_results_are_accessible_and_fit(search, theme, width):
+    page, ask = search(width=width, theme=theme)
+    assert len(ask("scaled dot product attention")) == 20
+    page.evaluate(AXE)
+    violations = page.evaluate(
+        "axe.run().then(result => result.violations.map(v => v.id + ': ' + v.nodes[0].html))"
+    )
+    assert violations == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_results_are_reached_by_the_keyboard(search):
+    page, ask = search()
+    first, *_ = ask("convex hull")
+    page.keyboard.press("Tab")  # the button
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/{first}")
+
+
+def address(place):
+    page, anchor = place.split("#")
+    return f"book/{page}.html#{anchor}"
