@@ -112,12 +112,13 @@ function drawPlane(app, scores, values, p, output) {
         .text(`p${"₁₂₃"[j]}v${"₁₂₃"[j]}`);
     end = next;
   });
+  const middle = values.reduce((sum, value) => sum + value[1] / 3, 0);
   values.forEach((value, j) => {
-    const [dx, dy] = [Math.sign(value[0]) * 16, value[1] >= 0 ? -12 : 22];
+    const dy = value[1] >= middle ? -14 : 26; // outside the triangle
     const label = group
       .append("text")
       .attr("class", "rim")
-      .attr("x", x(value[0]) + dx)
+      .attr("x", x(value[0]))
       .attr("y", y(value[1]) + dy);
     label.attr("text-anchor", "middle").text(`v${"₁₂₃"[j]}: ${show(p[j])}`);
   });
