@@ -7,11 +7,11 @@ import { scoreControl, temperatureControl } from "./scores.js";
 import { arrow, axes, fresh, rich, show } from "./shared.js";
 
 const VALUES = [
-  [-2, -1],
-  [2.2, -0.6],
-  [0.2, 2.2],
+  [0.6, 4.4],
+  [4.6, 3.2],
+  [2.6, 0.6],
 ];
-const pointRange = { min: -3, max: 3, step: 0.1 };
+const pointRange = { min: -1, max: 5, step: 0.1 };
 
 export const blend = {
   title: "Weights times V: the output stays in the hull of the values",
@@ -41,7 +41,7 @@ export const blend = {
     [
       "plane",
       "three values v, drag them or use arrow keys; the output o",
-      340,
+      360,
       { left: 32, top: 10, bottom: 26 },
     ],
   ],
@@ -67,15 +67,9 @@ export const blend = {
 
 function drawPlane(app, scores, values, p, output) {
   const panel = app.panels.plane;
-  const [bottom, top] = panel.yRange;
-  const [left, right] = panel.xRange;
-  const reach = (3.2 * (right - left)) / (bottom - top); // one unit is as long across as it is up
-  const spread = Math.max(reach, 3.2);
-  const x = d3.scaleLinear([-spread, spread], [left, right]);
-  const y = d3.scaleLinear(
-    [(-spread * (bottom - top)) / (right - left), (spread * (bottom - top)) / (right - left)],
-    [bottom, top],
-  );
+  const domain = [pointRange.min - 0.3, pointRange.max + 0.3]; // the triangle fills any panel
+  const x = d3.scaleLinear(domain, panel.xRange);
+  const y = d3.scaleLinear(domain, panel.yRange);
   axes(panel, { x, y, xTicks: 7, yTicks: 7 });
   const at = ([a, b]) => [x(a), y(b)];
   const group = fresh(panel.svg, "vectors");
@@ -95,19 +89,36 @@ function drawPlane(app, scores, values, p, output) {
     .style("stroke", "var(--ex-muted)")
     .style("stroke-width", 1.5)
     .style("stroke-dasharray", "2 3");
-  values.forEach((value) => arrow(group, at([0, 0]), at(value), colour("value"), 1.2));
+  group
+    .append("circle")
+    .attr("cx", x(0))
+    .attr("cy", y(0))
+    .attr("r", 4)
+    .style("fill", "var(--ex-ink)");
   let end = [0, 0];
   values.forEach((value, j) => {
     const next = [end[0] + p[j] * value[0], end[1] + p[j] * value[1]];
     arrow(group, at(end), at(next), colour("weights"), 2.2);
+    const [[x1, y1], [x2, y2]] = [at(end), at(next)];
+    const length = Math.hypot(x2 - x1, y2 - y1);
+    if (length > 50)
+      group
+        .append("text")
+        .attr("class", "rim")
+        .attr("x", (x1 + x2) / 2 - (16 * (y2 - y1)) / length) // beside the arrow, at its right
+        .attr("y", (y1 + y2) / 2 + (16 * (x2 - x1)) / length + 4)
+        .attr("text-anchor", "middle")
+        .style("fill", colour("weights"))
+        .text(`p${"₁₂₃"[j]}v${"₁₂₃"[j]}`);
     end = next;
   });
+  const middle = values.reduce((sum, value) => sum + value[1] / 3, 0);
   values.forEach((value, j) => {
-    const [dx, dy] = [Math.sign(value[0]) * 16, value[1] >= 0 ? -12 : 22];
+    const dy = value[1] >= middle ? -14 : 26; // outside the triangle
     const label = group
       .append("text")
       .attr("class", "rim")
-      .attr("x", x(value[0]) + dx)
+      .attr("x", x(value[0]))
       .attr("y", y(value[1]) + dy);
     label.attr("text-anchor", "middle").text(`v${"₁₂₃"[j]}: ${show(p[j])}`);
   });

@@ -24,7 +24,7 @@ EXERCISES: dict[str, Exercise] = {
     "wrong_row": Exercise(
         answer=3,
         mistakes={
-            'This is the output of "dog" on this page: weights of 0.53, 0.34 and 0.13 give it.': 1,
+            "This is the output worked out by hand: weights of 0.53, 0.34 and 0.13 give it.": 1,
             "At the height 0.6 the triangle reaches from 0.24 to 0.4, and this point lies "
             "between.": 2,
             "At the height 0 the triangle reaches from 0.36 to 0.73, and this point lies "
