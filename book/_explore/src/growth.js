@@ -7,7 +7,7 @@ import { axes, fresh, rich, show, show3 } from "./shared.js";
 const place = (dK) => data.growth.d_k.indexOf(dK);
 
 export const growth = {
-  title: "Dot products grow: their distribution, raw and divided by d_k^p",
+  title: "Dot products, raw and divided by d_k^p",
   controls: [
     {
       name: "d_k",
