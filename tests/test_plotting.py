@@ -66,6 +66,7 @@ ALL_COLOURS = [
     *(look.color for look in GIVEN.values()),
     *plotting.ROLES.values(),
     *plotting.SEQUENCE,
+    *plotting.DIMENSIONS,
     plotting.INK,
     plotting.MUTED,
 ]
@@ -121,6 +122,13 @@ def test_every_rescaling_has_a_look_that_every_reader_can_tell_apart(name):
     assert look[1:] not in [other[1:] for other in others], (
         f"{name}: line and marker together must differ from all others"
     )
+
+
+def test_shades_of_dimensions_differ_and_are_no_colour_of_the_root_or_of_undivided_scores():
+    shades = plotting.DIMENSIONS
+    assert min(itertools.starmap(distance, itertools.pairwise(shades))) > 10
+    for name in ("none", "sqrt_d_k"):
+        assert min(distance(shade, GIVEN[name].color) for shade in shades) > 15
 
 
 def test_styles_are_the_looks():

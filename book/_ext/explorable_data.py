@@ -203,17 +203,13 @@ def outline(marker: MarkerStyle, area: float = 70.0) -> str:
 
 
 def growth() -> dict[str, Any]:
-    """For each distribution and d_k the excess kurtosis of q·k and its density, over the standard
-    deviation: on a grid of half of it, or, at -1 and 1, the heights of the lattice's upper half.
+    """For each distribution and d_k the density of q·k over its standard deviation: on a grid of
+    half of it, or, at -1 and 1, the heights of the lattice's upper half.
     """
     d_k = [2**e for e in range(10)]
     return {
         "d_k": d_k,
         "grid": [round(x, 5) for x in (GRID * STEP).tolist()],
-        "kurtosis": {
-            name: [rounded(sdpa.exact_moments(d, query=name).excess_kurtosis) for d in d_k]
-            for name in sdpa.DISTRIBUTIONS
-        },
         "density": {
             name: [[round(x, 4) for x in density(name, d)] for d in d_k]
             for name in sdpa.DISTRIBUTIONS

@@ -32,7 +32,10 @@ ROLES = {"query": "#0b6fb3", "key": "#b3540b", "value": "#1a7f4b", "weights": "#
 """The colours of queries, keys, values and of scores and weights, as in the diagrams."""
 
 SEQUENCE = ["#d3746b", "#a38500", "#8e1a4a", "#0b6fb3", "#2d159d", "#001c00"]
-"""Colours for an ordered family, such as growing d_k: light to dark."""
+"""Colours for an ordered family: light to dark."""
+
+DIMENSIONS = ["#939393", "#747474", "#565656", "#383838", "#1a1a1a"]
+"""Shades of grey for growing d_k, light to dark: no colour of a rescaling or of a role."""
 
 _HUE_ROTATE_180 = np.array([[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]])
 """Of linear maps of red, green and blue, the one that CSS calls ``hue-rotate(180deg)``."""

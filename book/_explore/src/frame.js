@@ -46,7 +46,8 @@ function fromHash(name, spec) {
 /**
  * A labelled control. `{name, label, value}` and one of: `options` {value: text}, a list to choose from; `values`, a slider over
  * these numbers; `min, max, step`, a slider between. `text` turns a value into what is shown. With `drawn` the control is part of
- * the drawing, which calls app.set itself.
+ * the drawing, which calls app.set itself; with `below` it stands under the readouts, so that on a phone the others and the panels
+ * are seen together.
  */
 function addControl(app, parent, control) {
   if (control.drawn) return;
@@ -135,6 +136,7 @@ export function start(figure, spec) {
   });
 
   const controls = element("div", { class: "explorable-controls" });
+  const below = element("div", { class: "explorable-controls" });
   const panels = element("div", { class: "explorable-panels" });
   if (spec.panelWidth) panels.style.setProperty("--ex-panel-width", spec.panelWidth);
   const readouts = element("dl", { class: "explorable-readouts" });
@@ -219,7 +221,8 @@ export function start(figure, spec) {
     figure.scrollIntoView({ behavior: calm ? "auto" : "smooth", block: "start" });
   };
 
-  spec.controls.forEach((control) => addControl(app, controls, control));
+  for (const control of spec.controls) addControl(app, control.below ? below : controls, control);
+  if (below.hasChildNodes()) readouts.after(below);
   reset.addEventListener("click", () => app.set(defaults(spec)));
   const still = figure.querySelector(".explorable-static");
   if (still) {

@@ -7,13 +7,13 @@ import { axes, fresh, rich, show, show3 } from "./shared.js";
 const place = (dK) => data.growth.d_k.indexOf(dK);
 
 export const growth = {
-  title: "Dot products grow: their distribution, raw and divided by d_k^p",
+  title: "Dot products, raw and divided by d_k^p",
   controls: [
     {
       name: "d_k",
       label: "d_k, components of a query and a key",
       values: data.growth.d_k,
-      value: 64,
+      value: 4,
       text: String,
     },
     {
@@ -30,35 +30,30 @@ export const growth = {
       label: "distribution of the components",
       options: data.distributions,
       value: "normal",
+      below: true,
     },
   ],
   readouts: [
     ["raw_std", "std of q·k, raw"],
     ["std", "std, divided"],
     ["variance", "variance, divided"],
-    ["kurtosis", "excess kurtosis"],
   ],
   panels: [
-    ["raw", "q·k, raw", 220, { left: 46 }],
-    ["divided", "q·k / d_k^p", 220, { left: 46 }],
+    ["raw", "q·k, raw", 180, { left: 46 }],
+    ["divided", "q·k / d_k^p", 180, { left: 46 }],
   ],
   update(app) {
-    const { d_k: dK, p, components } = app.state;
+    const { d_k: dK, p } = app.state;
     const variance = dK ** (1 - 2 * p);
     const [rawStd, std] = [Math.sqrt(dK), Math.sqrt(variance)];
-    drawDensity(app.panels.raw, app.state, 0, 70, "key");
+    drawDensity(app.panels.raw, app.state, 0, 30, "key");
     drawDensity(app.panels.divided, app.state, p, 7, "weights");
     const power = show(1 - 2 * p).replace(/\.?0+$/, "");
     app.formula.replaceChildren(
       rich(`Var(q·k / d_k^p) = d_k^{1 − 2p} = ${dK}^{${power}} = ${show3(variance)}`),
     );
     return {
-      values: {
-        raw_std: rawStd,
-        std,
-        variance,
-        kurtosis: data.growth.kurtosis[components][place(dK)],
-      },
+      values: { raw_std: rawStd, std, variance },
       spoken: `Standard deviation ${show3(rawStd)} raw, ${show3(std)} divided; variance ${show3(variance)}.`,
     };
   },
@@ -93,9 +88,9 @@ function curve({ d_k: dK, p, components }, reach) {
 function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
   const [c, std] = [dK ** p, dK ** (0.5 - p)];
   const x = d3.scaleLinear([-reach, reach], panel.xRange);
-  const highest = 0.6 / Math.min(1, std);
-  const y = d3.scaleLinear([0, highest], panel.yRange);
   const raw = role === "key";
+  const highest = (raw ? 0.3 : 0.6) / Math.min(1, std);
+  const y = d3.scaleLinear([0, highest], panel.yRange);
   axes(panel, { x, y, yLabel: "density", xLabel: raw ? "q·k" : "q·k, divided", yTicks: 4 });
   const setting = { d_k: dK, p, components };
   const before = previous(panel, setting);
