@@ -13,7 +13,7 @@ EXERCISES: dict[str, Exercise] = {
             "(c) is true: what is added to all keys adds the same number to all scores of a "
             "row.": "bcde",
             "(f) is true: the sharper the weights, the fewer values are averaged.": "bdef",
-            "One is missing: what is the variance of d_k equal terms?": "de",
+            "One is missing: does a score know how many other keys there are?": "de",
             "One is missing: what does correlation do if the other side has none?": "be",
             "One is missing: what does softmax make of scores that are all twice as large?": "bd",
         },

@@ -92,20 +92,6 @@ EXERCISES: dict[str, Exercise] = {
             "others, or are the queries alike?": lambda n: [0] * n,
         },
     ),
-    "break_even": Exercise(
-        answer=lambda d_model, h: 2 * d_model,
-        cases=((512, 8), (64, 4), (768, 12)),
-        mistakes={
-            "The blend with V costs as much as the scores.": lambda d_model, h: 4 * d_model,
-            "There are four projections: the last one comes after the heads.": lambda d_model, h: (
-                1.5 * d_model
-            ),
-            "Both at once: the blend costs as much as the scores, and there is a fourth "
-            "projection.": lambda d_model, h: 3 * d_model,
-            "Each head's vectors have d_model / h components.": lambda d_model, h: 2 * d_model / h,
-            "There are h heads, each with a table of its own.": lambda d_model, h: 2 * d_model * h,
-        },
-    ),
     "same_winner": Exercise(
         answer=_same_winner(),
         tolerance=0.005,
@@ -114,7 +100,9 @@ EXERCISES: dict[str, Exercise] = {
                 causal=False
             ),
             "Half the squared length belongs to the distance.": _same_winner(half=1.0),
-            "This is the one head of the table; take all of them.": _same_winner(one_head=True),
+            "This is one head, the last of the last layer; take all of them.": _same_winner(
+                one_head=True
+            ),
             "This is the share in which they differ.": 1.0 - _same_winner(),
         },
     ),
