@@ -18,12 +18,11 @@ import numpy as np
 import torch
 from cycler import cycler
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_finite
-from sdpa_lib.book.describe import DescribedFigure
+from sdpa_lib.book.pictures import ShownFigure
 from sdpa_lib.rescaling import Rescaling, get_rescaling
 
 INK, MUTED, GRID = "#1f2430", "#5b6472", "#d9dde3"
@@ -33,9 +32,6 @@ ROLES = {"query": "#0b6fb3", "key": "#b3540b", "value": "#1a7f4b", "weights": "#
 
 SEQUENCE = ["#d3746b", "#a38500", "#8e1a4a", "#0b6fb3", "#2d159d", "#001c00"]
 """Colours for an ordered family, such as growing d_k: light to dark."""
-
-_HUE_ROTATE_180 = np.array([[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]])
-"""Of linear maps of red, green and blue, the one that CSS calls ``hue-rotate(180deg)``."""
 
 _STYLE: Any = {
     "figure.dpi": 110,
@@ -98,7 +94,7 @@ def figure(
             sharex=share_x,
             sharey=share_y,
             figsize=(7.0, height * rows),
-            FigureClass=DescribedFigure,
+            FigureClass=ShownFigure,
         )
 
 
@@ -119,18 +115,6 @@ def style(rescaling: str | Rescaling, *, marker: bool = False) -> dict[str, Any]
     return {"color": color, "linestyle": line, "label": f"${chosen.formula}$"} | (
         {"marker": symbol} if marker else {}
     )
-
-
-def in_the_dark(color: str) -> str:
-    """What the dark theme's filter, ``invert(0.93) hue-rotate(180deg)``, makes of a colour.
-
-    Example:
-        >>> in_the_dark("white")
-        '#121212'
-    """
-    turned = _HUE_ROTATE_180 @ (0.93 - 0.86 * np.array(to_rgb(color)))
-    red, green, blue = np.clip(turned, 0.0, 1.0).tolist()
-    return to_hex((red, green, blue))
 
 
 def density_curve(values: Tensor, points: int = 400) -> tuple[np.ndarray, np.ndarray]:
