@@ -257,11 +257,20 @@ def collisions(figure: Figure) -> list[str]:
 
 
 def _texts(figure: Figure) -> list[Text]:
-    """All that is read in a figure."""
+    """All that is read in a figure, without the labels of ticks beyond the ends of an axis."""
+    beyond = set()
+    for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+            if not low <= tick.get_loc() <= high:
+                beyond |= {tick.label1, tick.label2}
     return [
         text
         for text in figure.findobj(Text)
-        if isinstance(text, Text) and text.get_visible() and text.get_text().strip()
+        if isinstance(text, Text)
+        and text.get_visible()
+        and text.get_text().strip()
+        and text not in beyond
     ]
 
 
