@@ -53,7 +53,7 @@ _TURN = "filter:invert(.93) hue-rotate(180deg)"
 """What CSS does to pixels for them to have the colours of :func:`in_the_dark`."""
 
 
-class ShownFigure(Figure):
+class DescribedFigure(Figure):
     """A figure that IPython shows as SVG, and as text its description."""
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_finite
-from sdpa_lib.book.pictures import ShownFigure
+from sdpa_lib.book.pictures import DescribedFigure
 from sdpa_lib.rescaling import Rescaling, get_rescaling
 
 INK, MUTED, GRID = "#1f2430", "#5b6472", "#d9dde3"
@@ -94,7 +94,7 @@ def figure(
             sharex=share_x,
             sharey=share_y,
             figsize=(7.0, height * rows),
-            FigureClass=ShownFigure,
+            FigureClass=DescribedFigure,
         )
 
 
