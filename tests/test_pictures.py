@@ -55,7 +55,9 @@ def test_a_panel_that_shared_an_axis_has_its_own_label_on_a_narrow_screen(panels
 def test_what_would_stand_on_each_other_is_not_drawn_narrow():
     figure, ax = plotting.figure()
     for place in range(2):
-        ax.text(place / 2, 0.5, "as long as half of the figure in a wide column", transform=ax.transAxes)
+        ax.text(
+            place / 2, 0.5, "as long as half of the figure in a wide column", transform=ax.transAxes
+        )
     assert collisions(figure) == []
     assert "<metadata>" not in picture(figure)
     plt.close(figure)
