@@ -12,7 +12,7 @@ import torch
 from colours import contrast, linear, rgb
 
 from sdpa_lib import RESCALINGS, PowerOfDk, sample
-from sdpa_lib.book import plotting
+from sdpa_lib.book import pictures, plotting
 
 # Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009).
 DEFICIENCIES = {
@@ -33,7 +33,7 @@ DEFICIENCIES = {
         [0.004733, 0.691367, 0.303900],
     ],
 }
-DARK_GROUND = "#121212"
+DARK_GROUND = pictures.in_the_dark("white")
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ ALL_COLOURS = [
 def legible(colour):
     return (
         contrast(rgb(colour), rgb("white")) >= 3
-        and contrast(rgb(plotting.in_the_dark(colour)), rgb(DARK_GROUND)) >= 3
+        and contrast(rgb(pictures.in_the_dark(colour)), rgb(DARK_GROUND)) >= 3
     )
 
 

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import sdpa_lib as sdpa
 import torch
 from docutils import nodes
-from sdpa_lib.book import plotting
+from sdpa_lib.book import pictures, plotting
 from sdpa_lib.book.heads.picture import looked_at
 from sdpa_lib.book.heads.results import LONGER, load_vectors
 from sphinx.application import Sphinx
@@ -42,12 +42,12 @@ class Explorable(SphinxDirective):
         if name not in STATIC:
             raise self.error(f"explorable must be one of {', '.join(STATIC)}, got {name}")
         alt, draw = STATIC[name]
-        picture = Path(self.env.app.outdir).parent / "explorables" / f"{name}.png"
-        picture.parent.mkdir(parents=True, exist_ok=True)
+        file = Path(self.env.app.outdir).parent / "explorables" / f"{name}.svg"
+        file.parent.mkdir(parents=True, exist_ok=True)
         draw()
-        plt.savefig(picture)
+        file.write_text(pictures.picture(plt.gcf()), encoding="utf-8")
         plt.close()
-        uri = "/" + Path(os.path.relpath(picture, self.env.srcdir)).as_posix()
+        uri = "/" + Path(os.path.relpath(file, self.env.srcdir)).as_posix()
         start = f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}">'
         return [
             nodes.raw("", start, format="html"),

@@ -24,7 +24,7 @@ import torch
 from matplotlib.markers import MarkerStyle
 from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D
-from sdpa_lib.book import plotting
+from sdpa_lib.book import pictures, plotting
 from sdpa_lib.book.heads.results import LONGER, load_places, load_results, load_vectors
 from sdpa_lib.book.heads.study import DecoderRun
 from sdpa_lib.visibility import Visible
@@ -148,7 +148,7 @@ def heads_scripts() -> dict[str, str]:
 
 def on_both_grounds(color: str) -> list[str]:
     """A colour on the light ground and on the dark one, where it is what figures have there."""
-    return [color, plotting.in_the_dark(color)]
+    return [color, pictures.in_the_dark(color)]
 
 
 def look(name: str) -> dict[str, Any]:

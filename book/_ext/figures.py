@@ -1,57 +1,81 @@
-"""Sphinx extension: figures are small files of known size that load when they are scrolled to.
+"""Sphinx extension: figures are SVG of known size that load when they are scrolled to, and a narrow
+screen gets the drawing that is made for it.
 
-Notebooks draw PNG. The site shows lossless WebP, a third of the size, and tells the browser how
-much room a figure needs, so that nothing moves when it arrives.
+A cell's SVG has both drawings in it, see ``sdpa_lib/book/pictures.py``; here each becomes a file.
 """
 
 from __future__ import annotations
 
-import posixpath
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from docutils import nodes
-from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms.images import BaseImageConverter
 from sphinx.writers.html5 import HTML5Translator
 
+NARROW = re.compile(r'<metadata>(<svg id="narrow" .*</svg>)</metadata>', re.S)
+SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
+PIXELS_PER_POINT = 96 / 72
+PHONE = "(max-width: 32rem)"
+
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.add_post_transform(LosslessWebP)
+    app.add_post_transform(TwoDrawings)
     app.add_node(nodes.image, override=True, html=(visit_image, HTML5Translator.depart_image))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-class LosslessWebP(BaseImageConverter):
-    """Each PNG of a page becomes WebP, and its node knows its size in ``pixels``."""
+class TwoDrawings(BaseImageConverter):
+    """The node of an SVG that Matplotlib drew, whose size is in points, has the sizes of its
+    ``wide`` drawing and, where there is one, its ``narrow`` one in pixels.
+    """
 
     default_priority = 200  # after the choice among the outputs of a cell
 
     def match(self, node: nodes.image) -> bool:
         known, html = node["uri"] in self.env.images, self.app.builder.format == "html"
-        return html and known and node["uri"].endswith(".png")
+        return html and known and node["uri"].endswith(".svg")
 
     def handle(self, node: nodes.image) -> None:
         _, name = self.env.images[node["uri"]]
-        small = Path(self.imagedir, name).with_suffix(".webp")
-        small.parent.mkdir(parents=True, exist_ok=True)
-        with Image.open(self.app.srcdir / node["uri"]) as image:
-            image.save(small, lossless=True, method=4)
-            node["pixels"] = image.size
-        node["uri"] = str(small)
+        text = Path(self.app.srcdir, node["uri"]).read_text(encoding="utf-8")
+        if SIZE.match(text) is None:
+            return
+        if narrow := NARROW.search(text):
+            node["narrow"] = self.add(f"narrow_{name}", narrow[1])
+        node["wide"] = self.add(name, NARROW.sub("", text))
+        node["uri"], _ = node["wide"]
         node["candidates"] = {"*": node["uri"]}
-        self.env.images.add_file(self.env.docname, node["uri"])
+
+    def add(self, name: str, drawing: str) -> tuple[str, list[int]]:
+        """Make a file of a drawing; returns its path and its size."""
+        file = Path(self.imagedir, name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(drawing, encoding="utf-8")
+        self.app.builder.images[str(file)] = self.env.images.add_file(self.env.docname, str(file))
+        size = SIZE.match(drawing)
+        assert size is not None
+        return str(file), [round(PIXELS_PER_POINT * float(length)) for length in size.groups()]
 
 
 def visit_image(translator: HTML5Translator, node: nodes.image) -> None:
-    if "pixels" not in node or {"width", "height", "scale"} & node.attributes.keys():
+    if "wide" not in node or {"width", "height", "scale"} & node.attributes.keys():
         HTML5Translator.visit_image(translator, node)
         return
-    width, height = node["pixels"]
-    name = quote(translator.builder.images[node["uri"]])
-    source = posixpath.join(translator.builder.imgpath, name)
-    room = {"width": width, "height": height, "loading": "lazy", "decoding": "async"}
+
+    def drawing(kind: str, tag: str, **attributes: str) -> str:
+        file, (width, height) = node[kind]
+        address = f"{translator.builder.imgpath}/{quote(translator.builder.images[file])}"
+        source = {"srcset" if tag == "source" else "src": address}
+        size = {"width": width, "height": height}
+        return translator.emptytag(nodes.Element(), tag, "", **attributes, **source, **size)
+
     alt = node.get("alt", "")
-    translator.body.append(translator.emptytag(node, "img", "\n", src=source, alt=alt, **room))
+    picture = drawing("wide", "img", alt=alt, loading="lazy", decoding="async")
+    if "narrow" in node:
+        picture = drawing("narrow", "source", media=PHONE) + picture
+    start = translator.starttag(node, "picture", "")
+    translator.body.append(f"{start}{picture}</picture>\n")

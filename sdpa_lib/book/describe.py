@@ -37,13 +37,6 @@ _STYLE = (
 _COLORS = ("color", "edgecolor", "facecolor", "markeredgecolor", "markerfacecolor")
 
 
-class DescribedFigure(Figure):
-    """A figure whose text in IPython is its description."""
-
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        printer.text(describe(self))
-
-
 def describe(figure: Figure) -> str:
     """The figure's size, its axes with everything drawn in them, and a digest of the style.
 

@@ -18,12 +18,11 @@ import numpy as np
 import torch
 from cycler import cycler
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_finite
-from sdpa_lib.book.describe import DescribedFigure
+from sdpa_lib.book.pictures import DescribedFigure
 from sdpa_lib.rescaling import Rescaling, get_rescaling
 
 INK, MUTED, GRID = "#1f2430", "#5b6472", "#d9dde3"
@@ -36,9 +35,6 @@ SEQUENCE = ["#d3746b", "#a38500", "#8e1a4a", "#0b6fb3", "#2d159d", "#001c00"]
 
 DIMENSIONS = ["#939393", "#747474", "#565656", "#383838", "#1a1a1a"]
 """Shades of grey for growing d_k, light to dark: no colour of a rescaling or of a role."""
-
-_HUE_ROTATE_180 = np.array([[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]])
-"""Of linear maps of red, green and blue, the one that CSS calls ``hue-rotate(180deg)``."""
 
 _STYLE: Any = {
     "figure.dpi": 110,
@@ -122,18 +118,6 @@ def style(rescaling: str | Rescaling, *, marker: bool = False) -> dict[str, Any]
     return {"color": color, "linestyle": line, "label": f"${chosen.formula}$"} | (
         {"marker": symbol} if marker else {}
     )
-
-
-def in_the_dark(color: str) -> str:
-    """What the dark theme's filter, ``invert(0.93) hue-rotate(180deg)``, makes of a colour.
-
-    Example:
-        >>> in_the_dark("white")
-        '#121212'
-    """
-    turned = _HUE_ROTATE_180 @ (0.93 - 0.86 * np.array(to_rgb(color)))
-    red, green, blue = np.clip(turned, 0.0, 1.0).tolist()
-    return to_hex((red, green, blue))
 
 
 def density_curve(values: Tensor, points: int = 400) -> tuple[np.ndarray, np.ndarray]:

@@ -1,38 +1,53 @@
-import numpy as np
+import matplotlib.pyplot as plt
 import pytest
-from PIL import Image
+
+from sdpa_lib.book import plotting
+from sdpa_lib.book.pictures import picture
 
 
 @pytest.fixture
 def drawing(tmp_path):
-    """A PNG in the pages' folder, half of it transparent."""
-    pixels = np.zeros((30, 40, 4), dtype=np.uint8)
-    pixels[:15] = (200, 30, 30, 255)
+    """A figure of two panels in the pages' folder, as a cell stores it."""
+    figure, axes = plotting.figure(columns=2)
+    axes[0].plot([0, 1], [0, 1])
+    text = picture(figure)
+    plt.close(figure)
     (tmp_path / "source").mkdir()
-    Image.fromarray(pixels).save(tmp_path / "source" / "drawing.png")
-    return pixels
+    (tmp_path / "source" / "drawing.svg").write_text(text, encoding="utf-8")
+    return text
 
 
-def test_a_png_becomes_a_webp_of_the_same_pixels_and_known_size(build, drawing):
-    site = build({"index": "# A\n\n```{image} drawing.png\n:alt: Red above.\n```\n"}, "figures")
-    image = site.page().select_one("img")
-    assert (image["width"], image["height"]) == ("40", "30")
-    assert (image["alt"], image["loading"], image["decoding"]) == ("Red above.", "lazy", "async")
-    assert [file.name for file in (site.folder / "_images").iterdir()] == ["drawing.webp"]
-    with Image.open(site.folder / image["src"]) as small:
-        assert np.array_equal(np.array(small.convert("RGBA"))[:15], drawing[:15])
-        assert not np.array(small.convert("RGBA"))[15:, :, 3].any()
+def test_both_drawings_become_files_of_known_size(build, drawing):
+    site = build({"index": "# A\n\n```{image} drawing.svg\n:alt: A line.\n```\n"}, "figures")
+    image, source = site.page().select_one("picture img"), site.page().select_one("picture source")
+    assert (image["alt"], image["loading"], image["decoding"]) == ("A line.", "lazy", "async")
+    assert source["media"] == "(max-width: 32rem)"
+    assert 640 < int(image["width"]) < 700
+    assert 420 < int(source["width"]) < 460
+    assert int(source["height"]) > int(image["height"])
+    wide = (site.folder / image["src"]).read_text(encoding="utf-8")
+    narrow = (site.folder / source["srcset"]).read_text(encoding="utf-8")
+    assert wide in drawing.replace(f"<metadata>{narrow}</metadata>", "")
+    assert narrow in drawing
     assert site.warnings == ""
 
 
 def test_a_width_that_the_author_chose_stays(build, drawing):
-    site = build({"index": "# A\n\n```{image} drawing.png\n:width: 20px\n```\n"}, "figures")
+    site = build({"index": "# A\n\n```{image} drawing.svg\n:width: 20px\n```\n"}, "figures")
     image = site.page().select_one("img")
-    assert image["src"].endswith(".webp")
     assert "20px" in image["style"]
-    assert "height" not in image.attrs
+    assert site.page().select_one("picture") is None
+
+
+def test_a_drawing_by_hand_stays(build, tmp_path):
+    (tmp_path / "source").mkdir()
+    by_hand = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"/>'
+    (tmp_path / "source" / "hand.svg").write_text(by_hand, encoding="utf-8")
+    site = build({"index": "# A\n\n```{image} hand.svg\n```\n"}, "figures")
+    assert (site.folder / site.page().img["src"]).read_text(encoding="utf-8") == by_hand
+    assert site.page().select_one("picture") is None
 
 
 def test_a_figure_that_is_missing_is_a_warning(build):
-    site = build({"index": "# A\n\n```{image} none.png\n```\n"}, "figures")
-    assert "image file not readable: none.png" in site.warnings
+    site = build({"index": "# A\n\n```{image} none.svg\n```\n"}, "figures")
+    assert "image file not readable: none.svg" in site.warnings

@@ -4,6 +4,7 @@ import io
 import math
 import xml.etree.ElementTree
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import scipy.interpolate
@@ -14,7 +15,7 @@ from matplotlib.markers import MarkerStyle
 from PIL import Image
 
 import sdpa_lib as sdpa
-from sdpa_lib.book import plotting
+from sdpa_lib.book import pictures, plotting
 
 from .conftest import PLACES, SAMPLE
 
@@ -57,15 +58,18 @@ def test_colours_are_legible_on_both_grounds(data, browser, base, theme):
     context.close()
 
 
-def test_dark_colours_are_what_the_filter_of_the_theme_makes(data, browser, base):
+def test_dark_colours_are_those_of_figures_in_the_dark_theme(data, browser, base):
     context = browser.new_context(color_scheme="dark", java_script_enabled=False)
     page = context.new_page()
     page.goto(base + PLACES["scalings"])
     colours = [*data["colours"].values(), *(look["colours"] for look in data["rescalings"])]
     for light, dark in colours:
-        square = f"<rect width='99' height='99' fill='{light}'/>"
-        swatch = f"<svg xmlns='http://www.w3.org/2000/svg'>{square}</svg>"
-        image = page.locator(".explorable > img")
+        figure, ax = plotting.figure()
+        figure.set_facecolor(light)
+        ax.set_axis_off()
+        swatch = pictures.svg(figure)
+        plt.close(figure)
+        image = page.locator(".explorable > picture > img")
         image.evaluate(
             "(image, svg) => image.src = 'data:image/svg+xml,' + encodeURIComponent(svg)", swatch
         )

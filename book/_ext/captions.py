@@ -1,0 +1,107 @@
+"""Sphinx extension: figures and tables of a chapter have a number, and figures a caption.
+
+A caption is the cell's metadata ``caption`` where it has one, and else the beginning of what its
+metadata ``mystnb.image.alt`` says for those who can't see it. A table without the former has its
+number alone. A figure has the address ``#figure-4-2``, a table ``#table-4-1``.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from table_names import typeset
+
+AT_LEAST = 40  # characters of a caption
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_post_transform(NumberFigures)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class NumberFigures(SphinxPostTransform):
+    default_priority = 210  # after those that choose, fold and set what a cell puts out
+    formats = ("html",)
+
+    def run(self, **_kwargs: Any) -> None:
+        chapter = re.match(r"(?:.*/)?(\d\d)_", self.env.docname)
+        if chapter is None:
+            return
+        # The chapter without a number, which is the first, counts its own alone.
+        before = [int(chapter[1])] if int(chapter[1]) else []
+        counted: Counter[str] = Counter()
+
+        def label(kind: str) -> tuple[str, str]:
+            """What the next one is called, and its address."""
+            counted[kind] += 1
+            numbers = [*before, counted[kind]]
+            name = ".".join(map(str, numbers))
+            return f"{kind} {name}", "-".join(map(str, [kind.lower(), *numbers]))
+
+        for node in list(self.document.findall(nodes.Element)):
+            text = node.astext() if isinstance(node, nodes.raw) else ""
+            if isinstance(node, nodes.image) and "explorable-static" not in node["classes"]:
+                name, address = label("Figure")
+                frame(node, f'<figure class="numbered" id="{address}">', caption(node, name))
+            elif text == "<figcaption>":
+                name, _ = label("Figure")
+                sentence: Any = node.parent[node.parent.index(node) + 1]
+                sentence.insert(0, raw(f"<strong>{name}.</strong> "))
+            elif 'class="sdpa-table"' in text:
+                name, address = label("Table")
+                start = f'<table class="sdpa-table" id="{address}">{titled(node, name)}'
+                node[:] = [nodes.Text(text.replace('<table class="sdpa-table">', start))]
+            elif isinstance(node, nodes.table):
+                name, address = label("Table")
+                title = raw(f'<strong id="{address}">{name}</strong>')
+                node.insert(0, nodes.title("", "", title))
+
+
+def raw(text: str) -> nodes.raw:
+    return nodes.raw("", text, format="html")
+
+
+def frame(node: nodes.Element, start: str, end: str) -> None:
+    """Put HTML before a node and after it."""
+    place = node.parent.index(node)
+    node.parent.insert(place + 1, raw(end))
+    node.parent.insert(place, raw(start))
+
+
+def given(node: nodes.Element) -> str | None:
+    """The ``caption`` in the metadata of the cell that a node comes from."""
+    inside: Any = node
+    while inside is not None and "cell_metadata" not in inside:
+        inside = inside.parent
+    told: str | None = None if inside is None else inside["cell_metadata"].get("caption")
+    return told
+
+
+def titled(node: nodes.Element, name: str) -> str:
+    told = given(node)
+    more = "" if told is None else f" {typeset(html.escape(told, quote=False))}"
+    return f"<caption><strong>{name}{'.' if told else ''}</strong>{more}</caption>"
+
+
+def caption(node: nodes.image, name: str) -> str:
+    told = typeset(html.escape(given(node) or beginning(node.get("alt", "")), quote=False))
+    return f"<figcaption><strong>{name}.</strong> {told}</figcaption></figure>\n"
+
+
+def beginning(text: str) -> str:
+    """The first sentences of a text, up to :data:`AT_LEAST` characters or a little more; of a long
+    one what stands before its colon.
+
+    Example:
+        >>> beginning("Two planes. Left, the keys and the query as arrows: they part. Right, more.")
+        'Two planes. Left, the keys and the query as arrows.'
+    """
+    end = next((end.start() for end in re.finditer(r"[.:]\s", text) if end.start() >= AT_LEAST), -1)
+    return f"{text[:end].rstrip('.')}."
