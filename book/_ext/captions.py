@@ -60,8 +60,8 @@ class NumberFigures(SphinxPostTransform):
                 node[:] = [nodes.Text(text.replace('<table class="sdpa-table">', start))]
             elif isinstance(node, nodes.table):
                 name, address = label("Table")
-                title = raw(f'<strong id="{address}">{name}</strong>')
-                node.insert(0, nodes.title("", "", title))
+                node["ids"].append(address)
+                node.insert(0, nodes.title("", "", raw(f"<strong>{name}</strong>")))
 
 
 def raw(text: str) -> nodes.raw:
