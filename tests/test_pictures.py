@@ -107,6 +107,14 @@ def test_a_line_goes_where_it_went():
     plt.close(figure)
 
 
+def test_a_letter_of_two_parts_keeps_both():
+    figure = plt.figure()
+    figure.text(0.5, 0.5, "i:=")
+    paths = re.findall(r'<path id="DejaVuSans-[^>]* d="([^"]*)"', svg(figure))
+    assert [(path.count("M"), path.count("z")) for path in paths] == [(2, 2)] * 3
+    plt.close(figure)
+
+
 def test_a_legend_on_a_line_is_found():
     figure, ax = plotting.figure()
     ax.plot([0, 1], [0, 1], label="rising")

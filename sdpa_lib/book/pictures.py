@@ -149,7 +149,7 @@ def _short_path(found: re.Match[str]) -> str:
     if set(re.findall("[A-Za-z]", found[0])) - set("MLz"):
         return re.sub(" ?([A-Za-z]) ?", r"\1", _rounded(found))
     path, here = "", (0, 0)
-    for letter, x, y in re.findall(r"([MLz])(?: (\S+) (\S+))?", found[0]):
+    for letter, x, y in re.findall(r"([MLz])(?: ([-\d]\S*) ([-\d]\S*))?", found[0]):
         if letter == "z":
             path += "z"
             continue
