@@ -100,8 +100,8 @@ def share_that_diverges(*, scaling: str) -> Finding:
     loss is ever twice that of guessing, or the gradient a hundred times what it was at the first
     step of the same run. As facts how far the worst of them go, and how many of the same runs have
     the study's own flag, a gradient beyond a fixed bound. As facts, too, of the runs that chose a
-    rate, at all that were tried, how many there are, how many have a loss beyond the bound, and the
-    largest loss.
+    rate, at all that were tried, how many there are, how many have a loss beyond the bound, the
+    largest loss, and how many were given up before their budget.
     """
     runs = [r for name in _comparisons() for r in _runs(name).get(scaling, [])]
     chose = [r for r in _study() if r.run.scaling == scaling and r.run.chooses]
@@ -127,6 +127,7 @@ def share_that_diverges(*, scaling: str) -> Finding:
         chose=len(chose),
         chose_diverged=sum(not r.finite or r.worst_loss > LOSS_BOUND for r in chose),
         chose_loss=max(r.worst_loss for r in chose),
+        chose_given_up=sum(r.learned_at is None and r.steps < r.run.cell.budget for r in chose),
     )
 
 
