@@ -22,7 +22,8 @@ def first_gradient_grows(
     *, d_k: Sequence[int], n_layers: Sequence[int], scaling: str = "none", other: str = "sqrt_d_k"
 ) -> Finding:
     """By what factor the first gradient of all parameters is larger, or smaller, in the second of
-    two models than in the first: at least 1. ``d_k`` and ``n_layers`` have one entry for each.
+    two models than in the first: at least 1, and beyond the root of the number of blocks, with
+    which the norm of equal parts would grow. ``d_k`` and ``n_layers`` have one entry for each.
     """
     value, error = _growth(d_k, n_layers, scaling)
     query = _stored()[Depth(d_k[1], n_layers[1], scaling)].query
@@ -88,9 +89,12 @@ def _stored() -> dict[Depth, Starts]:
 def _growth(
     d_k: Sequence[int], n_layers: Sequence[int], scaling: str, start: str = "1/inputs"
 ) -> Measured:
-    """The ratio of the median norms, with the error of the ratio of the geometric means."""
+    """The ratio of the median norms of a block, with the error of the ratio of the geometric
+    means.
+    """
     before, after = (
         torch.tensor(_stored()[Depth(d, n, scaling, start=start)].total, dtype=torch.float64)
+        / n**0.5
         for d, n in zip(d_k, n_layers, strict=True)
     )
     value = median(after.tolist()) / median(before.tolist())
