@@ -29,10 +29,12 @@ def set_headings(
 
 
 def with_index(html: str) -> str:
-    """The same text with d_k as a symbol.
+    """The same text with d_k as a symbol, but for names in code and what stands within a tag.
 
     Example:
         >>> with_index("Why √d_k, and what is sqrt_d_k?")
         'Why √d<sub>k</sub>, and what is sqrt_d_k?'
+        >>> with_index('<a href="#d_k">Model.d_k</a>')
+        '<a href="#d_k">Model.d_k</a>'
     """
-    return re.sub(r"(?<!\w)d_k\b", "d<sub>k</sub>", html)
+    return re.sub(r"(?<![\w.])d_k\b(?![^<]*>)", "d<sub>k</sub>", html)
