@@ -46,7 +46,8 @@ def test_figures_and_tables_of_a_chapter_are_numbered(page):
     expected = "Figure 4.1. The size of q·k against dk, both axes logarithmic."
     assert first.figcaption.text == expected
     assert second.figcaption.text == "Figure 4.2. Growth."
-    assert [c.text for c in built.select("caption")] == [
+    assert built.select_one("caption a.headerlink")["href"] == "#table-4-1"
+    assert [c.text.rstrip("¶") for c in built.select("caption")] == [
         "Table 4.1",
         "Table 4.2. What WQ < 1 gives",
     ]
