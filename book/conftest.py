@@ -9,3 +9,5 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
     notebook: Any = collector
     if hasattr(notebook, "skip_compare"):
         notebook.skip_compare += ("image/svg+xml",)
+
+collect_ignore = ["conftest.py"]  # as a module of doctests: the one of tests has the same name
