@@ -10,4 +10,6 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
     if hasattr(notebook, "skip_compare"):
         notebook.skip_compare += ("image/svg+xml",)
 
-collect_ignore = ["conftest.py"]  # as a module of doctests: the one of tests has the same name
+
+# As a module of doctests it would have the name of the one in tests.
+collect_ignore = ["conftest.py"]
