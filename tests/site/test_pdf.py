@@ -135,7 +135,7 @@ def test_the_sections_of_a_chapter_are_bookmarks_below_it(book):
     end = next(i for i in range(start + 1, len(found)) if found[i][0] == 0)
     below = [title for depth, title, _ in found[start:end] if depth == 1]
     assert below[-3:] == ["Exercises", "What to remember", "Solutions"]
-    assert "Softmax sees gaps" in below
+    assert "Softmax sees only gaps" in below
 
 
 def test_links_of_the_pdf_lead_within_it_or_to_the_web(book):
