@@ -1,6 +1,6 @@
 """Sphinx extension: d_k in a heading is set with its index, wherever the heading is shown: on the
-page, among the chapters, on the way to the next one. The source keeps the underscore, by which the
-heading is searched for and by which a browser's tab names it.
+page, among the chapters, on the way to the next one, in the text of a link. The source keeps the
+underscore, by which the heading is searched for and by which a browser's tab names it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-HEADING = re.compile(r"<h[1-6][ >].*?</h[1-6]>", re.DOTALL)
+HEADING = re.compile(
+    r"<h[1-6][ >].*?</h[1-6]>|<a class=\"reference internal\"(?:(?!<code).)*?</a>", re.DOTALL
+)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
