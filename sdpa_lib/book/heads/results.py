@@ -53,6 +53,8 @@ WIDE = STORED.with_name("wide.json.gz")
 
 LINE = "def area(width, height):\n    return width * height\n\nprint(area("
 """A few lines that anyone can read, and no module holds: on them heads are shown."""
+HELD_OUT = 2
+"""Of which of the ``MEASURED`` passages the first bytes, as many, are kept beside them."""
 
 MEASURED = 8
 """On how many held-out passages heads are measured."""
@@ -211,11 +213,13 @@ def load_vectors(run: DecoderRun, passage: str, path: Path = STORED) -> tuple[Te
     return query, key
 
 
-def load_values(run: DecoderRun, passage: str, path: Path = STORED) -> tuple[Tensor, Tensor]:
-    """What the first run of a study makes of its weights at the end, to work through by hand.
+def load_values(run: DecoderRun, passage: str, path: Path = LONGER) -> tuple[Tensor, Tensor]:
+    """What the first run of the longer study makes of its weights at the end, to work through by
+    hand.
 
     Args:
-        run, passage, path: as in :func:`load_vectors`; values are kept of the first run.
+        run, passage, path: as in :func:`load_vectors`; values are kept of the first run of a study
+            that keeps more than one moment.
 
     Returns:
         The values, (layers, heads, n, d_v), and W_O, (layers, heads, d_v, d_model), float32.
@@ -235,12 +239,12 @@ def load_values(run: DecoderRun, passage: str, path: Path = STORED) -> tuple[Ten
     return _load(path, f"{key}, values"), _load(path, f"{key}, output")
 
 
-def load_places(run: DecoderRun, passage: str, path: Path = STORED) -> Tensor:
+def load_places(run: DecoderRun, passage: str, path: Path = LONGER) -> Tensor:
     """What place alone decides of a run's scores: their mean over passages of the training text,
     each less its row's mean, for as many places as a passage has.
 
     Args:
-        run, passage, path: as in :func:`load_vectors`; it is kept of the first run of a study.
+        run, passage, path: as in :func:`load_values`.
 
     Returns:
         (steps, layers, heads, n, n), float32, -inf at hidden keys, for the steps of
@@ -252,7 +256,7 @@ def load_places(run: DecoderRun, passage: str, path: Path = STORED) -> Tensor:
 
     Example:
         >>> load_places(DecoderRun("sqrt_d_k"), "line").shape
-        torch.Size([1, 4, 4, 63, 63])
+        torch.Size([5, 4, 4, 63, 63])
     """
     return _load(path, f"{_key(run, passage)}, places")
 
@@ -272,7 +276,8 @@ def make_results(
     Args:
         path: of the figures; the vectors are stored beside it.
         runs: which. Queries and keys at the end are kept of those with the first one's d_k and
-            seed, and of the first values, W_O and what place decides, too.
+            seed on ``LINE``, and of the first on a held-out passage; if more than one moment is
+            kept, its values, W_O and what place decides on ``LINE``, too.
         settings: of the study.
         folder: where states and weights are kept, to go on from.
         kept_moments: of how many moments, spread over the training, the first run's are kept; with
@@ -292,7 +297,8 @@ def make_results(
     vectors: dict[str, Any] = {}
     kept: dict[str, list[int]] = {}
     checks: dict[str, Any] = {}
-    tokens = as_tokens(LINE.encode())[: settings.n_tokens].long().unsqueeze(0)
+    line = as_tokens(LINE.encode())[: settings.n_tokens].long()
+    held_out = corpus.passages(MEASURED, settings.n_tokens)[HELD_OUT, : len(line)]
     for run, moments in zip(runs, steps, strict=True):
         first = run == runs[0]
         many = min(kept_moments, len(moments)) if first else min(kept_moments, 1)
@@ -301,22 +307,27 @@ def make_results(
         key, last = _key(run, "line"), len(moments) - 1
         kept[key] = [moments[last - i * last // max(1, many - 1)] for i in range(many)][::-1]
         models = [load_model(run, step, settings, folder) for step in kept[key]]
-        vectors[key] = torch.stack([_vectors(model, tokens) for model in models]).half().numpy()
-        checks[key] = _checks(models[-1], tokens)
+        vectors[key] = _vectors(models, line)
+        checks[key] = _checks(models[-1], line)
         if first:
-            value, output = _values(models[-1], tokens)
-            of_layers = [layer.scores[0] for layer in layers_of(models[-1], tokens)]
+            beside = _key(run, "held out")
+            kept[beside] = [moments[-1]]
+            vectors[beside] = _vectors(models[-1:], held_out)
+            checks[beside] = _checks(models[-1], held_out)
+        if first and many > 1:
+            value, output = _values(models[-1], line)
+            of_layers = [layer.scores[0] for layer in layers_of(models[-1], line.unsqueeze(0))]
             weights = torch.softmax(torch.stack(of_layers), dim=-1)
             vectors[f"{key}, values"] = value.half().numpy()
             vectors[f"{key}, output"] = output.half().numpy()
-            placing = _placing(settings, corpus)[:, : tokens.shape[1] + 1]
+            placing = _placing(settings, corpus)[:, : len(line) + 1]
             places = [torch.stack(place_scores(model, placing)) for model in models]
             vectors[f"{key}, places"] = torch.stack(places).half().numpy()
             checks[key]["contribution"] = _short(contribution(weights, value, output).tolist())
     stored = {
         "provenance": provenance(settings, corpus),
         "trials": trained["trials"],
-        "passages": {"line": LINE},
+        "passages": {"line": LINE, "held out": bytes(held_out.tolist()).decode()},
         "kept": kept,
         "checks": checks,
         "baselines": _baselines(settings, corpus),
@@ -443,15 +454,21 @@ def _moments(settings: Settings, step: int) -> list[int]:
     return [moment for moment in settings.moments if moment <= step]
 
 
-def _vectors(model: Transformer, tokens: Tensor) -> Tensor:
-    """Queries and keys, (layers, 2, heads, n, d_k)."""
-    return torch.stack([torch.stack((q[0], k[0])) for q, k, _ in layers_of(model, tokens)])
+def _vectors(models: Sequence[Transformer], tokens: Tensor) -> Any:
+    """Queries and keys of one text, (models, layers, 2, heads, n, d_k), in half precision."""
+    of_models = [
+        torch.stack(
+            [torch.stack((q[0], k[0])) for q, k, _ in layers_of(model, tokens.unsqueeze(0))]
+        )
+        for model in models
+    ]
+    return torch.stack(of_models).half().numpy()
 
 
 @torch.no_grad()
 def _values(model: Transformer, tokens: Tensor) -> tuple[Tensor, Tensor]:
     """Values, (layers, heads, n, d_v), and W_O by heads, (layers, heads, d_v, d_model)."""
-    x, values, outputs = model.embedded(tokens), [], []
+    x, values, outputs = model.embedded(tokens.unsqueeze(0)), [], []
     for block in model.blocks:
         attention = block.attention
         value = attention.value(block.attended(x))[0]  # (n, d_model)
@@ -471,8 +488,8 @@ def contribution(weights: Tensor, value: Tensor, output: Tensor) -> Tensor:
 def _checks(model: Transformer, tokens: Tensor) -> dict[str, Any]:
     """The figures of one passage, (layers, heads)."""
     of_layers = [
-        head_figures(*layer, least=tokens.shape[1] // 2, stride=1)
-        for layer in layers_of(model, tokens)
+        head_figures(*layer, least=len(tokens) // 2, stride=1)
+        for layer in layers_of(model, tokens.unsqueeze(0))
     ]
     return {name: _short([f[name].tolist() for f in of_layers]) for name in of_layers[0]}
 
