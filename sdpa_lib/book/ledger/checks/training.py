@@ -135,7 +135,8 @@ def largest_gradient(*, scaling: str, against: str, until: int | None = None) ->
     """How many times as large the largest gradient of a run is with one scaling as with another, on
     the geometric average over seeds: the lower end of an interval of three standard errors, the
     least of the comparisons on recall under Adam that declare a test of the two. As facts that
-    ratio, the largest one, and those of the digits under Adam and under gradient descent.
+    ratio, the smallest and the largest one, and those of the digits under Adam and under gradient
+    descent.
 
     ``None`` takes every step of a run after the warm-up, and runs end when they have learned;
     ``until`` takes the looks up to a step, the same for all.
@@ -155,10 +156,13 @@ def largest_gradient(*, scaling: str, against: str, until: int | None = None) ->
     recall = ratios[False, "adam"]
     ends = {name: r.value - STANDARD_ERRORS * r.error for name, r in recall.items()}
     where = min(ends, key=ends.__getitem__)
+    smallest, greatest = (f(recall, key=recall.__getitem__) for f in (min, max))
     return found(
         ends[where],
         where=where,
         least=recall[where],
+        smallest=f"{recall[smallest]} times, in “{smallest}”",
+        largest=f"{recall[greatest]}, in “{greatest}”",
         most=max(recall.values()),
         digits=min(ratios[True, "adam"].values()),
         descent=min(ratios[True, "sgd"].values()),
