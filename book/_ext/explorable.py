@@ -2,12 +2,14 @@
 
 In a chapter ``:::{explorable} growth`` with a sentence inside stands for the explorable of that
 name, ``book/_explore/src/growth.js``. The page shows a picture until the script takes its place.
+Each explorable has a page of its own besides, ``explore/growth.html``, for lectures: as large as
+the screen, with nothing around it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from sdpa_lib.book import pictures, plotting
 from sdpa_lib.book.heads.picture import looked_at
 from sdpa_lib.book.heads.results import LONGER, load_vectors
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 import explorable_data
@@ -28,6 +31,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("explorable", Explorable)
     app.connect("builder-inited", write_data)
     app.connect("html-page-context", mark)
+    app.connect("env-purge-doc", forget)
+    app.connect("env-merge-info", merge)
+    app.connect("html-collect-pages", lectures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -48,7 +54,13 @@ class Explorable(SphinxDirective):
         file.write_text(pictures.picture(plt.gcf()), encoding="utf-8")
         plt.close()
         uri = "/" + Path(os.path.relpath(file, self.env.srcdir)).as_posix()
-        start = f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}">'
+        env = self.env
+        places(env)[name] = env.docname
+        alone = env.app.builder.get_relative_uri(env.docname, f"explore/{name}")
+        start = (
+            f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}" '
+            f'data-alone="{alone}">'
+        )
         return [
             nodes.raw("", start, format="html"),
             nodes.image(uri=uri, alt=alt, classes=["explorable-static"]),
@@ -69,6 +81,32 @@ def mark(
     context["has_explorables"] = doctree is not None and any(
         "data-explorable" in node.astext() for node in doctree.findall(nodes.raw)
     )
+
+
+def places(env: BuildEnvironment) -> dict[str, str]:
+    """By explorable the page that it stands on."""
+    if not hasattr(env, "explorables"):
+        env.explorables = {}  # type: ignore[attr-defined]
+    found: dict[str, str] = env.explorables  # type: ignore[attr-defined]
+    return found
+
+
+def forget(_app: Sphinx, env: BuildEnvironment, page: str) -> None:
+    """What a page had that is read again."""
+    for name in [name for name, where in places(env).items() if where == page]:
+        del places(env)[name]
+
+
+def merge(_app: Sphinx, env: BuildEnvironment, _pages: set[str], other: BuildEnvironment) -> None:
+    """What another process read."""
+    places(env).update(places(other))
+
+
+def lectures(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """A page for each explorable, and nothing else on it."""
+    for name, chapter in places(app.env).items():
+        title = app.env.titles[chapter].astext()
+        yield f"explore/{name}", {"name": name, "chapter": chapter, "title": title}, "lecture.html"
 
 
 def write_data(app: Sphinx) -> None:

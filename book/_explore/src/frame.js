@@ -146,6 +146,8 @@ export function start(figure, spec) {
     role: "status",
   });
   const link = element("a", {}, "Link to this setting");
+  const { alone, chapter } = figure.dataset; // this figure's page for lectures, or there its chapter
+  const other = element("a", {}, alone ? "For a lecture" : "Back to the chapter");
   const reset = element("button", { type: "button" }, "Reset");
   app.formula = element("p", { class: "explorable-formula" });
   app.extra = element("div");
@@ -166,7 +168,7 @@ export function start(figure, spec) {
     app.formula,
     readouts,
     app.extra,
-    element("div", { class: "explorable-foot" }, link, reset),
+    element("div", { class: "explorable-foot" }, link, other, reset),
     spoken,
   );
 
@@ -193,6 +195,7 @@ export function start(figure, spec) {
       shown[key].dataset.value = values[key];
     }
     link.href = toHash(name, app.state);
+    other.href = (alone ?? chapter) + link.getAttribute("href");
     figure.dataset.state = link.getAttribute("href");
     app.sentence = sentence;
   };
@@ -232,5 +235,26 @@ export function start(figure, spec) {
   spec.panels.forEach((panel) => addPanel(app, panels, panel));
   draw();
   new ResizeObserver(redraw).observe(panels);
+  if (chapter) fillScreen(figure);
   app.readAddress();
+}
+
+/** On a page of its own a figure gets the width at which it can be magnified most, and fills the window. */
+function fillScreen(figure) {
+  const magnified = (width) => {
+    figure.style.width = `${width}px`;
+    const height = figure.getBoundingClientRect().height;
+    return Math.min((innerWidth - 16) / width, (innerHeight - 16) / height);
+  };
+  const fit = () => {
+    figure.style.zoom = 1;
+    const widths = [700, 900, 1100, 1300, 1600].filter((width) => width <= innerWidth - 16);
+    if (!widths.length) return void (figure.style.width = "");
+    const factors = widths.map(magnified);
+    const most = Math.max(...factors);
+    figure.style.width = `${widths[factors.indexOf(most)]}px`;
+    figure.style.zoom = Math.max(1, most);
+  };
+  addEventListener("resize", fit);
+  new ResizeObserver(fit).observe(figure.querySelector(".explorable-app")); // data may come late
 }

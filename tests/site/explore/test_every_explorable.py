@@ -90,3 +90,25 @@ def test_coming_back_to_an_explorable_moves_nothing(tab, base):
     page.evaluate("scrollTo(0, document.querySelector('[data-explorable]').offsetTop - 500)")
     page.wait_for_timeout(200)
     assert figure.bounding_box()["y"] == pytest.approx(500, abs=50)
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_page_for_lectures_fills_the_screen_and_keeps_the_setting(tab, base, name):
+    chapter, _ = tab(f"{base}{PLACES[name]}#{name}:")
+    figure = chapter.locator(f"[data-explorable={name}]")
+    there = figure.get_by_role("link", name="For a lecture")
+    there.wait_for()
+    page, wrong = tab(there.evaluate("link => link.href"), width=1600)
+    app = page.locator(".explorable-app")
+    app.wait_for()
+    page.wait_for_timeout(300)
+    size = app.bounding_box()
+    assert max(size["width"] / 1600, size["height"] / 900) > 0.9
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1600
+    state = "figure => figure.dataset.state"
+    assert page.locator("figure").evaluate(state) == figure.evaluate(state)
+    page.evaluate(AXE)
+    assert page.evaluate("axe.run().then(r => r.violations.map(v => v.id))") == []
+    back = page.get_by_role("link", name="Back to the chapter").evaluate("link => link.href")
+    assert back.split("#")[0] == base + PLACES[name]
+    assert wrong == []
