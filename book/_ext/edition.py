@@ -2,7 +2,9 @@
 notebook needs where it is run alone.
 
 The address of the repository is the option ``repository`` of ``html_context`` in ``_config.yml``,
-of the form https://github.com/OWNER/NAME. Without one no page links to it.
+of the form https://github.com/OWNER/NAME. Without one no page links to it. Colab opens notebooks
+from a repository: those of the built site, which install what they need, from the branch
+``published``.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import sdpa_lib
 from docutils import nodes
 from sphinx.application import Sphinx
 
+COLAB = "https://colab.research.google.com/github"
 MISSING = """\
 try:
     import sdpa_lib.book
@@ -32,11 +35,15 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def describe(
     _app: Sphinx, name: str, _template: str, context: dict[str, Any], _tree: nodes.document | None
 ) -> None:
-    """Give the page its version and, where a repository is known, its link there."""
+    """Give the page its version and, where a repository is known, its links there and to Colab."""
     context["edition"] = sdpa_lib.__version__
     if repository := context.get("repository"):
         title = f"{name}, version {sdpa_lib.__version__}: "
         context["report_url"] = f"{repository}/issues/new?" + urlencode({"title": title})
+        source = context.get("sourcename") or ""
+        if (branch := context.get("published")) and source.endswith(".ipynb"):
+            path = repository.removeprefix("https://github.com/")
+            context["colab_url"] = f"{COLAB}/{path}/blob/{branch}/_sources/{source}"
 
 
 def prepare_downloads(app: Sphinx, exception: Exception | None) -> None:
