@@ -52,6 +52,15 @@ def test_a_panel_that_shared_an_axis_has_its_own_label_on_a_narrow_screen(panels
     assert narrow >= wide + len("square")
 
 
+def test_a_label_is_as_large_at_every_panel_of_a_narrow_screen(panels):
+    panels.axes[0].yaxis.label.set_size(18)
+    narrow = picture(panels).split("<metadata>", 1)[1]
+    sizes = re.findall(r"rotate\(-90\) scale\((\S+)", narrow)
+    assert len(sizes) == 2
+    assert len(set(sizes)) == 1
+    assert [ax.yaxis.label.get_size() == 18 for ax in panels.axes] == [True, False]
+
+
 def test_what_would_stand_on_each_other_is_not_drawn_narrow():
     figure, ax = plotting.figure()
     for place in range(2):

@@ -215,8 +215,8 @@ def _take_labels(axis: Axis, outer: Axis, undo: ExitStack) -> None:
     if axis is outer or not np.array_equal(axis.get_view_interval(), outer.get_view_interval()):
         return
     if not axis.get_label_text():
-        undo.callback(axis.set_label_text, "")
-        axis.set_label_text(outer.get_label_text())
+        undo.callback(axis.set_label_text, "", size=axis.label.get_fontsize())
+        axis.set_label_text(outer.get_label_text(), size=outer.label.get_fontsize())
     side = "labelleft" if axis is axis.axes.yaxis else "labelbottom"
     if not axis.get_tick_params(which="major").get(side, True):
         undo.callback(axis.set_tick_params, which="both", **{side: False})

@@ -6,6 +6,16 @@ import { axes, fresh, rich, show, show3 } from "./shared.js";
 /** Where the tables have a d_k. */
 const place = (dK) => data.growth.d_k.indexOf(dK);
 
+/** Stands in the place of the law until the reader has found the power. */
+const QUESTION = "With which p does the bar of q·k / d_k^p keep its length when d_k changes?";
+
+/** Whether the reader has seen the bar keep its length: p was one half at two d_k. */
+function found({ state, memory }) {
+  memory.steady ??= new Set();
+  if (state.p === 0.5) memory.steady.add(state.d_k);
+  return memory.steady.size > 1;
+}
+
 export const growth = {
   title: "Dot products, raw and divided by d_k^p",
   controls: [
@@ -50,7 +60,9 @@ export const growth = {
     drawDensity(app.panels.divided, app.state, p, 7, "weights");
     const power = show(1 - 2 * p).replace(/\.?0+$/, "");
     app.formula.replaceChildren(
-      rich(`Var(q·k / d_k^p) = d_k^{1 − 2p} = ${dK}^{${power}} = ${show3(variance)}`),
+      found(app)
+        ? rich(`Var(q·k / d_k^p) = d_k^{1 − 2p} = ${dK}^{${power}} = ${show3(variance)}`)
+        : rich(QUESTION),
     );
     return {
       values: { raw_std: rawStd, std, variance },
@@ -84,7 +96,7 @@ function curve({ d_k: dK, p, components }, reach) {
   return [...half.map(([at, height]) => [-at, height]).reverse(), ...half];
 }
 
-/** The density of q·k / d_k^p with a bar of plus and minus one standard deviation, beside the normal density of the same variance and, pale, the density before the last change. The axes stand still, so that the curve is seen to move; only where it becomes narrower than standard deviation 1 do the heights follow it. */
+/** The density of q·k / d_k^p with a bar of plus and minus one standard deviation, beside the normal density of the same variance and, pale, the density before the last change. A bar that is longer than the axis ends in arrows. The axes stand still, so that the curve is seen to move; only where it becomes narrower than standard deviation 1 do the heights follow it. */
 function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
   const [c, std] = [dK ** p, dK ** (0.5 - p)];
   const x = d3.scaleLinear([-reach, reach], panel.xRange);
@@ -176,9 +188,15 @@ function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
     .style("stroke-dasharray", "4 3");
   const level = top + 6;
   const [from, to] = [Math.max(left, x(-std)), Math.min(right, x(std))];
+  const leaves = std > reach;
+  const end = (at, inward) =>
+    leaves
+      ? `M${at + inward * 8},${level - 5}L${at},${level}L${at + inward * 8},${level + 5}`
+      : `M${at},${level - 4}v8`;
   group
     .append("path")
-    .attr("d", `M${from},${level - 4}v8M${from},${level}H${to}M${to},${level - 4}v8`)
+    .attr("class", "bar")
+    .attr("d", `M${from},${level}H${to}${end(from, 1)}${end(to, -1)}`)
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5)
     .style("fill", "none");
@@ -190,6 +208,6 @@ function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
     .attr("y", beside ? level + 4 : level + 18);
   text.attr("text-anchor", beside ? "start" : "end").text(`±${show3(std)}`);
   panel.describe(
-    `Density of the ${raw ? "raw" : "divided"} dot product, from −${reach} to ${reach}: standard deviation ${show3(std)}. Dashed, the normal density of the same variance; pale, the density before the last change.`,
+    `Density of the ${raw ? "raw" : "divided"} dot product, from −${reach} to ${reach}: standard deviation ${show3(std)}${leaves ? ", so that its bar leaves the axis on both sides" : ""}. Dashed, the normal density of the same variance; pale, the density before the last change.`,
   );
 }

@@ -35,3 +35,30 @@ def test_every_distribution_is_drawn_over_the_whole_range(explorable, distributi
         box = panel.locator(".densities").evaluate("group => group.getBBox().width")
         axis = panel.locator(".axis .domain").last.evaluate("line => line.getBBox().width")
         assert box >= axis * min(5 * math.sqrt(d_k), 7) / 7 - 6
+
+
+def test_a_bar_that_is_longer_than_the_axis_ends_in_arrows(explorable):
+    page, figure = explorable("growth", "d_k=16,p=0")
+    panel = figure.locator("[data-panel=divided] svg")
+
+    def ends():
+        shape = panel.locator(".bar").get_attribute("d")
+        return {"cap": shape.count("v8"), "arrow": shape.count("L") // 2}
+
+    assert ends() == {"cap": 2, "arrow": 0}
+    page.evaluate("location.hash = '#growth:d_k=64,p=0,components=normal'")
+    wait_for_state(page, "d_k=64,")
+    assert ends() == {"cap": 0, "arrow": 2}
+    assert "leaves the axis" in panel.get_attribute("aria-label")
+
+
+def test_the_law_is_shown_when_the_reader_has_found_the_power(explorable):
+    page, figure = explorable("growth", "d_k=64,p=0.45")
+    formula = figure.locator(".explorable-formula")
+    for setting, law in (("64,p=0.5", False), ("128,p=0.55", False), ("128,p=0.5", True)):
+        page.evaluate(f"location.hash = '#growth:d_k={setting}'")
+        wait_for_state(page, f"d_k={setting},")
+        assert ("1 − 2p" in formula.inner_text()) is law
+    page.evaluate("location.hash = '#growth:d_k=4,p=0'")
+    wait_for_state(page, "d_k=4,p=0,")
+    assert "1 − 2p" in formula.inner_text()  # what was found stays
