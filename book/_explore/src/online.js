@@ -153,6 +153,7 @@ function drawScores(app, scores, block, now, before) {
       .append("text")
       .attr("x", x.range()[1] + 4)
       .attr("y", level + 4)
+      .attr("font-size", 11)
       .style("fill", role)
       .text(text);
   };
@@ -169,7 +170,7 @@ function drawScores(app, scores, block, now, before) {
   }
   const { made, all } = drawHandles(panel, scores, scoreRange, "weights");
   made.attr("aria-label", (_, j) => `score of key ${j + 1}`).attr("aria-orientation", "vertical");
-  made.append("text").attr("class", "rim").attr("text-anchor", "middle");
+  made.append("text").attr("class", "rim").attr("text-anchor", "middle").attr("font-size", 11);
   all.attr("transform", (z, j) => `translate(${middle(x, j)},${y(z)})`);
   all.attr("aria-valuenow", (z) => z).attr("aria-valuetext", (z) => show(z, 1));
   all.style("opacity", (_, j) => (j < now.read ? 1 : 0.6));

@@ -51,7 +51,7 @@ export const row = {
     drawLeft(app.panels.left, math.jacobianRows(p), math.jacobianRows(root), r);
     app.formula.replaceChildren(
       rich(
-        `${name(r)}: ${show3(norm)} · ${show3(1 / r)} = ${show3(left)} is left, and ${show3(atRoot)} at the root.`,
+        `${name(r)}: ${show3(norm)} · ${show3(1 / r)} = ${show3(left)}, and ${show3(atRoot)} at the root.`,
       ),
     );
     const values = { norm, factor: 1 / r, left, ratio: left / atRoot };
