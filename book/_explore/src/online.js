@@ -29,6 +29,7 @@ export const online = {
     ["plain", "plain softmax", 4],
     ["forgotten", "o/ℓ, no factors", 4],
   ],
+  panelWidth: "max(18rem, 34%)", // two in a row, at most
   panels: [
     ["scores", "scores z: drag them, or use arrow keys", 146, { ...sides, top: 14, bottom: 38 }],
     ["terms", "terms e^{z−m} of the keys that were read", 136, { ...sides, top: 34, bottom: 38 }],
@@ -173,7 +174,7 @@ function drawScores(app, scores, block, now, before) {
   made.append("text").attr("class", "rim").attr("text-anchor", "middle").attr("font-size", 11);
   all.attr("transform", (z, j) => `translate(${middle(x, j)},${y(z)})`);
   all.attr("aria-valuenow", (z) => z).attr("aria-valuetext", (z) => show(z, 1));
-  all.style("opacity", (_, j) => (j < now.read ? 1 : 0.6));
+  all.select("circle:not(.ring)").style("opacity", (_, j) => (j < now.read ? 1 : 0.5));
   all
     .select("rect.touch")
     .attr("x", -x.step() / 2)
