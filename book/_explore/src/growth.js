@@ -1,7 +1,7 @@
 /** Dot products grow: the density of q·k, raw and divided by a power of d_k. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
-import { axes, fresh, rich, show, show3 } from "./shared.js";
+import { axes, bar, fresh, rich, show, show3 } from "./shared.js";
 
 /** Where the tables have a d_k. */
 const place = (dK) => data.growth.d_k.indexOf(dK);
@@ -176,12 +176,7 @@ function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
     .style("stroke-dasharray", "4 3");
   const level = top + 6;
   const [from, to] = [Math.max(left, x(-std)), Math.min(right, x(std))];
-  group
-    .append("path")
-    .attr("d", `M${from},${level - 4}v8M${from},${level}H${to}M${to},${level - 4}v8`)
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 1.5)
-    .style("fill", "none");
+  bar(group, from, to, level);
   const beside = to + 6 + 70 < right;
   const text = group
     .append("text")

@@ -1,9 +1,9 @@
 /** Softmax in one pass: a block of keys at a time, and what is kept of it. */
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
-import { drawHandles, fromKey, listen } from "./handles.js";
+import { fromKey } from "./handles.js";
 import * as math from "./math.js";
-import { scoreControl } from "./scores.js";
+import { drawScoreHandles, scoreControl } from "./scores.js";
 import { axes, element, fresh, rich, show, show3 } from "./shared.js";
 import { keyScale } from "./weights.js";
 
@@ -169,25 +169,10 @@ function drawScores(app, scores, block, now, before) {
       );
     maximum(now.m, colour("weights"), "none", `m ${show(now.m, 1)}`, y(now.m));
   }
-  const { made, all } = drawHandles(panel, scores, scoreRange, "weights");
-  made.attr("aria-label", (_, j) => `score of key ${j + 1}`).attr("aria-orientation", "vertical");
-  made.append("text").attr("class", "rim").attr("text-anchor", "middle").attr("font-size", 11);
-  all.attr("transform", (z, j) => `translate(${middle(x, j)},${y(z)})`);
-  all.attr("aria-valuenow", (z) => z).attr("aria-valuetext", (z) => show(z, 1));
+  const below = (z) => (z > scoreRange.min + 1 ? 21 : -12); // there m's line is not
+  const all = drawScoreHandles(app, panel, { x, y }, scores, scoreRange, below);
   all.select("circle:not(.ring)").style("opacity", (_, j) => (j < now.read ? 1 : 0.5));
-  all
-    .select("rect.touch")
-    .attr("x", -x.step() / 2)
-    .attr("width", x.step());
-  all
-    .select("text")
-    .attr("y", (z) => (z > scoreRange.min + 1 ? 21 : -12)) // below, where m's line is not
-    .text((z) => show(z, 1));
-  const byKey = (event, z, number) => {
-    const next = fromKey(event, z, scoreRange);
-    return next === null ? null : { [`z${number}`]: next };
-  };
-  listen(app, panel, all, byKey, (event, number) => ({ [`z${number}`]: y.invert(event.y) }));
+  all.select("text").attr("font-size", 11);
   panel.describe(
     `Scores ${scores.map((z) => show(z, 1)).join(", ")}; ${now.read} are read${now.read ? `, the largest of them is ${show(now.m, 1)}` : ""}.`,
     "group",

@@ -1,9 +1,8 @@
 /** Softmax saturates: scores to drag, their weights, and the Jacobian. */
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
-import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { scoreControl, scoreRange, temperatureControl } from "./scores.js";
+import { drawScoreHandles, scoreControl, scoreRange, temperatureControl } from "./scores.js";
 import { axes, fresh, rich, show } from "./shared.js";
 import { drawJacobian, drawWeights, keyScale } from "./weights.js";
 
@@ -74,22 +73,5 @@ function drawScores(app, scores) {
     .attr("y1", y(0))
     .attr("y2", y(0))
     .style("stroke", "var(--ex-muted)");
-  const { made, all } = drawHandles(panel, scores, scoreRange, "weights");
-  made.attr("aria-label", (_, j) => `score of key ${j + 1}`).attr("aria-orientation", "vertical");
-  made.append("text").attr("class", "rim").attr("text-anchor", "middle");
-  all.attr("transform", (z, j) => `translate(${x(j) + x.bandwidth() / 2},${y(z)})`);
-  all.attr("aria-valuenow", (z) => z).attr("aria-valuetext", (z) => show(z, 1));
-  all
-    .select("rect.touch")
-    .attr("x", -x.step() / 2)
-    .attr("width", x.step());
-  all
-    .select("text")
-    .attr("y", (z) => (z >= 0 ? -13 : 23))
-    .text((z) => show(z, 1));
-  const byKey = (event, z, number) => {
-    const next = fromKey(event, z, scoreRange);
-    return next === null ? null : { [`z${number}`]: next };
-  };
-  listen(app, panel, all, byKey, (event, number) => ({ [`z${number}`]: y.invert(event.y) }));
+  drawScoreHandles(app, panel, { x, y }, scores, scoreRange, (z) => (z >= 0 ? -13 : 23));
 }

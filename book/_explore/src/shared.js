@@ -111,6 +111,16 @@ export function marker(parent, name, x, y) {
     .style("stroke-width", filled ? 1 : 2.5);
 }
 
+/** A bar from one place to another, with an end at each. */
+export function bar(parent, from, to, level) {
+  return parent
+    .append("path")
+    .attr("d", `M${from},${level - 4}v8M${from},${level}H${to}M${to},${level - 4}v8`)
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5)
+    .style("fill", "none");
+}
+
 /** An arrow along a line, its head at the end. */
 export function arrow(parent, [x1, y1], [x2, y2], stroke, width) {
   const length = Math.hypot(x2 - x1, y2 - y1);

@@ -2,10 +2,11 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import * as math from "./math.js";
-import { axes, element, fresh, layer, rich, show, show3 } from "./shared.js";
+import { axes, bar, element, fresh, layer, rich, show, show3 } from "./shared.js";
 
 const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
-const [PAIRS, SEED] = [400, 2]; // with 1, Laplace components of d_k = 1 are seven standard errors off: so few find no tails
+// With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
+const [PAIRS, SEED] = [400, 2];
 const REACH = 8; // of the axis, in roots of d_k
 const HIGHEST = 30; // variance over d_k on its axis
 
@@ -130,12 +131,7 @@ function drawDots(panel, places, std, memory) {
       .style("stroke-dasharray", "4 3");
   const level = top - 9;
   const [from, to] = [x(-Math.min(std, REACH)), x(Math.min(std, REACH))];
-  group
-    .append("path")
-    .attr("d", `M${from},${level - 4}v8M${from},${level}H${to}M${to},${level - 4}v8`)
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 1.5)
-    .style("fill", "none");
+  bar(group, from, to, level);
   const say = (text, at, anchor, height) =>
     group
       .append("text")
