@@ -193,6 +193,49 @@ def heads() -> None:
         ax.set_title(f"layer {layer + 1}, head {head + 1}")
 
 
+def variance() -> None:
+    """The derived variance over d_k against d_k, with each assumption dropped."""
+    _, ax = plotting.figure(height=3.0)
+    d_k = 2.0 ** torch.arange(8)
+    for constant, excess, label, at in (
+        (1, 0.0, "all assumptions hold", 0.7),
+        (3, 0.0, "mean 1 in both", 3.3),
+        (1, 0.09, "correlation 0.3 in both", 9.0),
+    ):
+        ax.plot(d_k, constant + (d_k - 1) * excess, color=plotting.ROLES["weights"])
+        ax.text(1.1 if excess == 0 else 60, at, label, ha="left" if excess == 0 else "right")
+    ax.set(xscale="log", yscale="log", xlabel="$d_k$", ylabel="variance of q·k, over $d_k$")
+    ax.set_ylim(0.5, 30)
+
+
+def online() -> None:
+    """The terms of the keys that were read, before and after a block with a larger score."""
+    _, axes = plotting.figure(columns=2, height=2.6, share_y=True)
+    scores = torch.tensor([1, 0.2, 2, 0.5, -0.5, 3.4])
+    for read, ax in zip((4, 6), axes, strict=True):
+        seen = scores[:read]
+        ax.bar(range(1, read + 1), (seen - seen.max()).exp(), color=plotting.ROLES["weights"])
+        ax.set(xlim=(0.4, 8.6), title=f"{read} keys read, m = {seen.max():.1f}", xlabel="key")
+        ax.set_xticks(range(1, 9))
+    axes[0].set_ylabel("$e^{z - m}$")
+
+
+def row() -> None:
+    """What is left of the gradient in two rows, against the divisor."""
+    _, ax = plotting.figure(height=3.0)
+    ratios = 2.0 ** torch.linspace(-5, 5, 101)
+    for name, label, at in (
+        ("decided", "an ordinary row", (0.07, 3e-3)),
+        ("level", "two best keys nearly level", (0.2, 7.0)),
+    ):
+        scores = torch.tensor(explorable_data.row()[name])
+        weights = torch.softmax(scores / ratios.unsqueeze(-1), -1)
+        ax.plot(ratios, sdpa.jacobian_norm(weights) / ratios, color=plotting.ROLES["weights"])
+        ax.text(*at, label)
+    ax.set(xscale="log", yscale="log", xlabel="$r = c / \\sqrt{d_k}$", ylim=(1e-5, 30))
+    ax.set_ylabel("norm of J, over r")
+
+
 STATIC: dict[str, tuple[str, Callable[[], None]]] = {
     "growth": (
         "Two densities of raw dot products on the same axes: of 4 components, high and narrow, "
@@ -222,6 +265,21 @@ STATIC: dict[str, tuple[str, Callable[[], None]]] = {
         "Three heads: a passage of code up to two places, in which the background of a character "
         "is the darker the more weight it gets.",
         heads,
+    ),
+    "variance": (
+        "Variance of q·k over d_k against d_k: level at 1 where all assumptions hold, level at 3 "
+        "with means of 1 in queries and keys, and rising with correlations of 0.3 in both.",
+        variance,
+    ),
+    "online": (
+        "Bars for the terms of the keys that were read, four at the left and six at the right: a "
+        "larger score has come, and the bars of all earlier keys have shrunk by one factor.",
+        online,
+    ),
+    "row": (
+        "Norm of the Jacobian over r against the divisor: below the root it rises and then "
+        "vanishes in an ordinary row; where the two best keys are nearly level it rises longer.",
+        row,
     ),
 }
 """The explorables by name: what their picture shows, and what draws it."""

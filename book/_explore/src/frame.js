@@ -4,7 +4,7 @@
  *
  * An explorable is an object: `title`, `controls` (see `addControl`), `readouts` [name, label, digits], `panels` [name, title,
  * height, margin], and `update(app)`, which draws app.state into app.panels and returns the readouts' values and a sentence to
- * announce.
+ * announce. With `paired` two controls stand side by side on a phone, too.
  */
 import * as d3 from "./d3.js";
 import { element, rich, show, show3 } from "./shared.js";
@@ -135,9 +135,10 @@ export function start(figure, spec) {
     memory: {},
   });
 
-  const controls = element("div", { class: "explorable-controls" });
+  const controls = (app.controls = element("div", { class: "explorable-controls" }));
   const below = element("div", { class: "explorable-controls" });
   const panels = element("div", { class: "explorable-panels" });
+  if (spec.paired) controls.classList.add("explorable-paired");
   if (spec.panelWidth) panels.style.setProperty("--ex-panel-width", spec.panelWidth);
   const readouts = element("dl", { class: "explorable-readouts" });
   const spoken = element("div", {

@@ -1,7 +1,7 @@
 /** Dot products grow: the density of q·k, raw and divided by a power of d_k. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
-import { axes, fresh, rich, show, show3 } from "./shared.js";
+import { axes, bar, fresh, rich, show, show3 } from "./shared.js";
 
 /** Where the tables have a d_k. */
 const place = (dK) => data.growth.d_k.indexOf(dK);
@@ -188,18 +188,7 @@ function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
     .style("stroke-dasharray", "4 3");
   const level = top + 6;
   const [from, to] = [Math.max(left, x(-std)), Math.min(right, x(std))];
-  const leaves = std > reach;
-  const end = (at, inward) =>
-    leaves
-      ? `M${at + inward * 8},${level - 5}L${at},${level}L${at + inward * 8},${level + 5}`
-      : `M${at},${level - 4}v8`;
-  group
-    .append("path")
-    .attr("class", "bar")
-    .attr("d", `M${from},${level}H${to}${end(from, 1)}${end(to, -1)}`)
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 1.5)
-    .style("fill", "none");
+  bar(group, from, to, level, std > reach);
   const beside = to + 6 + 70 < right;
   const text = group
     .append("text")

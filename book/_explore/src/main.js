@@ -4,13 +4,16 @@ import { colourSheet } from "./data.js";
 import { start as begin } from "./frame.js";
 import { growth } from "./growth.js";
 import { heads } from "./heads.js";
+import { online } from "./online.js";
 import { phases } from "./phases.js";
+import { row } from "./row.js";
 import { saturation } from "./saturation.js";
 import { scalings } from "./scalings.js";
+import { variance } from "./variance.js";
 
 export * as math from "./math.js"; // for the tests
 
-const explorables = { growth, saturation, blend, scalings, phases, heads };
+const explorables = { growth, saturation, blend, scalings, phases, heads, variance, online, row };
 
 const style = document.createElement("style");
 style.textContent = colourSheet();

@@ -140,7 +140,10 @@ export function sample(count, distribution, uniform) {
     laplace: () => (Math.log(1 - uniform()) * (uniform() < 0.5 ? -1 : 1)) / Math.SQRT2,
     student_t: () => Math.sqrt(8 * ((1 - uniform()) ** -0.2 - 1)) * angle(), // the polar method, scaled to variance 1
   };
-  return Float64Array.from({ length: count }, draws[distribution]);
+  const draw = draws[distribution];
+  const drawn = new Float64Array(count);
+  for (let i = 0; i < count; i++) drawn[i] = draw();
+  return drawn;
 }
 
 /**
@@ -294,3 +297,126 @@ export function kernelDensity(values, at) {
       scale,
   );
 }
+
+// The variance of q·k, when its assumptions are dropped
+
+/**
+ * The derived variance of q·k where every component has variance 1, those of a vector share a mean and correlate with each other.
+ * @param {number} dK components.
+ * @param {{muQ: number, muK: number, rhoQ: number, rhoK: number}} setting means and correlations.
+ * @returns {{variance: number, constant: number, excess: number}} `variance` is dK (constant + (dK - 1) excess).
+ */
+export function dotProductVariance(dK, { muQ, muK, rhoQ, rhoK }) {
+  const constant = 1 + muQ ** 2 + muK ** 2;
+  const excess = rhoQ * rhoK + muQ ** 2 * rhoK + muK ** 2 * rhoQ;
+  return { variance: dK * (constant + (dK - 1) * excess), constant, excess };
+}
+
+/**
+ * Pairs of a query and a key as far as `dotProducts` needs them, for several d_k at once: a pair has a number that its query shares,
+ * one that its key shares, and components of their own, all with one distribution.
+ * @param {{pairs: number, dims: number[], distribution: string, seed: number}} setting dims ascend.
+ * @returns {{query: Float64Array, key: Float64Array, sums: {query: Float64Array, key: Float64Array, product: Float64Array}[]}}
+ *   what is shared, (pairs,), and for each of dims the sums over that many own components, (pairs,).
+ */
+export function samplePairs({ pairs, dims, distribution, seed }) {
+  const uniform = makeGenerator(seed);
+  const most = dims.at(-1);
+  const [query, key] = [0, 1].map(() => sample(pairs, distribution, uniform));
+  const own = [0, 1].map(() => sample(pairs * most, distribution, uniform));
+  const sums = dims.map(() => {
+    const [query, key, product] = [0, 1, 2].map(() => new Float64Array(pairs));
+    return { query, key, product };
+  });
+  for (let pair = 0; pair < pairs; pair++) {
+    let [q, k, product] = [0, 0, 0];
+    for (let i = 0, d = 0; i < most; i++) {
+      const x = own[0][pair * most + i];
+      const y = own[1][pair * most + i];
+      q += x;
+      k += y;
+      product += x * y;
+      if (i + 1 < dims[d]) continue;
+      sums[d].query[pair] = q;
+      sums[d].key[pair] = k;
+      sums[d++].product[pair] = product;
+    }
+  }
+  return { query, key, sums };
+}
+
+/**
+ * The dot products of such pairs: with mean mu and correlation rho a component is mu + sqrt(rho) times what its vector shares +
+ * sqrt(1 - rho) times its own number.
+ * @param {object} drawn from samplePairs.
+ * @param {number} at which of its dims.
+ * @param {number} dK that many components.
+ * @param {{muQ: number, muK: number, rhoQ: number, rhoK: number}} setting means and correlations.
+ * @returns {Float64Array} (pairs,).
+ */
+export function dotProducts({ query, key, sums }, at, dK, { muQ, muK, rhoQ, rhoK }) {
+  const [ownQ, ownK] = [Math.sqrt(1 - rhoQ), Math.sqrt(1 - rhoK)];
+  return sums[at].product.map((product, pair) => {
+    const q = muQ + Math.sqrt(rhoQ) * query[pair];
+    const k = muK + Math.sqrt(rhoK) * key[pair];
+    const mixed = q * ownK * sums[at].key[pair] + k * ownQ * sums[at].query[pair];
+    return dK * q * k + mixed + ownQ * ownK * product;
+  });
+}
+
+/**
+ * The variance of a sample, unbiased, and its standard error.
+ * @param {Array} values (count,), at least two different numbers.
+ * @returns {{variance: number, error: number}}
+ */
+export function measureVariance(values) {
+  const count = values.length;
+  const mean = values.reduce((a, b) => a + b, 0) / count;
+  const moment = (power) => values.reduce((sum, x) => sum + (x - mean) ** power, 0) / count;
+  const second = moment(2);
+  return {
+    variance: (second * count) / (count - 1),
+    error: Math.sqrt(Math.max(0, moment(4) - second ** 2) / count),
+  };
+}
+
+// Softmax in one pass
+
+/**
+ * The output of one query, its keys read a block at a time.
+ * @param {Array} scores (n,), finite.
+ * @param {Array} values (n,), a number a key.
+ * @param {number} block keys in a block.
+ * @param {boolean} [rescale] false forgets to multiply what is kept when m rises.
+ * @returns {{read: number, m: number, l: number, o: number, factor: number, newL: number, newO: number}[]} before the first block and
+ *   after each: keys read, their largest score m, the sums of e^(z - m) and of e^(z - m) v, by what they were multiplied, and what the
+ *   block added.
+ */
+export function onlineSoftmax(scores, values, block, rescale = true) {
+  const steps = [{ read: 0, m: -Infinity, l: 0, o: 0, factor: 1, newL: 0, newO: 0 }];
+  for (let from = 0; from < scores.length; from += block) {
+    const before = steps.at(-1);
+    const read = Math.min(from + block, scores.length);
+    const m = Math.max(before.m, ...scores.slice(from, read));
+    const factor = rescale && from ? Math.exp(before.m - m) : 1;
+    let [newL, newO] = [0, 0];
+    for (let j = from; j < read; j++) {
+      const term = Math.exp(scores[j] - m);
+      newL += term;
+      newO += term * values[j];
+    }
+    const [l, o] = [factor * before.l + newL, factor * before.o + newO];
+    steps.push({ read, m, l, o, factor, newL, newO });
+  }
+  return steps;
+}
+
+// What the Jacobian leaves of a gradient
+
+/**
+ * The length of each row of the Jacobian: how large the gradient at a score is, in standard deviations, where those that reach the
+ * weights are independent with variance 1.
+ * @param {Array} weights (n,), summing to 1.
+ * @returns {number[]} (n,).
+ */
+export const jacobianRows = (weights) => jacobian(weights).map((row) => Math.hypot(...row));

@@ -111,6 +111,21 @@ export function marker(parent, name, x, y) {
     .style("stroke-width", filled ? 1 : 2.5);
 }
 
+/** A bar from one place to another, with an end at each; one that goes on beyond them ends in arrows. */
+export function bar(parent, from, to, level, goesOn = false) {
+  const end = (at, inward) =>
+    goesOn
+      ? `M${at + inward * 8},${level - 5}L${at},${level}L${at + inward * 8},${level + 5}`
+      : `M${at},${level - 4}v8`;
+  return parent
+    .append("path")
+    .attr("class", "bar")
+    .attr("d", `M${from},${level}H${to}${end(from, 1)}${end(to, -1)}`)
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5)
+    .style("fill", "none");
+}
+
 /** An arrow along a line, its head at the end. */
 export function arrow(parent, [x1, y1], [x2, y2], stroke, width) {
   const length = Math.hypot(x2 - x1, y2 - y1);

@@ -1,5 +1,6 @@
 """Every mathematical function of the explorables, against the library."""
 
+import itertools
 import math
 
 import pytest
@@ -176,21 +177,126 @@ def check_kernel_density(scripts):
         close(scripts("kernelDensity", [(values.tolist(), at.tolist())])[0], theirs)
 
 
+DROPPED = [
+    {"muQ": 0.0, "muK": 0.0, "rhoQ": 0.0, "rhoK": 0.0},
+    {"muQ": 1.0, "muK": 0.5, "rhoQ": 0.0, "rhoK": 0.0},
+    {"muQ": 0.7, "muK": 0.2, "rhoQ": 0.3, "rhoK": 0.1},
+]
+"""Means and correlations of components, when assumptions are dropped."""
+
+
+def check_dot_product_variance(scripts):
+    """By matrices of covariances; without correlations, the library's exact moments as well."""
+    normal = sdpa.get_distribution("normal")
+    for d_k, dropped in ((d, dropped) for d in (1, 2, 64) for dropped in DROPPED):
+        (ours,) = scripts("dotProductVariance", [(d_k, dropped)])
+        one = torch.ones(d_k, dtype=torch.float64)
+        s_q, s_k = (
+            (1 - rho) * torch.eye(d_k, dtype=torch.float64) + rho
+            for rho in (dropped["rhoQ"], dropped["rhoK"])
+        )
+        mu_q, mu_k = dropped["muQ"] * one, dropped["muK"] * one
+        theirs = (s_q @ s_k).trace() + mu_q @ s_k @ mu_q + mu_k @ s_q @ mu_k
+        close(ours["variance"], theirs)
+        close(d_k * (ours["constant"] + (d_k - 1) * ours["excess"]), theirs)
+        if dropped["rhoQ"] == 0:
+            q, k = normal.shifted(dropped["muQ"]), normal.shifted(dropped["muK"])
+            close(ours["variance"], sdpa.exact_moments(d_k, query=q, key=k).variance)
+
+
+PAIRS = {"pairs": 7, "dims": [1, 3, 5], "seed": 3}
+
+
+def explicit_pairs(scripts, distribution):
+    """What samplePairs draws, component by component: shared, (7, 1), and own, (7, 5), twice."""
+    (drawn,) = scripts(SAMPLE, [(2 * 7 + 2 * 35, distribution, 3)])
+    drawn = torch.tensor(drawn, dtype=torch.float64)
+    return *drawn[:14].view(2, 7, 1), *drawn[14:].view(2, 7, 5)
+
+
+def check_sample_pairs(scripts):
+    for distribution in sdpa.DISTRIBUTIONS:
+        (ours,) = scripts("samplePairs", [(PAIRS | {"distribution": distribution},)])
+        query, key, q, k = explicit_pairs(scripts, distribution)
+        close(ours["query"], query.flatten())
+        close(ours["key"], key.flatten())
+        for d_k, sums in zip(PAIRS["dims"], ours["sums"], strict=True):
+            close(sums["query"], q[:, :d_k].sum(-1))
+            close(sums["key"], k[:, :d_k].sum(-1))
+            close(sums["product"], (q * k)[:, :d_k].sum(-1))
+
+
+def check_dot_products(scripts):
+    take = """(setting, at, d, dropped) =>
+        Explorables.math.dotProducts(Explorables.math.samplePairs(setting), at, d, dropped)"""
+    query, key, q, k = explicit_pairs(scripts, "laplace")
+    for dropped in DROPPED:
+        whole = [
+            dropped[f"mu{side}"]
+            + dropped[f"rho{side}"] ** 0.5 * shared
+            + (1 - dropped[f"rho{side}"]) ** 0.5 * own
+            for side, shared, own in (("Q", query, q), ("K", key, k))
+        ]
+        for at, d_k in enumerate(PAIRS["dims"]):
+            (ours,) = scripts(take, [(PAIRS | {"distribution": "laplace"}, at, d_k, dropped)])
+            close(ours, (whole[0] * whole[1])[:, :d_k].sum(-1))
+
+
+def check_measure_variance(scripts):
+    values = draws(40).exp()
+    ours = scripts("measureVariance", pairs(values))
+    theirs = [sdpa.measure_moments(row) for row in values]
+    close([x["variance"] for x in ours], [m.variance for m in theirs])
+    close([x["error"] for x in ours], [m.standard_error.variance for m in theirs])
+
+
+def check_online_softmax(scripts):
+    """After each block softmax of what was read; without factors, terms by the m of their time."""
+    values = draws(9, stream=1)
+    for block in (1, 2, 4, 9):
+        given = [(z, v, block) for z, v in pairs(SCORES, values)]
+        reads = [min(end, 9) for end in range(block, 9 + block, block)]
+        for z, v, steps in zip(SCORES, values, scripts("onlineSoftmax", given), strict=True):
+            assert [step["read"] for step in steps] == [0, *reads]
+            for before, step in itertools.pairwise(steps):
+                seen, of_seen = z[: step["read"]], v[: step["read"]]
+                close(step["m"], seen.max())
+                close(step["l"], (seen - seen.max()).exp().sum())
+                close(step["o"] / step["l"], torch.softmax(seen, -1) @ of_seen)
+                close(step["factor"] * before["l"] + step["newL"], step["l"])
+                close(step["factor"] * before["o"] + step["newO"], step["o"])
+        forgetful = scripts("onlineSoftmax", [(*one, False) for one in given])
+        m = SCORES.cummax(-1).values[:, [min(j - j % block + block, 9) - 1 for j in range(9)]]
+        close([steps[-1]["l"] for steps in forgetful], (SCORES - m).exp().sum(-1))
+        close([steps[-1]["o"] for steps in forgetful], ((SCORES - m).exp() * values).sum(-1))
+
+
+def check_jacobian_rows(scripts):
+    theirs = sdpa.softmax_jacobian(WEIGHTS).norm(dim=-1)
+    close(scripts("jacobianRows", pairs(WEIGHTS)), theirs)
+
+
 CHECKS = {
     "blend": check_blend,
     "criticalSigma": check_critical_sigma,
+    "dotProducts": check_dot_products,
+    "dotProductVariance": check_dot_product_variance,
     "effectiveKeys": check_effective_keys,
     "entropy": check_entropy,
     "gradientAtQuery": check_gradient_at_query,
     "jacobian": check_jacobian,
     "jacobianNorm": check_jacobian_norm,
+    "jacobianRows": check_jacobian_rows,
     "kernelDensity": check_kernel_density,
     "largestWeight": check_largest_weight,
     "makeGenerator": check_make_generator,
+    "measureVariance": check_measure_variance,
     "median": check_median,
+    "onlineSoftmax": check_online_softmax,
     "report": check_report,
     "sample": check_sample,
     "sampleAttention": check_sample_attention,
+    "samplePairs": check_sample_pairs,
     "shapeDistance": check_shape_distance,
     "softmax": check_softmax,
     "standardise": check_standardise,

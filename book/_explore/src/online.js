@@ -1,0 +1,345 @@
+/** Softmax in one pass: a block of keys at a time, and what is kept of it. */
+import * as d3 from "./d3.js";
+import { colour } from "./data.js";
+import { fromKey } from "./handles.js";
+import * as math from "./math.js";
+import { drawScoreHandles, scoreControl } from "./scores.js";
+import { axes, element, fresh, rich, show, show3 } from "./shared.js";
+import { keyScale } from "./weights.js";
+
+const VALUES = [0.9, 0.2, 0.6, 0.1, 0.8, 0.4, 1, 0.3];
+const SCORES = [1, 0.2, 2, 0.5, -0.5, 3.4, 0.8, 1.5];
+const KEYS = SCORES.length;
+const scoreRange = { min: -2, max: 6, step: 0.1 };
+const sides = { left: 26, right: 48 };
+
+export const online = {
+  title: "Softmax, one block at a time",
+  paired: true,
+  controls: [
+    { name: "block", label: "keys in a block", options: { 1: "1", 2: "2", 4: "4" }, value: "2" },
+    { name: "read", label: "keys read", min: 0, max: KEYS, step: 1, value: 4, drawn: true },
+    ...SCORES.map((value, j) => ({ ...scoreControl(j + 1, value), ...scoreRange, drawn: true })),
+  ],
+  readouts: [
+    ["m", "running maximum m", 1],
+    ["l", "running sum ℓ", 3],
+    ["o", "running output o", 3],
+    ["output", "o/ℓ", 4],
+    ["plain", "plain softmax", 4],
+    ["forgotten", "o/ℓ, no factors", 4],
+  ],
+  panelWidth: "max(18rem, 34%)", // two in a row, at most
+  panels: [
+    ["scores", "scores z: drag them, or use arrow keys", 146, { ...sides, top: 14, bottom: 38 }],
+    ["terms", "terms e^{z−m} of the keys that were read", 136, { ...sides, top: 34, bottom: 38 }],
+    ["kept", "kept: pale from before, dark from this block", 70, { ...sides, top: 4, bottom: 24 }],
+    ["output", "output o/ℓ", 82, { left: 68, right: 48, top: 16, bottom: 24 }],
+  ],
+  update(app) {
+    const block = Number(app.state.block);
+    const scores = SCORES.map((_, j) => app.state[`z${j + 1}`]);
+    const at = Math.floor(app.state.read / block);
+    const steps = math.onlineSoftmax(scores, VALUES, block);
+    const [now, before] = [steps[at], steps[at - 1]];
+    drawStepper(app, block, at);
+    drawScores(app, scores, block, now, before);
+    drawTerms(app.panels.terms, scores, now, before);
+    const plain = math.blend(
+      math.softmax(scores),
+      VALUES.map((v) => [v]),
+    )[0];
+    const forgotten = math.onlineSoftmax(scores, VALUES, block, false)[at];
+    const outputs = at ? [now.o / now.l, forgotten.o / forgotten.l] : ["–", "–"];
+    drawKept(app.panels.kept, now, before);
+    drawOutput(app.panels.output, outputs, plain);
+    app.formula.replaceChildren(...explain(now, before));
+    const values = { m: at ? now.m : "–", l: now.l, o: now.o, plain };
+    [values.output, values.forgotten] = outputs;
+    const spoken = at
+      ? `${now.read} of ${KEYS} keys read. Maximum ${show(now.m, 1)}, earlier sums times ${show3(now.factor)}; sum ${show(now.l)}, output ${show(now.o / now.l, 3)}; plain softmax ${show(plain, 3)}.`
+      : "No key is read yet.";
+    return { values, spoken };
+  },
+};
+
+/** A slider over the blocks and a button that reads the next one, made once. */
+function drawStepper(app, block, at) {
+  const blocks = KEYS / block;
+  if (!app.memory.stepper) {
+    const id = "explorable-online-read";
+    const range = element("input", { id, type: "range", min: 0, step: 1 });
+    const output = element("output", { for: id });
+    const button = element("button", { type: "button", class: "explorable-step" });
+    const go = (to) => app.set({ read: to * Number(app.state.block) });
+    const place = () => Math.floor(app.state.read / Number(app.state.block));
+    const last = () => KEYS / Number(app.state.block);
+    range.addEventListener("input", () => go(Number(range.value)));
+    button.addEventListener("click", () => go(place() < last() ? place() + 1 : 0));
+    button.addEventListener("keydown", (event) => {
+      const to = fromKey(event, place(), { min: 0, max: last(), step: 1 });
+      if (to === null) return;
+      event.preventDefault();
+      go(to);
+    });
+    const label = element("label", { for: id }, "blocks read");
+    app.controls.append(
+      element("div", { class: "explorable-control" }, label, output, range),
+      button,
+    );
+    app.memory.stepper = { range, output, button };
+  }
+  const { range, output, button } = app.memory.stepper;
+  range.max = blocks;
+  range.value = at;
+  range.setAttribute("aria-valuetext", `${at} of ${blocks}`);
+  output.textContent = `${at} of ${blocks}`;
+  button.textContent = at < blocks ? "Read the next block" : "Start again";
+}
+
+const middle = (x, j) => x(j) + x.bandwidth() / 2;
+
+/** From the left end of a key's place to the right end of another's. */
+const span = (x, from, to) => [
+  middle(x, from) - x.step() / 2 + 1,
+  middle(x, to - 1) + x.step() / 2 - 1,
+];
+
+function keyAxes(panel, y, yTicks) {
+  const x = keyScale(panel, KEYS);
+  axes(panel, {
+    x,
+    y,
+    yTicks,
+    xTicks: x.domain(),
+    xFormat: (j) => show(VALUES[j], 1),
+    yFormat: (at) => String(at).replace("-", "−"),
+    xLabel: "value v of each key",
+  });
+  return x;
+}
+
+function drawScores(app, scores, block, now, before) {
+  const panel = app.panels.scores;
+  const y = d3.scaleLinear([scoreRange.min, scoreRange.max], panel.yRange);
+  const ground = fresh(panel.svg, "ground");
+  const x = keyAxes(panel, y, [-2, 0, 2, 4, 6]);
+  const [bottom, top] = y.range();
+  for (let from = 0; from < KEYS; from += block) {
+    const [left, right] = span(x, from, from + block);
+    const current = from + block === now.read;
+    ground
+      .append("rect")
+      .attr("x", left)
+      .attr("width", right - left)
+      .attr("y", top - 12)
+      .attr("height", bottom - top + 12)
+      .attr("rx", 3)
+      .style("fill", current ? colour("weights") : "var(--ex-panel)")
+      .style("fill-opacity", current ? 0.16 : from < now.read ? 1 : 0)
+      .style("stroke", "var(--ex-grid)");
+  }
+  const bars = fresh(panel.svg, "bars");
+  const maximum = (m, role, dashes, text, level) => {
+    bars
+      .append("line")
+      .attr("x1", x.range()[0])
+      .attr("x2", x.range()[1])
+      .attr("y1", y(m))
+      .attr("y2", y(m))
+      .style("stroke", role)
+      .style("stroke-width", 1.5)
+      .style("stroke-dasharray", dashes);
+    bars
+      .append("text")
+      .attr("x", x.range()[1] + 4)
+      .attr("y", level + 4)
+      .attr("font-size", 11)
+      .style("fill", role)
+      .text(text);
+  };
+  if (now.read) {
+    if (before.m < now.m && before.read)
+      maximum(
+        before.m,
+        "var(--ex-muted)",
+        "3 3",
+        `was ${show(before.m, 1)}`,
+        Math.max(y(before.m), y(now.m) + 14),
+      );
+    maximum(now.m, colour("weights"), "none", `m ${show(now.m, 1)}`, y(now.m));
+  }
+  const below = (z) => (z > scoreRange.min + 1 ? 21 : -12); // there m's line is not
+  const all = drawScoreHandles(app, panel, { x, y }, scores, scoreRange, below);
+  all.select("circle:not(.ring)").style("opacity", (_, j) => (j < now.read ? 1 : 0.5));
+  all.select("text").attr("font-size", 11);
+  panel.describe(
+    `Scores ${scores.map((z) => show(z, 1)).join(", ")}; ${now.read} are read${now.read ? `, the largest of them is ${show(now.m, 1)}` : ""}.`,
+    "group",
+  );
+}
+
+/** The terms that the sums hold. The kernel forgets them; dashed, what those of earlier blocks were before m rose. */
+function drawTerms(panel, scores, now, before) {
+  const y = d3.scaleLinear([0, 1], panel.yRange);
+  const x = keyAxes(panel, y, [0, 0.5, 1]);
+  const group = fresh(panel.svg, "bars");
+  const terms = scores.slice(0, now.read).map((z) => Math.exp(z - now.m));
+  terms.forEach((term, j) => {
+    const earlier = j < before.read;
+    const bar = (height) =>
+      group
+        .append("rect")
+        .attr("x", x(j))
+        .attr("width", x.bandwidth())
+        .attr("y", y(height))
+        .attr("height", y(0) - y(height));
+    bar(term)
+      .style("fill", colour("weights"))
+      .style("fill-opacity", earlier ? 0.45 : 1);
+    const was = earlier ? Math.exp(scores[j] - before.m) : term;
+    if (was > term)
+      bar(was)
+        .style("fill", "none")
+        .style("stroke", "var(--ex-muted)")
+        .style("stroke-dasharray", "3 3");
+    group
+      .append("text")
+      .attr("class", "rim")
+      .attr("x", middle(x, j))
+      .attr("y", y(term) - 4)
+      .attr("text-anchor", "middle")
+      .text(term < 0.005 ? "" : show(term));
+  });
+  if (now.read && before.read) {
+    const level = panel.margin.top - 18;
+    const [from, to] = span(x, 0, before.read);
+    group
+      .append("path")
+      .attr("d", `M${from},${level + 5}v-5H${to}v5`)
+      .style("stroke", "var(--ex-ink)")
+      .style("fill", "none");
+    group
+      .append("text")
+      .attr("class", "rim")
+      .attr("x", (from + to) / 2)
+      .attr("y", level - 4)
+      .attr("text-anchor", "middle")
+      .text(`× ${show3(now.factor)}`);
+  }
+  panel.describe(
+    now.read
+      ? `Terms ${terms.map((term) => show(term, 3)).join(", ")}; those of earlier blocks have been multiplied by ${show3(now.factor)}.`
+      : "No terms yet.",
+  );
+}
+
+/** Rows of bars with their names at the left and numbers at the right: a function that adds a bar to a row, and one that labels it. */
+function drawRows(panel, names, end, ticks) {
+  const x = d3.scaleLinear([0, end], panel.xRange);
+  const y = d3.scaleBand(names, [panel.yRange[1], panel.yRange[0]]).padding(0.22);
+  axes(panel, { x, y: d3.scaleLinear([0, 1], panel.yRange), xTicks: ticks, yTicks: 0 });
+  const group = fresh(panel.svg, "bars");
+  const [left, right] = x.range();
+  const bar = (name, from, to) =>
+    group
+      .append("rect")
+      .attr("x", x(from))
+      .attr("width", Math.max(0, x(to) - x(from)))
+      .attr("y", y(name))
+      .attr("height", y.bandwidth());
+  const label = (name, number) => {
+    const level = y(name) + y.bandwidth() / 2 + 4;
+    group
+      .append("text")
+      .attr("x", left - 6)
+      .attr("y", level)
+      .attr("text-anchor", "end")
+      .text(name);
+    group
+      .append("text")
+      .attr("x", right + 6)
+      .attr("y", level)
+      .style("font-weight", 600)
+      .text(number);
+  };
+  for (const name of names) bar(name, 0, end).style("fill", "var(--ex-panel)");
+  return { x, group, bar, label };
+}
+
+/** Bars of the two sums, each of what was kept from before and what the block adds; dashed, the sum before the step. */
+function drawKept(panel, now, before) {
+  const { bar, label } = drawRows(panel, ["ℓ", "o"], KEYS, [0, 2, 4, 6, 8]);
+  for (const [name, total, added, was] of [
+    ["ℓ", now.l, now.newL, before?.l],
+    ["o", now.o, now.newO, before?.o],
+  ]) {
+    bar(name, 0, total - added)
+      .style("fill", colour("weights"))
+      .style("fill-opacity", 0.45);
+    bar(name, total - added, total).style("fill", colour("weights"));
+    if (was > total - added)
+      bar(name, 0, was)
+        .style("fill", "none")
+        .style("stroke", "var(--ex-muted)")
+        .style("stroke-dasharray", "3 3");
+    label(name, show(total));
+  }
+  panel.describe(
+    `Running sum ${show(now.l)}, of which the last block added ${show(now.newL)}; running output ${show(now.o)}, of which ${show(now.newO)}.`,
+  );
+}
+
+/** The quotient of the sums, with the factors and without, beside that of plain softmax. */
+function drawOutput(panel, outputs, plain) {
+  const names = ["rescaled", "no factors"];
+  const { x, group, bar, label } = drawRows(panel, names, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]);
+  names.forEach((name, i) => {
+    if (outputs[i] !== "–")
+      bar(name, 0, outputs[i]).style("fill", i ? "var(--ex-muted)" : colour("value"));
+    label(name, outputs[i] === "–" ? "–" : show(outputs[i], 3));
+  });
+  const [bottom, top] = panel.yRange;
+  group
+    .append("line")
+    .attr("x1", x(plain))
+    .attr("x2", x(plain))
+    .attr("y1", bottom)
+    .attr("y2", top)
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 2);
+  group
+    .append("text")
+    .attr("class", "rim")
+    .attr("x", Math.max(x(plain), x(0) + 34)) // it never reaches 1
+    .attr("y", top - 5)
+    .attr("text-anchor", "middle")
+    .text("plain softmax");
+  panel.describe(
+    `Output ${names.map((name, i) => `${name} ${outputs[i] === "–" ? "none yet" : show(outputs[i], 3)}`).join(", ")}; plain softmax of all keys ${show(plain, 3)}.`,
+  );
+}
+
+/** The step in numbers. */
+function explain(now, before) {
+  const line = (text) => element("span", { class: "explorable-line" }, rich(text));
+  if (!now.read) return ["no key is read yet", "ℓ = 0", "o = 0"].map(line);
+  if (!before.read)
+    return [
+      line(`m = ${show(now.m, 1)}, the largest score of the block`),
+      line(`ℓ = ${show(now.l, 3)}, the sum of its terms`),
+      line(`o = ${show(now.o, 3)}, the sum of terms times values`),
+    ];
+  const [was, m, factor] = [show(before.m, 1), show(now.m, 1), show3(now.factor)];
+  const sum = (name, old, added, total) =>
+    `${name} = ${factor} · ${show(old, 3)} + ${show(added, 3)} = ${show(total, 3)}`;
+  return [
+    line(
+      now.factor < 1
+        ? `m rises: factor e^{${was} − ${m}} = ${factor}`
+        : `m stays: factor e^{${was} − ${m}} = 1`,
+    ),
+    line(sum("ℓ", before.l, now.newL, now.l)),
+    line(sum("o", before.o, now.newO, now.o)),
+  ];
+}

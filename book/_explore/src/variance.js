@@ -1,0 +1,223 @@
+/** The variance of q·k: which of its assumptions may be dropped. */
+import * as d3 from "./d3.js";
+import { colour, data } from "./data.js";
+import * as math from "./math.js";
+import { axes, bar, element, fresh, layer, rich, show, show3 } from "./shared.js";
+
+const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
+// With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
+const [PAIRS, SEED] = [400, 2];
+const REACH = 8; // of the axis, in roots of d_k
+const HIGHEST = 30; // variance over d_k on its axis
+
+const slider = (name, label, max) => ({
+  name,
+  label,
+  min: 0,
+  max,
+  step: max / 10,
+  value: 0,
+  text: (x) => show(x),
+});
+
+export const variance = {
+  title: "What moves the variance of q·k?",
+  paired: true,
+  controls: [
+    { name: "d_k", label: "d_k", values: DIMS, value: 64, text: String },
+    { name: "components", label: "components", options: data.distributions, value: "normal" },
+    slider("mu_q", "mean μ_q", 1),
+    slider("mu_k", "mean μ_k", 1),
+    slider("rho_q", "correlation ρ_q", 0.3),
+    slider("rho_k", "correlation ρ_k", 0.3),
+  ],
+  readouts: [
+    ["derived", "variance over d_k, derived"],
+    ["measured", "measured on 400 pairs"],
+    ["error", "its standard error"],
+  ],
+  panels: [
+    ["dots", "q·k of 400 pairs, less its mean, over √d_k", 190, { left: 14, right: 14, top: 30 }],
+    ["line", "variance over d_k, derived and measured", 190, { left: 34, top: 22 }],
+  ],
+  update(app) {
+    const { d_k: dK, mu_q: muQ, mu_k: muK, rho_q: rhoQ, rho_k: rhoK, components } = app.state;
+    const setting = { muQ, muK, rhoQ, rhoK };
+    const drawn = pairs(components, app.memory);
+    const derived = math.dotProductVariance(dK, setting);
+    const samples = DIMS.map((dims, at) => math.dotProducts(drawn, at, dims, setting));
+    const measured = samples.map((sample, at) => {
+      const { variance, error } = math.measureVariance(sample);
+      return { variance: variance / DIMS[at], error: error / DIMS[at] };
+    });
+    const chosen = DIMS.indexOf(dK);
+    const ratio = derived.variance / dK;
+    const places = Array.from(samples[chosen], (s) => (s - dK * muQ * muK) / Math.sqrt(dK));
+    drawDots(app.panels.dots, places, Math.sqrt(ratio), app.memory);
+    drawLine(app.panels.line, setting, measured, chosen, ratio);
+    const verdict = judge(derived);
+    app.formula.replaceChildren(
+      rich(
+        "Var(q·k)/d_k = 1 + μ_q^2 + μ_k^2 + (d_k − 1)(ρ_qρ_k + μ_q^2ρ_k + μ_k^2ρ_q) = " +
+          `${brief(derived.constant)} + ${dK - 1} · ${brief(derived.excess)} = ${brief(ratio)}. `,
+      ),
+      element("span", { class: "explorable-line" }, rich(verdict)),
+    );
+    const { variance: found, error } = measured[chosen];
+    const values = { derived: ratio, measured: found, error };
+    return {
+      values,
+      spoken: `Variance over d_k derived ${show3(ratio)}, measured ${show3(found)} plus or minus ${show3(error)}. ${verdict.replaceAll("_", " ")}`,
+    };
+  },
+};
+
+/** Three digits, without zeros at the end. */
+const brief = (x) => show3(x).replace(/\.?0+$/, "");
+
+/** What the assumptions that are left say. */
+function judge({ constant, excess }) {
+  if (excess > 0) return "The power breaks: the line rises with d_k.";
+  if (constant > 1) return `The constant is ${brief(constant)}; the power of d_k holds.`;
+  return "The variance is d_k.";
+}
+
+/** The pairs of a distribution, drawn once; soon after, in a pause, those of the next. */
+function pairs(distribution, memory) {
+  memory.pairs ??= {};
+  if (distribution in memory.pairs) return memory.pairs[distribution];
+  const setting = { pairs: PAIRS, dims: DIMS, distribution, seed: SEED };
+  const drawn = (memory.pairs[distribution] = math.samplePairs(setting));
+  const next = Object.keys(data.distributions).find((name) => !(name in memory.pairs));
+  if (next) setTimeout(() => pairs(next, memory), 200);
+  return drawn;
+}
+
+/** A dot for each pair, at a height of its own, so that dots move along the axis alone; a bar of one standard deviation to either side. */
+function drawDots(panel, places, std, memory) {
+  const x = d3.scaleLinear([-REACH, REACH], panel.xRange);
+  const y = d3.scaleLinear([0, 1], panel.yRange);
+  axes(panel, {
+    x,
+    y,
+    xTicks: [-8, -6, -4, -2, 0, 2, 4, 6, 8],
+    yTicks: 0,
+    xFormat: (at) => String(at).replace("-", "−"),
+    xLabel: "(q·k − mean) / √d_k",
+  });
+  memory.heights ??= Array.from({ length: PAIRS }, math.makeGenerator(2));
+  const [bottom, top] = y.range();
+  const [left, right] = x.range();
+  const circles = layer(panel.svg, "dots").selectAll("circle").data(places);
+  circles
+    .enter()
+    .append("circle")
+    .attr("r", 2)
+    .attr("cy", (_, i) => bottom - 4 - memory.heights[i] * (bottom - top - 8))
+    .style("fill", colour("key"))
+    .style("fill-opacity", 0.55)
+    .merge(circles)
+    .attr("cx", (at) => x(at))
+    .style("display", (at) => (Math.abs(at) > REACH ? "none" : null));
+  const group = fresh(panel.svg, "bars");
+  for (const at of [-1, 1])
+    group
+      .append("line")
+      .attr("x1", x(at))
+      .attr("x2", x(at))
+      .attr("y1", bottom)
+      .attr("y2", top)
+      .style("stroke", "var(--ex-muted)")
+      .style("stroke-dasharray", "4 3");
+  const level = top - 9;
+  const [from, to] = [x(-Math.min(std, REACH)), x(Math.min(std, REACH))];
+  bar(group, from, to, level);
+  const say = (text, at, anchor, height) =>
+    group
+      .append("text")
+      .attr("class", "rim")
+      .attr("x", at)
+      .attr("y", height)
+      .attr("text-anchor", anchor)
+      .text(text);
+  const beside = to + 50 < right;
+  say(
+    `±${show(std)}`,
+    beside ? to + 6 : (from + to) / 2,
+    beside ? "start" : "middle",
+    beside ? level + 4 : level - 5,
+  );
+  const beyond = [-1, 1].map((side) => places.filter((at) => side * at > REACH).length);
+  if (beyond[0]) say(`← ${beyond[0]} more`, left - 8, "start", bottom + 34);
+  if (beyond[1]) say(`${beyond[1]} more →`, right + 8, "end", bottom + 34);
+  panel.describe(
+    `${places.length} dots on an axis from −${REACH} to ${REACH}; derived standard deviation ${show3(std)}; ${beyond[0] + beyond[1]} lie farther out.`,
+  );
+}
+
+/** The derived variance over d_k against d_k, and what was measured, with bars of one standard error. */
+function drawLine(panel, setting, measured, chosen, ratio) {
+  const x = d3.scaleLog([1, DIMS.at(-1)], panel.xRange);
+  const y = d3.scaleLog([0.5, HIGHEST], panel.yRange);
+  axes(panel, {
+    x,
+    y,
+    xTicks: [1, 4, 16, 64, 128],
+    yTicks: [0.5, 1, 2, 5, 10, 20],
+    xFormat: String,
+    yFormat: String,
+    xLabel: "d_k",
+  });
+  const group = fresh(panel.svg, "curves");
+  const [left, right] = x.range();
+  group
+    .append("line")
+    .attr("x1", left)
+    .attr("x2", right)
+    .attr("y1", y(1))
+    .attr("y2", y(1))
+    .style("stroke", "var(--ex-muted)")
+    .style("stroke-dasharray", "4 3");
+  const { constant, excess } = math.dotProductVariance(1, setting);
+  const end = Math.min(DIMS.at(-1), excess > 0 ? 1 + (HIGHEST - constant) / excess : Infinity);
+  const grid = Array.from({ length: 65 }, (_, i) => end ** (i / 64)); // as far as the axis goes
+  group
+    .append("path")
+    .attr(
+      "d",
+      d3.line()(grid.map((dK) => [x(dK), y(math.dotProductVariance(dK, setting).variance / dK)])),
+    )
+    .style("fill", "none")
+    .style("stroke", colour("weights"))
+    .style("stroke-width", 2);
+  measured.forEach(({ variance, error }, at) => {
+    if (variance > HIGHEST) return;
+    group
+      .append("line")
+      .attr("x1", x(DIMS[at]))
+      .attr("x2", x(DIMS[at]))
+      .attr("y1", y(variance - error))
+      .attr("y2", y(Math.min(HIGHEST, variance + error)))
+      .style("stroke", colour("key"))
+      .style("stroke-width", 1.5);
+    group
+      .append("circle")
+      .attr("cx", x(DIMS[at]))
+      .attr("cy", y(variance))
+      .attr("r", at === chosen ? 6 : 3)
+      .style("fill", colour("key"));
+  });
+  const shown = Math.max(ratio, measured[chosen].variance);
+  const beyond = shown > HIGHEST;
+  group
+    .append("text")
+    .attr("class", "rim")
+    .attr("x", Math.min(Math.max(x(DIMS[chosen]), left + 18), right - 14))
+    .attr("y", beyond ? panel.yRange[1] - 4 : y(shown) - 11)
+    .attr("text-anchor", "middle")
+    .style("font-weight", 700)
+    .text(beyond ? `↑ ${show3(ratio)}` : show3(ratio));
+  panel.describe(
+    `Variance over d_k, derived and measured: ${measured.map(({ variance, error }, i) => `at ${DIMS[i]} ${show3(math.dotProductVariance(DIMS[i], setting).variance / DIMS[i])}, measured ${show(variance)} ± ${show(error)}`).join("; ")}.`,
+  );
+}

@@ -1,0 +1,75 @@
+import pytest
+import torch
+
+import sdpa_lib as sdpa
+
+from .conftest import read, state, wait_for_state
+
+
+def measures(scores, r):
+    """The Jacobian's norm, over r, and over that at the root."""
+    z = torch.tensor(scores, dtype=torch.float64)
+    norm, root = (sdpa.jacobian_norm(torch.softmax(z / c, -1)).item() for c in (r, 1))
+    return {"norm": norm, "factor": 1 / r, "left": norm / r, "ratio": norm / r / root}
+
+
+def shown(figure):
+    return {name: read(figure, name) for name in ("norm", "factor", "left", "ratio")}
+
+
+@pytest.mark.parametrize("name", ["decided", "level"])
+def test_a_row_by_the_keyboard(explorable, data, name):
+    page, figure = explorable("row", f"row={name}")
+    slider = figure.get_by_label("r = c/√dk")
+    assert shown(figure) == pytest.approx(measures(data["row"][name], 1))
+    for _ in range(4):
+        slider.press("ArrowLeft")
+    wait_for_state(page, "r=0.25,")
+    assert shown(figure) == pytest.approx(measures(data["row"][name], 0.25))
+    for end in ("Home", "End"):
+        slider.press(end)
+        wait_for_state(page, "r=0.03125," if end == "Home" else "r=32,")
+        assert shown(figure) == pytest.approx(
+            measures(data["row"][name], float(state(figure)["r"]))
+        )
+        assert "NaN" not in figure.locator("[data-panel=left] svg").inner_html()
+
+
+def test_what_the_chapter_says_of_the_two_rows(explorable):
+    page, figure = explorable("row", "r=0.25")
+    assert read(figure, "ratio") > 2
+    slider = figure.get_by_label("r = c/√dk")
+    slider.press("ArrowLeft")
+    slider.press("ArrowLeft")
+    wait_for_state(page, "r=0.125,")
+    assert "undivided at dk = 64" in figure.locator(".explorable-formula").inner_text()
+    assert 0.9 < read(figure, "ratio") < 1
+    figure.get_by_role("combobox", name="row").select_option("level")
+    wait_for_state(page, "row=level")
+    assert read(figure, "ratio") > 9
+    slider.press("ArrowLeft")
+    slider.press("ArrowLeft")
+    figure.get_by_role("combobox", name="row").select_option("decided")
+    wait_for_state(page, "r=0.0625,row=decided")
+    assert read(figure, "ratio") < 0.05
+
+
+def test_the_worst_keys_go_first(explorable):
+    """What is left falls from key to key, and that of the last is below the axis."""
+    _, figure = explorable("row", "r=0.03125,row=level")
+    panel = figure.locator("[data-panel=left] svg .left")
+    full = panel.locator("circle").evaluate_all(
+        "all => all.filter(c => c.style.strokeWidth === '').map(c => c.cy.baseVal.value)"
+    )
+    assert full == sorted(full)
+    assert len(full) == 3
+    assert panel.locator("text").all_text_contents() == ["↓"] * 3
+
+
+def test_rows_are_the_median_one_and_a_level_one_of_many(data):
+    drawn = sdpa.sample(2001, 6, seed=0, device="cpu").sort(-1, descending=True).values
+    gaps = drawn[:, 0] - drawn[:, 1]
+    for name, share in (("decided", 0.5), ("level", 0.05)):
+        row = torch.tensor(data["row"][name], dtype=torch.float64)
+        assert ((drawn - row).abs().amax(-1) < 6e-4).sum() == 1
+        assert (row[0] - row[1]).item() == pytest.approx(gaps.quantile(share).item(), abs=2e-3)

@@ -1,0 +1,77 @@
+import math
+
+import pytest
+
+import sdpa_lib as sdpa
+
+from .conftest import read, wait_for_state
+
+
+def derived(d_k, mu_q=0.0, mu_k=0.0):
+    """The library's variance over d_k, for components that are independent."""
+    normal = sdpa.get_distribution("normal")
+    moments = sdpa.exact_moments(d_k, query=normal.shifted(mu_q), key=normal.shifted(mu_k))
+    return moments.variance / d_k
+
+
+def agrees(figure):
+    """What is measured lies within four standard errors of what is derived."""
+    off = abs(read(figure, "measured") - read(figure, "derived"))
+    return off < 4 * read(figure, "error")
+
+
+@pytest.mark.parametrize("setting", ["", "mu_q=1,mu_k=0.5", "rho_q=0.3", "rho_q=0.3,rho_k=0.3"])
+@pytest.mark.parametrize("name", sdpa.DISTRIBUTIONS)
+def test_the_shape_of_components_does_not_matter(explorable, name, setting):
+    page, figure = explorable("variance", f"d_k=32,{setting}")
+    before = read(figure, "derived"), read(figure, "measured")
+    figure.get_by_role("combobox", name="components").select_option(name)
+    wait_for_state(page, f"components={name},")
+    assert read(figure, "derived") == before[0]
+    assert agrees(figure)
+    assert (read(figure, "measured") == before[1]) == (name == "normal")
+
+
+def test_a_mean_moves_the_constant_by_the_keyboard(explorable):
+    page, figure = explorable("variance", "d_k=64")
+    assert read(figure, "derived") == pytest.approx(derived(64)) == 1
+    figure.get_by_label("mean μq").press("End")
+    wait_for_state(page, "mu_q=1,")
+    for d_k in (64, 128):
+        assert read(figure, "derived") == pytest.approx(derived(d_k, mu_q=1))
+        assert agrees(figure)
+        figure.get_by_label("dk", exact=True).press("ArrowRight")
+        wait_for_state(page, "d_k=128,")
+    assert "The constant is 2" in figure.locator(".explorable-formula").inner_text()
+
+
+def test_correlation_breaks_the_power_where_both_sides_have_it(explorable):
+    page, figure = explorable("variance", "d_k=64,rho_q=0.3")
+    assert read(figure, "derived") == 1
+    assert agrees(figure)
+    figure.get_by_label("correlation ρk").press("End")
+    wait_for_state(page, "rho_k=0.3")
+    assert read(figure, "derived") == pytest.approx(1 + 63 * 0.3 * 0.3)
+    assert agrees(figure)
+    assert "The power breaks" in figure.locator(".explorable-formula").inner_text()
+
+
+def test_what_lies_beyond_the_axes_is_said(explorable):
+    _, figure = explorable("variance", "d_k=128,mu_q=1,mu_k=1,rho_q=0.3,rho_k=0.3")
+    assert read(figure, "derived") == pytest.approx(3 + 127 * (0.09 + 0.3 + 0.3))
+    line = figure.locator("[data-panel=line] svg")
+    (top,) = line.locator(".curves path").evaluate_all("paths => paths.map(p => p.getBBox().y)")
+    assert top >= 21  # the line ends where the axis ends
+    assert "↑" in line.locator(".curves text").text_content()
+    dots = figure.locator("[data-panel=dots] svg")
+    seen = dots.locator(".dots circle:visible").count()
+    beyond = dots.locator(".bars text").all_text_contents()[1:]
+    assert seen + sum(int(text.strip("←→ more")) for text in beyond) == 400
+    for panel in (line, dots):
+        assert "NaN" not in panel.inner_html()
+
+
+def test_the_bar_is_one_standard_deviation(explorable):
+    _, figure = explorable("variance", "d_k=16,mu_q=1,mu_k=1")
+    text = figure.locator("[data-panel=dots] .bars text").first.text_content()
+    assert text == f"±{math.sqrt(derived(16, 1, 1)):.2f}"
