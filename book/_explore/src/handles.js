@@ -72,3 +72,53 @@ export function fromKey(event, value, { min, max, step }) {
   if (event.key in moves) return value + moves[event.key];
   return { Home: min, End: max }[event.key] ?? null;
 }
+
+/**
+ * A line across a drawing that readers move to one of a slider's values, by a handle at its top: `control` is the slider's, `x` the
+ * scale, and `place` an empty group below what the line must not cross.
+ */
+export function drawCursor(app, panel, place, control, x) {
+  const { name, values, text } = control;
+  const at = x(app.state[name]);
+  const [bottom, top] = panel.yRange;
+  const level = top - 13;
+  place
+    .append("line")
+    .attr("x1", at)
+    .attr("x2", at)
+    .attr("y1", level)
+    .attr("y2", bottom)
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5);
+  const left = at < (x.range()[0] + x.range()[1]) / 2;
+  place
+    .append("text")
+    .attr("class", "rim")
+    .attr("x", at + (left ? 13 : -13))
+    .attr("y", level + 4)
+    .attr("text-anchor", left ? "start" : "end")
+    .style("font-weight", 700)
+    .text(text(app.state[name]));
+  const range = { min: 0, max: values.length - 1, step: 1 };
+  const { made, all } = drawHandles(panel, [values.indexOf(app.state[name])], range, "query");
+  made.attr("aria-label", control.spoken);
+  made
+    .select("rect.touch")
+    .attr("height", bottom - level + 16)
+    .style("cursor", "ew-resize");
+  all
+    .attr("transform", `translate(${at},${level})`)
+    .attr("aria-valuenow", (place) => place)
+    .attr("aria-valuetext", (place) => text(values[place]));
+  const byKey = (event, place) => {
+    const next = fromKey(event, place, range);
+    return next === null
+      ? null
+      : { [name]: values[Math.min(range.max, Math.max(range.min, next))] };
+  };
+  const distance = (value, event) => Math.abs(x(value) - event.x);
+  const byDrag = (event) => ({
+    [name]: values.reduce((best, v) => (distance(v, event) < distance(best, event) ? v : best)),
+  });
+  listen(app, panel, all, byKey, byDrag);
+}

@@ -1,16 +1,19 @@
 /** The explorables of the book; the page's loader starts them. */
 import { blend } from "./blend.js";
+import { budget } from "./budget.js";
 import { colourSheet } from "./data.js";
+import { depth } from "./depth.js";
 import { start as begin } from "./frame.js";
 import { growth } from "./growth.js";
 import { heads } from "./heads.js";
 import { phases } from "./phases.js";
+import { power } from "./power.js";
 import { saturation } from "./saturation.js";
 import { scalings } from "./scalings.js";
 
 export * as math from "./math.js"; // for the tests
 
-const explorables = { growth, saturation, blend, scalings, phases, heads };
+const explorables = { growth, saturation, blend, scalings, phases, heads, budget, power, depth };
 
 const style = document.createElement("style");
 style.textContent = colourSheet();
