@@ -39,7 +39,7 @@ export const budget = {
       value: study.start,
     },
   ],
-  readouts: names.map((name) => [name, `half have learned: ${richLabel(study.labels[name])}`]),
+  readouts: names.map((name) => [name, `median step, ${richLabel(study.labels[name])}`]),
   panels: [
     [
       "models",
@@ -77,7 +77,7 @@ function verdict({ none, ...others }, stop) {
     return `A study that stops at step ${stop} has seen no undivided model learn. “It does not learn” would be wrong: they have not learned yet, and the first does at step ${none[0]}.`;
   if (count < none.length)
     return `A study that stops at step ${stop} has seen ${count} of ${none.length} undivided models learn. The other ${none.length - count} have not learned yet, and the last does at step ${none.at(-1)}.`;
-  return `By step ${stop} all ${none.length} undivided models have learned. Without the division learning takes longer, and that is all that the missing division costs here.`;
+  return `By step ${stop} all ${none.length} undivided models have learned. What the missing division costs here is time.`;
 }
 
 /** A step curve from one step to another as points: how many are left waiting. */
@@ -103,6 +103,7 @@ function drawModels(app, learned, stop) {
   const frame = d3.scaleLinear([0, 1], panel.yRange);
   axes(panel, { x, y: frame, xLabel: "step", xTicks: 6, yTicks: 0 });
   const under = fresh(panel.svg, "under");
+  const cursor = fresh(panel.svg, "cursor");
   const group = fresh(panel.svg, "rows");
   const [left, right] = x.range();
   for (const name of names) {
@@ -145,7 +146,7 @@ function drawModels(app, learned, stop) {
         .style("opacity", opacity);
     }
     times.forEach((when, i) => {
-      under
+      group
         .append("circle")
         .attr("class", when <= stop ? "seen" : "unseen")
         .attr("cx", x(when))
@@ -156,7 +157,7 @@ function drawModels(app, learned, stop) {
         .style("opacity", when <= stop ? 1 : 0.4);
     });
   }
-  drawCursor(app, panel, under, stopControl, x);
+  drawCursor(app, panel, cursor, stopControl, x);
   for (const name of names) {
     const line = () =>
       group
@@ -164,11 +165,15 @@ function drawModels(app, learned, stop) {
         .attr("class", "rim")
         .attr("y", rows(name) + 15);
     richText(line().attr("x", left).style("font-weight", 700), study.labels[name]);
-    line()
-      .attr("data-rescaling", name)
-      .attr("x", right)
-      .attr("text-anchor", "end")
-      .text(counted(learned[name], stop));
+    const ground = group.append("rect");
+    const count = line().attr("data-rescaling", name).attr("x", right).attr("text-anchor", "end");
+    const width = count.text(counted(learned[name], stop)).node().getComputedTextLength() + 8;
+    ground // so that the line does not part the words
+      .attr("x", right - width)
+      .attr("width", width + 4)
+      .attr("y", rows(name))
+      .attr("height", 19)
+      .style("fill", "var(--ex-ground)");
   }
   panel.describe(
     `The study stops at step ${stop}. ${names.map((name) => `${study.labels[name]}: ${counted(learned[name], stop)}`).join("; ")}.`,

@@ -9,6 +9,7 @@ import {
   rich,
   richLabel,
   richText,
+  show,
   show3,
   showCount,
   superscript,
@@ -34,7 +35,7 @@ const blocksControl = {
 const norm = (x) => (x < 1000 ? show3(x) : showCount(Number(x.toPrecision(3))));
 
 export const depth = {
-  title: "The first gradient through L blocks, undivided and with the root",
+  title: "The first gradient through L blocks",
   controls: [
     {
       name: "d_k",
@@ -62,7 +63,7 @@ export const depth = {
       "norms",
       "norm of the gradient of all parameters; a dot is a model",
       320,
-      { left: 40, right: 96, top: 32 },
+      { left: 40, right: 88, top: 32 },
     ],
   ],
   update(app) {
@@ -78,7 +79,7 @@ export const depth = {
       const { all } = chosen[name];
       return [`${name}_range`, `${norm(all[0])} to ${norm(all.at(-1))}`];
     });
-    const medians = names.map((name) => [name, chosen[name].median]);
+    const medians = names.map((name) => [name, norm(chosen[name].median)]);
     return {
       values: Object.fromEntries([...medians, ...ranges]),
       spoken: `${names.map((name) => `${stored.labels[name]} ${norm(chosen[name].median)}`).join(", ")} with ${blocks} blocks. ${sentence}`,
@@ -86,23 +87,18 @@ export const depth = {
   },
 };
 
-/** How much the median model's gradient grows from the last depth to this one: as a power of the depth, or block by block. */
+/** How much larger the median is than at the depth before: as a power of the depth where the stream brakes, else block by block. */
 function growth(norms, width, now, brake) {
+  if (!now) return "Choose more blocks to see by how much the gradient grows.";
   const [before, blocks] = [stored.blocks[now - 1], stored.blocks[now]];
-  const times = names.map((name) => {
-    const ofWidth = norms[name][width];
-    return now ? ofWidth[now].median / ofWidth[now - 1].median : 1;
+  const [undivided, root] = names.map((name) => {
+    const times = norms[name][width][now].median / norms[name][width][now - 1].median;
+    const rate = brake
+      ? `like L^{${show(Math.log(times) / Math.log(blocks / before), 1)}}`
+      : `${show(times ** (1 / (blocks - before)))} a block`;
+    return { times: show(times, times < 10 ? 1 : 0), rate };
   });
-  if (!now) return `Choose more than ${blocks} blocks to see by how much the gradient grows.`;
-  const rates = times.map((factor) =>
-    brake
-      ? `like L^{${show3(Math.log(factor) / Math.log(blocks / before))}}`
-      : `${show3(factor ** (1 / (blocks - before)))} times a block`,
-  );
-  const parts = names.map(
-    (name, i) => `${richLabel(stored.labels[name])} ${show3(times[i])} times (${rates[i]})`,
-  );
-  return `From ${before} to ${blocks} blocks the gradient grows, ${parts.join(", ")}.`;
+  return `From ${before} to ${blocks} blocks the median is multiplied by ${undivided.times} undivided (${undivided.rate}) and by ${root.times} with the root (${root.rate}).`;
 }
 
 function drawNorms(app, norms, width) {
@@ -137,20 +133,19 @@ function drawNorms(app, norms, width) {
         .style("stroke-width", chosen ? 2.5 : 1.5)
         .style("stroke-dasharray", looks[name].dashes)
         .style("opacity", chosen ? 1 : 0.35);
-      const text = name === "none" && !chosen ? String(dK) : `${stored.labels[name]}, ${dK}`;
+      const text = chosen ? stored.labels[name] : `heads of ${dK}`;
       ends.push({ level: y(norms[name][place].at(-1).median), name, text, chosen });
     });
     norms[name][width].forEach(({ all, median }, i) => {
       const at = x(stored.blocks[i]) + (side ? 5 : -5);
+      const models = under.append("g").style("fill", colour(name)).style("fill-opacity", 0.35);
       for (const value of all)
-        under
+        models
           .append("circle")
           .attr("class", "model")
           .attr("cx", at)
           .attr("cy", y(value))
-          .attr("r", 2)
-          .style("fill", colour(name))
-          .style("opacity", 0.35);
+          .attr("r", 2);
       group
         .append("circle")
         .attr("cx", x(stored.blocks[i]))

@@ -94,7 +94,7 @@ export function drawCursor(app, panel, place, control, x) {
   place
     .append("text")
     .attr("class", "rim")
-    .attr("x", at + (left ? 13 : -13))
+    .attr("x", at + (left ? 19 : -19))
     .attr("y", level + 4)
     .attr("text-anchor", left ? "start" : "end")
     .style("font-weight", 700)
@@ -102,6 +102,13 @@ export function drawCursor(app, panel, place, control, x) {
   const range = { min: 0, max: values.length - 1, step: 1 };
   const { made, all } = drawHandles(panel, [values.indexOf(app.state[name])], range, "query");
   made.attr("aria-label", control.spoken);
+  made.selectAll("circle:not(.ring)").style("fill", "var(--ex-ink)");
+  made
+    .append("path")
+    .attr("d", "M-10,-4L-14,0L-10,4M10,-4L14,0L10,4") // to either side
+    .style("fill", "none")
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5);
   made
     .select("rect.touch")
     .attr("height", bottom - level + 16)

@@ -13,17 +13,17 @@ const widthControl = {
   label: "d_k, components of a head",
   spoken: "components of a head",
   values: steps.d_k,
-  value: 1024,
+  value: most,
   text: (dK) => showCount(dK),
 };
 
 /** Lines that lie on each other are both seen: dots on a line, and dashes on one. */
 const looks = {
-  start: { stroke: "var(--ex-ink)", dashes: "0.1 6", outline: "M-4,-4H4V4H-4Z" },
+  start: { stroke: "var(--ex-ink)", dashes: "0.1 8", outline: "M-3.2,-3.2H3.2V3.2H-3.2Z" },
   SGD: {
     stroke: colour("SGD"),
     dashes: "none",
-    outline: "M-4.5,0A4.5,4.5,0,1,1,4.5,0A4.5,4.5,0,1,1,-4.5,0Z",
+    outline: "M-6.5,0A6.5,6.5,0,1,1,6.5,0A6.5,6.5,0,1,1,-6.5,0Z",
   },
   Adam: { stroke: colour("Adam"), dashes: "9 7", outline: "M0,-5.5L5,4H-5Z" },
 };
@@ -59,7 +59,7 @@ export const power = {
       "lines",
       `size in a head of d_k components, over that at ${least}`,
       300,
-      { left: 40, right: 108, top: 32 },
+      { left: 40, right: 122, top: 32 },
     ],
   ],
   update(app) {
@@ -67,7 +67,8 @@ export const power = {
     drawLines(app, p, dK);
     const flat = names.filter((name) => isFlat(name, p)).map((name) => steps.lines[name].kept);
     const powers = names.map(
-      (name) => `${steps.lines[name].short} d_k^{${plain(exponent(name, p))}}`,
+      (name, i) =>
+        `${steps.lines[name].kept}${i ? "" : " goes"} like d_k^{${plain(exponent(name, p))}}`,
     );
     const kept = flat.length ? `Flat: ${flat.join(" and ")}.` : "None of the three is flat.";
     app.formula.replaceChildren(
@@ -75,7 +76,7 @@ export const power = {
     );
     const values = Object.fromEntries(names.map((name) => [name, change(name, p, dK)]));
     return {
-      values,
+      values: Object.fromEntries(names.map((name) => [name, `${show3(values[name])} times`])),
       spoken: `Divided by d_k to the power ${plain(p)}, from ${least} to ${dK} components: ${names.map((name) => `${steps.lines[name].label} ${show3(values[name])} times`).join(", ")}. ${kept}`,
     };
   },
@@ -86,7 +87,7 @@ const plain = (x) => show(x).replace(/\.?0+$/, "");
 
 function drawLines(app, p, dK) {
   const panel = app.panels.lines;
-  const x = d3.scaleLog([least, most], panel.xRange);
+  const x = d3.scaleLog([least / 1.25, most], panel.xRange);
   const y = d3.scaleLog([least / most / 1.5, (1.5 * most) / least], panel.yRange);
   const [left, right] = x.range();
   const [bottom, top] = y.range();
@@ -118,9 +119,9 @@ function drawLines(app, p, dK) {
       .append("path")
       .attr("class", "curve")
       .attr("data-line", name)
-      .attr("d", `M${left},${y(1)}L${right},${levels[place]}`)
+      .attr("d", `M${x(least)},${y(1)}L${right},${levels[place]}`)
       .style("stroke", stroke)
-      .style("stroke-width", isFlat(name, p) ? 5 : 2.5)
+      .style("stroke-width", isFlat(name, p) && name !== "start" ? 6 : 3)
       .style("stroke-linecap", name === "start" ? "round" : "butt")
       .style("stroke-dasharray", dashes);
     const measured = steps.lines[name].measured[p] ?? [];
