@@ -72,7 +72,8 @@ function counted(learned, stop) {
 function verdict({ none, ...others }, stop) {
   const count = seen(none, stop);
   const any = count || Object.values(others).some((learned) => seen(learned, stop));
-  if (!any) return `A study that stops at step ${stop} has seen no model learn, whatever divides.`;
+  if (!any)
+    return `A study that stops at step ${stop} has seen no model learn, with a divisor or without.`;
   if (!count)
     return `A study that stops at step ${stop} has seen no undivided model learn. “It does not learn” would be wrong: they have not learned yet, and the first does at step ${none[0]}.`;
   if (count < none.length)
@@ -164,16 +165,17 @@ function drawModels(app, learned, stop) {
         .append("text")
         .attr("class", "rim")
         .attr("y", rows(name) + 15);
-    richText(line().attr("x", left).style("font-weight", 700), study.labels[name]);
-    const ground = group.append("rect");
+    const grounds = [0, 1].map(() => group.append("rect"));
+    const said = line().attr("x", left).style("font-weight", 700);
+    richText(said, study.labels[name]);
     const count = line().attr("data-rescaling", name).attr("x", right).attr("text-anchor", "end");
-    const width = count.text(counted(learned[name], stop)).node().getComputedTextLength() + 8;
-    ground // so that the line does not part the words
-      .attr("x", right - width)
-      .attr("width", width + 4)
-      .attr("y", rows(name))
-      .attr("height", 19)
-      .style("fill", "var(--ex-ground)");
+    count.text(counted(learned[name], stop));
+    // The line does not part the words.
+    [said, count].forEach((text, i) => {
+      const { x: start, width } = text.node().getBBox();
+      grounds[i].attr("x", start - 4).attr("width", width + 8);
+      grounds[i].attr("y", rows(name)).attr("height", 19).style("fill", "var(--ex-ground)");
+    });
   }
   panel.describe(
     `The study stops at step ${stop}. ${names.map((name) => `${study.labels[name]}: ${counted(learned[name], stop)}`).join("; ")}.`,

@@ -71,7 +71,7 @@ export const depth = {
     const { norms, brake } = stored.kinds[kind];
     const width = stored.d_k.indexOf(dK);
     const now = stored.blocks.indexOf(blocks);
-    drawNorms(app, norms, width);
+    drawNorms(app, norms, width, now);
     const chosen = Object.fromEntries(names.map((name) => [name, norms[name][width][now]]));
     const sentence = growth(norms, width, now, brake);
     app.formula.replaceChildren(rich(sentence));
@@ -101,7 +101,7 @@ function growth(norms, width, now, brake) {
   return `From ${before} to ${blocks} blocks the median is multiplied by ${undivided.times} undivided (${undivided.rate}) and by ${root.times} with the root (${root.rate}).`;
 }
 
-function drawNorms(app, norms, width) {
+function drawNorms(app, norms, width, now) {
   const panel = app.panels.norms;
   const x = d3.scaleLog([stored.blocks[0] / 1.25, stored.blocks.at(-1) * 1.12], panel.xRange);
   const y = d3.scaleLog(extent, panel.yRange);
@@ -118,8 +118,8 @@ function drawNorms(app, norms, width) {
   });
   const under = fresh(panel.svg, "under");
   const group = fresh(panel.svg, "curves");
-  const line = (name, place) =>
-    d3.line()(stored.blocks.map((blocks, i) => [x(blocks), y(norms[name][place][i].median)]));
+  const medians = (name, place) =>
+    stored.blocks.map((blocks, i) => [x(blocks), y(norms[name][place][i].median)]);
   const ends = [];
   names.forEach((name, side) => {
     stored.d_k.forEach((dK, place) => {
@@ -127,7 +127,7 @@ function drawNorms(app, norms, width) {
       if (!chosen && name !== "none") return; // the root's lie on each other
       group
         .append("path")
-        .attr("d", line(name, place))
+        .attr("d", d3.line()(medians(name, place)))
         .style("fill", "none")
         .style("stroke", colour(name))
         .style("stroke-width", chosen ? 2.5 : 1.5)
@@ -136,6 +136,15 @@ function drawNorms(app, norms, width) {
       const text = chosen ? stored.labels[name] : `heads of ${dK}`;
       ends.push({ level: y(norms[name][place].at(-1).median), name, text, chosen });
     });
+    // The stretch of which the sentence speaks.
+    group
+      .append("path")
+      .attr("class", "stretch")
+      .attr("d", d3.line()(medians(name, width).slice(Math.max(0, now - 1), now + 1)))
+      .style("fill", "none")
+      .style("stroke", colour(name))
+      .style("stroke-width", 9)
+      .style("opacity", 0.3);
     norms[name][width].forEach(({ all, median }, i) => {
       const at = x(stored.blocks[i]) + (side ? 5 : -5);
       const models = under.append("g").style("fill", colour(name)).style("fill-opacity", 0.35);
