@@ -202,11 +202,12 @@ def budget(stop: int = 200) -> None:
     for name, times in told["cells"][told["start"]]["learned"].items():
         waiting = range(len(times), -1, -1)
         ax.step([0, *times, end], [*waiting, 0], where="post", **plotting.style(name))
-        ax.lines[-1].set_label(told["labels"][name])
+        if name == "none":
+            ax.lines[-1].set_label(told["labels"][name])
     ax.axvspan(stop, end, color="white", alpha=0.75, zorder=2.5)
-    ax.axvline(stop, color=plotting.INK, linewidth=1.5)
+    ax.axvline(stop, color=plotting.INK, linewidth=1.5, zorder=3)
     ax.set(xlim=(0, end), xlabel="step", ylabel="models that have not learned")
-    ax.legend(fontsize=9, loc="lower left")
+    ax.legend(fontsize=9, loc="center right", framealpha=1)
 
 
 def power(p: float = 0.5) -> None:

@@ -411,7 +411,7 @@ def called(name: str) -> str:
 def budget() -> dict[str, Any]:
     """For each comparison and rescaling the steps at which the models that report have learned."""
     study, records = load_comparisons(), load_study()[1]
-    cells = {}
+    cells: dict[str, dict[str, Any]] = {}
     for name in COMPARISONS:
         d_k, task = study[name].cell.d_k, TASKS[study[name].cell.task]
         assert isinstance(task, Recall)

@@ -1,6 +1,7 @@
 /** Dot products grow: the density of q·k, raw and divided by a power of d_k. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
+import { powerControl } from "./scores.js";
 import { axes, fresh, rich, show, show3 } from "./shared.js";
 
 /** Where the tables have a d_k. */
@@ -16,15 +17,7 @@ export const growth = {
       value: 4,
       text: String,
     },
-    {
-      name: "p",
-      label: "p, the power of d_k that divides",
-      min: 0,
-      max: 1,
-      step: 0.05,
-      value: 0,
-      text: (p) => p.toFixed(2),
-    },
+    powerControl,
     {
       name: "components",
       label: "distribution of the components",

@@ -2,6 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawCursor } from "./handles.js";
+import { powerControl } from "./scores.js";
 import { apart, axes, fresh, rich, show, show3, showCount } from "./shared.js";
 
 const { power: steps } = data;
@@ -41,18 +42,7 @@ const isFlat = (name, p) => Math.abs(exponent(name, p)) < 1e-9;
 
 export const power = {
   title: "Divide by d_k^p: which line is flat?",
-  controls: [
-    {
-      name: "p",
-      label: "p, the power of d_k that divides",
-      min: 0,
-      max: 1,
-      step: 0.05,
-      value: 0,
-      text: (p) => p.toFixed(2),
-    },
-    widthControl,
-  ],
+  controls: [powerControl, widthControl],
   readouts: names.map((name) => [name, steps.lines[name].label]),
   panels: [
     [

@@ -1,4 +1,4 @@
-/** The scores and the temperature of those explorables that have them. */
+/** What several explorables let readers set: scores, a temperature, the power that divides. */
 
 export const scoreRange = { min: -10, max: 10, step: 0.1 };
 
@@ -20,4 +20,14 @@ export const temperatureControl = {
   values: TEMPERATURES,
   value: 1,
   text: String,
+};
+
+export const powerControl = {
+  name: "p",
+  label: "p, the power of d_k that divides",
+  min: 0,
+  max: 1,
+  step: 0.05,
+  value: 0,
+  text: (p) => p.toFixed(2),
 };

@@ -1,4 +1,3 @@
-import itertools
 import math
 import statistics
 
@@ -6,7 +5,7 @@ import pytest
 
 from sdpa_lib.book.training import depth
 
-from .conftest import drag, state, wait_for_state
+from .conftest import check_labels, drag, state, wait_for_state
 
 KINDS = {"pre": ("pre", "1/inputs"), "post": ("post", "1/inputs"), "linear": ("pre", "nn.Linear")}
 
@@ -90,13 +89,4 @@ def test_blocks_by_the_handle(explorable):
 @pytest.mark.parametrize("d_k", depth.DIMENSIONS)
 def test_labels_stand_apart_and_inside(explorable, d_k, kind, width):
     page, figure = explorable("depth", f"d_k={d_k},blocks=48,kind={kind}")
-    page.set_viewport_size({"width": width, "height": 700})
-    page.wait_for_timeout(200)
-    labels = figure.locator("[data-panel=norms] text.end").evaluate_all(
-        "texts => texts.map(text => text.getBoundingClientRect()).map(r => [r.top, r.right])"
-    )
-    box = figure.locator(".explorable-app").bounding_box()
-    assert max(right for _, right in labels) <= box["x"] + box["width"]
-    tops = sorted(top for top, _ in labels)
-    assert len(tops) == 4
-    assert min(b - a for a, b in itertools.pairwise(tops)) >= 14
+    check_labels(page, figure, "[data-panel=norms] text.end", width)

@@ -1,4 +1,3 @@
-import itertools
 import math
 
 import pytest
@@ -6,7 +5,7 @@ import torch
 
 from sdpa_lib.book.training import steps
 
-from .conftest import drag, state, wait_for_state
+from .conftest import check_labels, drag, state, wait_for_state
 
 STEP = {name: steps.OPTIMISERS[name].step for name in ("SGD", "Adam")}
 
@@ -83,12 +82,4 @@ def test_width_and_power_by_the_keyboard_and_the_mouse(explorable):
 @pytest.mark.parametrize("p", [0, 0.5, 1])
 def test_labels_stand_apart_and_inside(explorable, p, width):
     page, figure = explorable("power", f"p={p},d_k=16")
-    page.set_viewport_size({"width": width, "height": 700})
-    page.wait_for_timeout(200)
-    labels = figure.locator("[data-panel=lines] .curves text").evaluate_all(
-        "texts => texts.map(text => text.getBoundingClientRect()).map(r => [r.top, r.right])"
-    )
-    box = figure.locator(".explorable-app").bounding_box()
-    assert max(right for _, right in labels) <= box["x"] + box["width"]
-    tops = sorted(top for top, _ in labels)
-    assert min(b - a for a, b in itertools.pairwise(tops)) >= 14
+    check_labels(page, figure, "[data-panel=lines] .curves text", width)
