@@ -34,6 +34,9 @@ export function drawHandles(panel, values, range, role) {
   return { made, all: made.merge(handles) };
 }
 
+/** How each panel's handles follow a drag now. */
+const byDragNow = new WeakMap();
+
 /**
  * Let readers move handles, numbered from 1: `byKey(event, value, number)` and `byDrag(event, number)` give the changes of the state;
  * null leaves the key to the page.
@@ -46,6 +49,11 @@ export function listen(app, panel, handles, byKey, byDrag) {
     event.preventDefault();
     app.set(changes);
   });
+  byDragNow.set(panel, (event, node) => byDrag(event, number(node)));
+  // Once for each handle: another d3.drag would not know of the finger that is on it.
+  const fresh = handles.filter(function () {
+    return !d3.select(this).on("touchstart.drag");
+  });
   const dragged = d3
     .drag()
     .container(panel.svg.node())
@@ -54,9 +62,9 @@ export function listen(app, panel, handles, byKey, byDrag) {
       this.focus({ preventScroll: true });
     })
     .on("drag", function (event) {
-      app.set(byDrag(event, number(this)));
+      app.set(byDragNow.get(panel)(event, this));
     });
-  handles.call(dragged);
+  fresh.call(dragged);
 }
 
 /** Which number a key on the keyboard asks for, or null: arrows one step, page keys ten, Home and End the ends. */
