@@ -45,7 +45,7 @@ export const budget = {
       "models",
       "models that have not learned yet, of ten; each dot is one that learns",
       346,
-      { left: 22, right: 8, top: 32 },
+      { left: 22, right: 12, top: 32 },
     ],
   ],
   update(app) {

@@ -47,7 +47,7 @@ export const depth = {
     blocksControl,
     {
       name: "kind",
-      label: "the blocks, and how their matrices start",
+      label: "kind of model",
       options: Object.fromEntries(
         Object.entries(stored.kinds).map(([name, { label }]) => [name, label]),
       ),

@@ -102,7 +102,7 @@ export function drawCursor(app, panel, place, control, x) {
   place
     .append("text")
     .attr("class", "rim")
-    .attr("x", at + (left ? 19 : -19))
+    .attr("x", at + (left ? 22 : -22))
     .attr("y", level + 4)
     .attr("text-anchor", left ? "start" : "end")
     .style("font-weight", 700)
@@ -111,6 +111,7 @@ export function drawCursor(app, panel, place, control, x) {
   const { made, all } = drawHandles(panel, [values.indexOf(app.state[name])], range, "query");
   made.attr("aria-label", control.spoken);
   made.selectAll("circle:not(.ring)").style("fill", "var(--ex-ink)");
+  made.select("circle.ring").attr("r", 18);
   made
     .append("path")
     .attr("d", "M-10,-4L-14,0L-10,4M10,-4L14,0L10,4") // to either side

@@ -49,7 +49,7 @@ export const power = {
       "lines",
       `size in a head of d_k components, over that at ${least}`,
       300,
-      { left: 40, right: 122, top: 32 },
+      { left: 40, right: 126, top: 32 },
     ],
   ],
   update(app) {
