@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import sdpa_lib as sdpa
 import torch
 from docutils import nodes
@@ -236,6 +237,57 @@ def row() -> None:
     ax.set_ylabel("norm of J, over r")
 
 
+def budget(stop: int = 200) -> None:
+    """The models that have not learned yet, pale from where a study stops."""
+    _, ax = plotting.figure(height=3.4)
+    told = explorable_data.budget()
+    end = told["steps"][-1]
+    for name, times in told["cells"][told["start"]]["learned"].items():
+        waiting = range(len(times), -1, -1)
+        ax.step([0, *times, end], [*waiting, 0], where="post", **plotting.style(name))
+        if name == "none":
+            ax.lines[-1].set_label(told["labels"][name])
+    ax.axvspan(stop, end, color="white", alpha=0.75, zorder=2.5)
+    ax.axvline(stop, color=plotting.INK, linewidth=1.5, zorder=3)
+    ax.set(xlim=(0, end), xlabel="step", ylabel="models that have not learned")
+    ax.legend(fontsize=9, loc="center right", framealpha=1)
+
+
+def power(p: float = 0.5) -> None:
+    """The start's and the step's size by d_k when the root divides: lines and measured points."""
+    _, ax = plotting.figure(height=3.4)
+    told = explorable_data.power()
+    colors = {"start": plotting.INK, **explorable_data.OPTIMISERS}
+    widths = np.array(told["measured_at"])
+    for (name, line), dashes, mark in zip(
+        told["lines"].items(), (":", "-", "--"), "so^", strict=True
+    ):
+        exponent = explorable_data.GROWTHS[name].exponent(p)
+        look = {"color": colors[name], "linestyle": dashes}
+        ax.plot(widths, (widths / widths[0]) ** exponent, **look)
+        ax.plot(widths, line["measured"][f"{p:g}"], mark, color=colors[name], label=line["label"])
+    ax.set(xscale="log", yscale="log", xlabel="$d_k$", ylabel=f"over that at {widths[0]}")
+    ax.legend(fontsize=9)
+
+
+def depth() -> None:
+    """The norm of the first gradient by the number of blocks: medians of thirty models."""
+    _, ax = plotting.figure(height=3.4)
+    told = explorable_data.depth()
+    for name, line in (("none", "-"), ("sqrt_d_k", "--")):
+        look = {"color": plotting.style(name)["color"], "linestyle": line}
+        for d_k, mark, of_width in zip(
+            told["d_k"], "osD", told["kinds"]["pre"]["norms"][name], strict=True
+        ):
+            medians = [of_depth["median"] for of_depth in of_width]
+            text = f"{told['labels'][name]}, {d_k}"
+            ax.plot(told["blocks"], medians, marker=mark, label=text, **look)
+    ax.set(xscale="log", yscale="log", xlabel="blocks", ylabel="norm of the first gradient")
+    ax.set_xticks(told["blocks"], map(str, told["blocks"]))
+    ax.minorticks_off()
+    ax.legend(fontsize=9, ncols=2)
+
+
 STATIC: dict[str, tuple[str, Callable[[], None]]] = {
     "growth": (
         "Two densities of raw dot products on the same axes: of 4 components, high and narrow, "
@@ -280,6 +332,23 @@ STATIC: dict[str, tuple[str, Callable[[], None]]] = {
         "Norm of the Jacobian over r against the divisor: below the root it rises and then "
         "vanishes in an ordinary row; where the two best keys are nearly level it rises longer.",
         row,
+    ),
+    "budget": (
+        "How many of ten models have not learned yet, against the step, for each divisor. At step "
+        "200 a line stops the study: the curve of the undivided models is still at ten there, and "
+        "what comes behind the line is pale.",
+        budget,
+    ),
+    "power": (
+        "Size of the first scores, of a step of gradient descent and of a step of Adam, over those "
+        "at 16 components, when the root divides: the first two stay at 1 up to 4,096 components, "
+        "the third rises to about 16.",
+        power,
+    ),
+    "depth": (
+        "The norm of the first gradient against 2 to 48 blocks, on logarithmic axes: undivided it "
+        "rises, the more steeply the wider the heads, and with the root it stays below ten.",
+        depth,
     ),
 }
 """The explorables by name: what their picture shows, and what draws it."""

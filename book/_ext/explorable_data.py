@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import statistics
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -27,6 +28,13 @@ from matplotlib.transforms import Affine2D
 from sdpa_lib.book import pictures, plotting
 from sdpa_lib.book.heads.results import LONGER, load_places, load_results, load_vectors
 from sdpa_lib.book.heads.study import DecoderRun
+from sdpa_lib.book.training import depth as depths
+from sdpa_lib.book.training import steps
+from sdpa_lib.book.training.plan import load_comparisons
+from sdpa_lib.book.training.results import load_study
+from sdpa_lib.book.training.study import EVERY
+from sdpa_lib.book.training.summary import reported
+from sdpa_lib.book.training.tasks import TASKS, Recall
 from sdpa_lib.visibility import Visible
 from torch import Tensor
 
@@ -86,12 +94,22 @@ COMPONENTS = {
 """One for each of ``sdpa.DISTRIBUTIONS``."""
 
 
+OPTIMISERS = {
+    name: color
+    for name, color in zip(steps.OPTIMISERS, plotting.SEQUENCE, strict=False)
+    if name in ("SGD", "Adam")
+}
+"""Their colours in chapter 13's figures."""
+
+
 def script() -> str:
     """A classic script that sets ``explorableData``: pages must work from a folder, too, where no
     script may fetch.
     """
     data = {
-        "colours": {name: on_both_grounds(color) for name, color in plotting.ROLES.items()},
+        "colours": {
+            name: on_both_grounds(color) for name, color in (plotting.ROLES | OPTIMISERS).items()
+        },
         "rescalings": [{"name": name} | look(name) for name in sdpa.RESCALINGS],
         "distributions": {name: COMPONENTS[name].label for name in sdpa.DISTRIBUTIONS},
         "growth": growth(),
@@ -99,6 +117,9 @@ def script() -> str:
         "phases": phases(),
         "heads": heads(),
         "row": row(),
+        "budget": budget(),
+        "power": power(),
+        "depth": depth(),
     }
     return f"window.explorableData={json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
 
@@ -389,3 +410,153 @@ def rounded(x: float) -> float:
     """To the digits that are shown and some more; a whole number without its point."""
     short = float(f"{x:.{DIGITS}g}")
     return int(short) if short.is_integer() else short
+
+
+# ---------------------------------------------------------------- budget: when models learn
+
+
+COMPARISONS = ("recall, d_k 16", "recall, d_k 64", "recall, 64 pairs")
+"""Of chapter 12: its first figure and its test of all scalings."""
+
+
+def called(name: str) -> str:
+    """What chapters 10 and 12 call a rescaling beside a curve."""
+    return "undivided" if name == "none" else sdpa.RESCALINGS[name].label
+
+
+def budget() -> dict[str, Any]:
+    """For each comparison and rescaling the steps at which the models that report have learned."""
+    study, records = load_comparisons(), load_study()[1]
+    cells: dict[str, dict[str, Any]] = {}
+    for name in COMPARISONS:
+        d_k, task = study[name].cell.d_k, TASKS[study[name].cell.task]
+        assert isinstance(task, Recall)
+        runs = reported(records, study[name])
+        cells[f"{d_k}-{task.n_pairs}"] = {
+            "label": f"heads of {d_k}, {task.n_pairs} pairs",
+            "learned": {
+                scaling: sorted(run.learned_at for run in runs[scaling] if run.learned_at)
+                for scaling in runs
+                if scaling in sdpa.RESCALINGS
+            },
+        }
+    learned = [cell["learned"] for cell in cells.values()]
+    last = max(times[-1] for cell in learned for times in cell.values())
+    return {
+        "labels": {name: called(name) for name in learned[0]},
+        "cells": cells,
+        "start": list(cells)[-1],
+        "steps": list(range(EVERY, 100 * math.ceil(last / 100) + 1, EVERY)),
+    }
+
+
+# ---------------------------------------------------------------- power: a step, and the start
+
+
+class Growth(NamedTuple):
+    """Something that grows like a power of d_k.
+
+    Attributes:
+        label, short, kept: its name, the one beside a line, and the one within a sentence.
+        optimiser, stored: where ``steps.json`` has it.
+        exponent: of d_k, given p.
+    """
+
+    label: str
+    short: str
+    kept: str
+    optimiser: str
+    stored: str
+    exponent: Callable[[float], float]
+
+
+GROWTHS = {
+    "start": Growth(
+        "spread of the scores at the start", "start", "the start", "SGD", "start", lambda p: 0.5 - p
+    ),
+    "SGD": Growth(
+        "one step of gradient descent",
+        "gradient descent",
+        "gradient descent’s step",
+        "SGD",
+        "one step",
+        steps.OPTIMISERS["SGD"].step,
+    ),
+    "Adam": Growth(
+        "one step of Adam",
+        "Adam",
+        "Adam’s step",
+        "Adam",
+        "one step",
+        steps.OPTIMISERS["Adam"].step,
+    ),
+}
+
+
+def power() -> dict[str, Any]:
+    """The exponents of chapter 13's theorem, which are linear in p, at p = 0 and 1, and what was
+    measured, over its size in the narrowest head: means over the seeds.
+    """
+    moves = steps.load_steps()["moves"]
+    lines = {}
+    for name, (label, short, kept, optimiser, stored, exponent) in GROWTHS.items():
+        measured = {}
+        for p, made in moves[optimiser].items():
+            means = np.mean(made[stored], axis=0)
+            measured[p] = [rounded(x) for x in (means / means[0]).tolist()]
+        lines[name] = {
+            "label": label,
+            "short": short,
+            "kept": kept,
+            "exponents": [exponent(0.0), exponent(1.0)],
+            "measured": measured,
+        }
+    first, last = (int(math.log2(steps.WIDTHS[end])) for end in (0, -1))
+    return {
+        "d_k": [2**e for e in range(first, last + 1)],
+        "measured_at": steps.WIDTHS,
+        "lines": lines,
+    }
+
+
+# ---------------------------------------------------------------- depth: the first gradient
+
+
+KINDS = {
+    "pre": ("pre-norm, variance 1/inputs", "pre", "1/inputs"),
+    "post": ("post-norm, variance 1/inputs", "post", "1/inputs"),
+    "linear": ("pre-norm, started by nn.Linear", "pre", "nn.Linear"),
+}
+"""What a model is called, where its normalisations stand, and how its matrices start."""
+
+
+def depth() -> dict[str, Any]:
+    """For each kind of model, rescaling, d_k and number of blocks the norm of the first gradient:
+    the median, and all models in order.
+    """
+    measured = depths.load_depth()[1]
+
+    def norms(scaling: str, norm: str, start: str) -> list[list[dict[str, Any]]]:
+        of_widths = []
+        for d_k in depths.DIMENSIONS:
+            totals = [
+                measured[depths.Depth(d_k, blocks, scaling, norm, start)].total
+                for blocks in depths.LAYERS
+            ]
+            of_widths.append([{"median": statistics.median(t), "all": sorted(t)} for t in totals])
+        return of_widths
+
+    labels = {"none": called("none"), "sqrt_d_k": "root"}
+    return {
+        "d_k": depths.DIMENSIONS,
+        "blocks": depths.LAYERS,
+        "labels": labels,
+        "kinds": {
+            name: {
+                "label": label,
+                "brake": norm == "pre",
+                "norms": {scaling: norms(scaling, norm, start) for scaling in labels},
+            }
+            for name, (label, norm, start) in KINDS.items()
+        },
+    }

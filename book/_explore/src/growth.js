@@ -1,6 +1,7 @@
 /** Dot products grow: the density of q·k, raw and divided by a power of d_k. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
+import { powerControl } from "./scores.js";
 import { axes, bar, fresh, rich, show, show3 } from "./shared.js";
 
 /** Where the tables have a d_k. */
@@ -26,15 +27,7 @@ export const growth = {
       value: 4,
       text: String,
     },
-    {
-      name: "p",
-      label: "p, the power of d_k that divides",
-      min: 0,
-      max: 1,
-      step: 0.05,
-      value: 0,
-      text: (p) => p.toFixed(2),
-    },
+    powerControl,
     {
       name: "components",
       label: "distribution of the components",
@@ -188,7 +181,8 @@ function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
     .style("stroke-dasharray", "4 3");
   const level = top + 6;
   const [from, to] = [Math.max(left, x(-std)), Math.min(right, x(std))];
-  bar(group, from, to, level, std > reach);
+  const leaves = std > reach;
+  bar(group, from, to, level, leaves);
   const beside = to + 6 + 70 < right;
   const text = group
     .append("text")

@@ -34,6 +34,9 @@ export function drawHandles(panel, values, range, role) {
   return { made, all: made.merge(handles) };
 }
 
+/** How each panel's handles follow a drag now. */
+const byDragNow = new WeakMap();
+
 /**
  * Let readers move handles, numbered from 1: `byKey(event, value, number)` and `byDrag(event, number)` give the changes of the state;
  * null leaves the key to the page.
@@ -46,6 +49,11 @@ export function listen(app, panel, handles, byKey, byDrag) {
     event.preventDefault();
     app.set(changes);
   });
+  byDragNow.set(panel, (event, node) => byDrag(event, number(node)));
+  // Once for each handle: another d3.drag would not know of the finger that is on it.
+  const fresh = handles.filter(function () {
+    return !d3.select(this).on("touchstart.drag");
+  });
   const dragged = d3
     .drag()
     .container(panel.svg.node())
@@ -54,9 +62,9 @@ export function listen(app, panel, handles, byKey, byDrag) {
       this.focus({ preventScroll: true });
     })
     .on("drag", function (event) {
-      app.set(byDrag(event, number(this)));
+      app.set(byDragNow.get(panel)(event, this));
     });
-  handles.call(dragged);
+  fresh.call(dragged);
 }
 
 /** Which number a key on the keyboard asks for, or null: arrows one step, page keys ten, Home and End the ends. */
@@ -71,4 +79,62 @@ export function fromKey(event, value, { min, max, step }) {
   };
   if (event.key in moves) return value + moves[event.key];
   return { Home: min, End: max }[event.key] ?? null;
+}
+
+/**
+ * A line across a drawing that readers move to one of a slider's values, by a handle at its top: `control` is the slider's, `x` the
+ * scale, and `place` an empty group below what the line must not cross.
+ */
+export function drawCursor(app, panel, place, control, x) {
+  const { name, values, text } = control;
+  const at = x(app.state[name]);
+  const [bottom, top] = panel.yRange;
+  const level = top - 13;
+  place
+    .append("line")
+    .attr("x1", at)
+    .attr("x2", at)
+    .attr("y1", level)
+    .attr("y2", bottom)
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5);
+  const left = at < (x.range()[0] + x.range()[1]) / 2;
+  place
+    .append("text")
+    .attr("class", "rim")
+    .attr("x", at + (left ? 22 : -22))
+    .attr("y", level + 4)
+    .attr("text-anchor", left ? "start" : "end")
+    .style("font-weight", 700)
+    .text(text(app.state[name]));
+  const range = { min: 0, max: values.length - 1, step: 1 };
+  const { made, all } = drawHandles(panel, [values.indexOf(app.state[name])], range, "query");
+  made.attr("aria-label", control.spoken);
+  made.selectAll("circle:not(.ring)").style("fill", "var(--ex-ink)");
+  made.select("circle.ring").attr("r", 18);
+  made
+    .append("path")
+    .attr("d", "M-10,-4L-14,0L-10,4M10,-4L14,0L10,4") // to either side
+    .style("fill", "none")
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5);
+  made
+    .select("rect.touch")
+    .attr("height", bottom - level + 16)
+    .style("cursor", "ew-resize");
+  all
+    .attr("transform", `translate(${at},${level})`)
+    .attr("aria-valuenow", (place) => place)
+    .attr("aria-valuetext", (place) => text(values[place]));
+  const byKey = (event, place) => {
+    const next = fromKey(event, place, range);
+    return next === null
+      ? null
+      : { [name]: values[Math.min(range.max, Math.max(range.min, next))] };
+  };
+  const distance = (value, event) => Math.abs(x(value) - event.x);
+  const byDrag = (event) => ({
+    [name]: values.reduce((best, v) => (distance(v, event) < distance(best, event) ? v : best)),
+  });
+  listen(app, panel, all, byKey, byDrag);
 }

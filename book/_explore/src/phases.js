@@ -3,6 +3,7 @@ import * as d3 from "./d3.js";
 import { colour, data, labels, looks, lookUp, names, short } from "./data.js";
 import * as math from "./math.js";
 import {
+  apart,
   axes,
   element,
   fresh,
@@ -152,16 +153,9 @@ function drawPhases(panel, n, dK, sigmas) {
   }
   for (const [level, names] of crossings)
     names.forEach((name, i) => marker(group, name, x(n) + 6 * (i - (names.length - 1) / 2), level));
-  const levels = [...ends.keys()].sort((a, b) => a - b);
-  const labels = levels.map((level, i, all) => ({
-    level,
-    names: ends.get(level),
-    at: i ? Math.max(level, all[i - 1] + 15) : level,
-  }));
-  for (let i = 1; i < labels.length; i++)
-    labels[i].at = Math.max(labels[i].at, labels[i - 1].at + 15);
-  for (let i = labels.length - 1, floor = bottom; i >= 0; i--, floor = labels[i + 1].at - 15)
-    labels[i].at = Math.min(labels[i].at, floor);
+  const levels = [...ends.keys()];
+  const heights = apart(levels, 15, top, bottom);
+  const labels = levels.map((level, i) => ({ level, names: ends.get(level), at: heights[i] }));
   for (const { level, names, at } of labels) {
     group
       .append("path")

@@ -152,3 +152,20 @@ export function arrow(parent, [x1, y1], [x2, y2], stroke, width) {
     .attr("d", `M${points.join("L")}Z`)
     .style("fill", stroke);
 }
+
+/** Heights for labels that would stand at `levels`: in the same order, a gap apart, and between top and bottom. */
+export function apart(levels, gap, top, bottom) {
+  const order = levels.map((_, i) => i).sort((a, b) => levels[a] - levels[b]);
+  const at = [...levels];
+  let free = top;
+  for (const i of order) {
+    at[i] = Math.max(levels[i], free);
+    free = at[i] + gap;
+  }
+  let floor = bottom;
+  for (const i of order.reverse()) {
+    at[i] = Math.min(at[i], floor);
+    floor = at[i] - gap;
+  }
+  return at;
+}

@@ -1,5 +1,6 @@
 """What the tests of all explorables share: their chapters, their data, and how to open one."""
 
+import itertools
 import json
 import re
 
@@ -95,3 +96,17 @@ def drag(page, handle, dx, dy):
     page.wait_for_function(
         "([figure, before]) => figure.dataset.state !== before", arg=[figure, before]
     )
+
+
+def check_labels(page, figure, labels, width):
+    """Labels under each other keep a line's distance, and end inside the explorable."""
+    page.set_viewport_size({"width": width, "height": 700})
+    page.wait_for_timeout(200)
+    places = figure.locator(labels).evaluate_all(
+        "texts => texts.map(text => text.getBoundingClientRect()).map(r => [r.top, r.right])"
+    )
+    box = figure.locator(".explorable-app").bounding_box()
+    assert max(right for _, right in places) <= box["x"] + box["width"]
+    tops = sorted(top for top, _ in places)
+    assert len(tops) > 1
+    assert min(b - a for a, b in itertools.pairwise(tops)) >= 14

@@ -112,3 +112,35 @@ def test_a_page_for_lectures_fills_the_screen_and_keeps_the_setting(tab, base, n
     back = page.get_by_role("link", name="Back to the chapter").evaluate("link => link.href")
     assert back.split("#")[0] == base + PLACES[name]
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("name", "dx", "dy"),
+    [("saturation", 0, 50), ("blend", 50, 0), ("budget", 60, 0), ("power", -100, 0)],
+)
+def test_a_finger_takes_a_handle_all_the_way(browser, base, name, dx, dy):
+    context = browser.new_context(
+        viewport={"width": 360, "height": 800}, has_touch=True, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.goto(f"{base}{PLACES[name]}#{name}:")
+    figure = page.locator(f"[data-explorable={name}]")
+    circle = figure.locator(".explorable-handle").first.locator("circle").last
+    circle.scroll_into_view_if_needed()
+    before = circle.bounding_box()
+    x, y = before["x"] + before["width"] / 2, before["y"] + before["height"] / 2
+    finger = context.new_cdp_session(page)
+
+    def touch(kind, *points):
+        places = [{"x": x + share * dx, "y": y + share * dy} for share in points]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": places})
+
+    touch("touchStart", 0)
+    for share in range(1, 6):
+        touch("touchMove", share / 5)
+        page.wait_for_timeout(60)  # a frame, in which all is drawn again
+    touch("touchEnd")
+    after = circle.bounding_box()
+    moved = after["x"] - before["x"], after["y"] - before["y"]
+    assert moved == pytest.approx((dx, dy), abs=14)
+    context.close()

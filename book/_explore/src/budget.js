@@ -1,0 +1,184 @@
+/** Stop the study: which of ten models have learned by then, and what nobody has seen yet. */
+import * as d3 from "./d3.js";
+import { colour, data } from "./data.js";
+import { drawCursor } from "./handles.js";
+import { axes, fresh, rich, richLabel, richText } from "./shared.js";
+
+const { budget: study } = data;
+const names = Object.keys(study.labels);
+const step = (stop) => `step ${stop}`;
+
+const stopControl = {
+  name: "stop",
+  label: "the study stops at",
+  spoken: "the study stops here",
+  values: study.steps,
+  value: 200,
+  text: step,
+};
+
+/** Of the sorted steps at which models learn, how many are seen by a study that stops then. */
+const seen = (learned, stop) => learned.filter((at) => at <= stop).length;
+
+/** The step by which half of the models have learned, or what is known of it. */
+function median(learned, stop) {
+  const half = learned[Math.ceil(learned.length / 2) - 1];
+  return half <= stop ? String(half) : `later than ${stop}`;
+}
+
+export const budget = {
+  title: "Stop the study: who has learned by then?",
+  controls: [
+    stopControl,
+    {
+      name: "cell",
+      label: "what is trained",
+      options: Object.fromEntries(
+        Object.entries(study.cells).map(([name, { label }]) => [name, label]),
+      ),
+      value: study.start,
+    },
+  ],
+  readouts: names.map((name) => [name, `median step, ${richLabel(study.labels[name])}`]),
+  panels: [
+    [
+      "models",
+      "models that have not learned yet, of ten; each dot is one that learns",
+      346,
+      { left: 22, right: 12, top: 32 },
+    ],
+  ],
+  update(app) {
+    const { stop, cell } = app.state;
+    const { learned } = study.cells[cell];
+    drawModels(app, learned, stop);
+    const sentence = verdict(learned, stop);
+    app.formula.replaceChildren(rich(sentence));
+    return {
+      values: Object.fromEntries(names.map((name) => [name, median(learned[name], stop)])),
+      spoken: `${names.map((name) => `${study.labels[name]}: ${counted(learned[name], stop)}`).join("; ")}. ${sentence}`,
+    };
+  },
+};
+
+/** "3 of 10 learned, 7 not yet". */
+function counted(learned, stop) {
+  const count = seen(learned, stop);
+  const left = learned.length - count;
+  return `${count} of ${learned.length} learned${left ? `, ${left} not yet` : ""}`;
+}
+
+/** What a study that stops can say of the undivided models, and what it can't. */
+function verdict({ none, ...others }, stop) {
+  const count = seen(none, stop);
+  const any = count || Object.values(others).some((learned) => seen(learned, stop));
+  if (!any)
+    return `A study that stops at step ${stop} has seen no model learn, with a divisor or without.`;
+  if (!count)
+    return `A study that stops at step ${stop} has seen no undivided model learn. “It does not learn” would be wrong: they have not learned yet, and the first does at step ${none[0]}.`;
+  if (count < none.length)
+    return `A study that stops at step ${stop} has seen ${count} of ${none.length} undivided models learn. The other ${none.length - count} have not learned yet, and the last does at step ${none.at(-1)}.`;
+  return `By step ${stop} all ${none.length} undivided models have learned. What the missing division costs here is time.`;
+}
+
+/** A step curve from one step to another as points: how many are left waiting. */
+function curve(learned, from, to) {
+  const waiting = (at) => learned.length - seen(learned, at);
+  const inside = learned.filter((at) => at > from && at <= to);
+  return [
+    [from, waiting(from)],
+    ...inside.flatMap((at, i) => [
+      [at, waiting(from) - i],
+      [at, waiting(from) - i - 1],
+    ]),
+    [to, waiting(to)],
+  ];
+}
+
+/** A row for each rescaling: its curve, and a dot at each model's step; what lies behind the stop is pale. */
+function drawModels(app, learned, stop) {
+  const panel = app.panels.models;
+  const end = study.steps.at(-1);
+  const x = d3.scaleLinear([0, end], panel.xRange);
+  const rows = d3.scaleBand(names, [panel.margin.top, panel.yRange[0]]);
+  const frame = d3.scaleLinear([0, 1], panel.yRange);
+  axes(panel, { x, y: frame, xLabel: "step", xTicks: 6, yTicks: 0 });
+  const under = fresh(panel.svg, "under");
+  const cursor = fresh(panel.svg, "cursor");
+  const group = fresh(panel.svg, "rows");
+  const [left, right] = x.range();
+  for (const name of names) {
+    const times = learned[name];
+    const floor = rows(name) + rows.bandwidth() - 2;
+    const y = d3.scaleLinear([0, times.length], [floor, rows(name) + 22]);
+    under
+      .append("line")
+      .attr("x1", left)
+      .attr("x2", right)
+      .attr("y1", floor)
+      .attr("y2", floor)
+      .style("stroke", "var(--ex-grid)");
+    for (const count of [0, times.length])
+      under
+        .append("text")
+        .attr("x", left - 5)
+        .attr("y", y(count) + 4)
+        .attr("text-anchor", "end")
+        .style("fill", "var(--ex-muted)")
+        .style("font-size", "11px")
+        .text(count);
+    const parts = [
+      [curve(times, 0, stop), 1],
+      [curve(times, stop, end), 0.22],
+    ];
+    for (const [points, opacity] of parts) {
+      const at = points.map(([when, count]) => [x(when), y(count)]);
+      under
+        .append("path")
+        .attr("d", `M${x(points[0][0])},${floor}L${at.join("L")}L${at.at(-1)[0]},${floor}Z`)
+        .style("fill", colour(name))
+        .style("opacity", 0.22 * opacity);
+      under
+        .append("path")
+        .attr("d", d3.line()(at))
+        .style("fill", "none")
+        .style("stroke", colour(name))
+        .style("stroke-width", 2)
+        .style("opacity", opacity);
+    }
+    times.forEach((when, i) => {
+      group
+        .append("circle")
+        .attr("class", when <= stop ? "seen" : "unseen")
+        .attr("cx", x(when))
+        .attr("cy", y(times.length - i - 0.5))
+        .attr("r", 2.6)
+        .style("fill", when <= stop ? colour(name) : "var(--ex-ground)")
+        .style("stroke", colour(name))
+        .style("opacity", when <= stop ? 1 : 0.4);
+    });
+  }
+  drawCursor(app, panel, cursor, stopControl, x);
+  for (const name of names) {
+    const line = () =>
+      group
+        .append("text")
+        .attr("class", "rim")
+        .attr("y", rows(name) + 15);
+    const grounds = [0, 1].map(() => group.append("rect"));
+    const said = line().attr("x", left).style("font-weight", 700);
+    richText(said, study.labels[name]);
+    const count = line().attr("data-rescaling", name).attr("x", right).attr("text-anchor", "end");
+    count.text(counted(learned[name], stop));
+    // The line does not part the words.
+    [said, count].forEach((text, i) => {
+      const { x: start, width } = text.node().getBBox();
+      grounds[i].attr("x", start - 4).attr("width", width + 8);
+      grounds[i].attr("y", rows(name)).attr("height", 19).style("fill", "var(--ex-ground)");
+    });
+  }
+  panel.describe(
+    `The study stops at step ${stop}. ${names.map((name) => `${study.labels[name]}: ${counted(learned[name], stop)}`).join("; ")}.`,
+    "group",
+  );
+}

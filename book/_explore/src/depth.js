@@ -1,0 +1,190 @@
+/** Through many layers: the first gradient's norm against the number of blocks, model by model. */
+import * as d3 from "./d3.js";
+import { colour, data, looks } from "./data.js";
+import { drawCursor } from "./handles.js";
+import {
+  apart,
+  axes,
+  fresh,
+  rich,
+  richLabel,
+  richText,
+  show,
+  show3,
+  showCount,
+  superscript,
+} from "./shared.js";
+
+const { depth: stored } = data;
+const names = Object.keys(stored.labels);
+const everyNorm = Object.values(stored.kinds).flatMap(({ norms }) =>
+  names.flatMap((name) => norms[name].flatMap((ofWidth) => ofWidth.flatMap(({ all }) => all))),
+);
+const extent = [Math.min(...everyNorm) / 1.2, 1.2 * Math.max(...everyNorm)];
+
+const blocksControl = {
+  name: "blocks",
+  label: "L, blocks",
+  spoken: "blocks of the model",
+  values: stored.blocks,
+  value: stored.blocks.at(-1),
+  text: (blocks) => `${blocks} blocks`,
+};
+
+/** A norm for reading: three digits, and commas. */
+const norm = (x) => (x < 1000 ? show3(x) : showCount(Number(x.toPrecision(3))));
+
+export const depth = {
+  title: "The first gradient through L blocks",
+  controls: [
+    {
+      name: "d_k",
+      label: "d_k, components of a head",
+      values: stored.d_k,
+      value: 16,
+      text: String,
+    },
+    blocksControl,
+    {
+      name: "kind",
+      label: "kind of model",
+      options: Object.fromEntries(
+        Object.entries(stored.kinds).map(([name, { label }]) => [name, label]),
+      ),
+      value: Object.keys(stored.kinds)[0],
+    },
+  ],
+  readouts: [
+    ...names.map((name) => [name, `median, ${richLabel(stored.labels[name])}`]),
+    ...names.map((name) => [`${name}_range`, `of thirty, ${richLabel(stored.labels[name])}`]),
+  ],
+  panels: [
+    [
+      "norms",
+      "norm of the gradient of all parameters; a dot is a model",
+      320,
+      { left: 40, right: 88, top: 32 },
+    ],
+  ],
+  update(app) {
+    const { d_k: dK, blocks, kind } = app.state;
+    const { norms, brake } = stored.kinds[kind];
+    const width = stored.d_k.indexOf(dK);
+    const now = stored.blocks.indexOf(blocks);
+    drawNorms(app, norms, width, now);
+    const chosen = Object.fromEntries(names.map((name) => [name, norms[name][width][now]]));
+    const sentence = growth(norms, width, now, brake);
+    app.formula.replaceChildren(rich(sentence));
+    const ranges = names.map((name) => {
+      const { all } = chosen[name];
+      return [`${name}_range`, `${norm(all[0])} to ${norm(all.at(-1))}`];
+    });
+    const medians = names.map((name) => [name, norm(chosen[name].median)]);
+    return {
+      values: Object.fromEntries([...medians, ...ranges]),
+      spoken: `${names.map((name) => `${stored.labels[name]} ${norm(chosen[name].median)}`).join(", ")} with ${blocks} blocks. ${sentence}`,
+    };
+  },
+};
+
+/** How much larger the median is than at the depth before: as a power of the depth where the stream brakes, else block by block. */
+function growth(norms, width, now, brake) {
+  if (!now) return "Choose more blocks to see by how much the gradient grows.";
+  const [before, blocks] = [stored.blocks[now - 1], stored.blocks[now]];
+  const [undivided, root] = names.map((name) => {
+    const times = norms[name][width][now].median / norms[name][width][now - 1].median;
+    const rate = brake
+      ? `like L^{${show(Math.log(times) / Math.log(blocks / before), 1)}}`
+      : `${show(times ** (1 / (blocks - before)))} a block`;
+    return { times: show(times, times < 10 ? 1 : 0), rate };
+  });
+  return `From ${before} to ${blocks} blocks the median is multiplied by ${undivided.times} undivided (${undivided.rate}) and by ${root.times} with the root (${root.rate}).`;
+}
+
+function drawNorms(app, norms, width, now) {
+  const panel = app.panels.norms;
+  const x = d3.scaleLog([stored.blocks[0] / 1.25, stored.blocks.at(-1) * 1.12], panel.xRange);
+  const y = d3.scaleLog(extent, panel.yRange);
+  const [right] = x.range().slice(-1);
+  const [bottom, top] = y.range();
+  axes(panel, {
+    x,
+    y,
+    xLabel: "L, blocks",
+    xTicks: stored.blocks,
+    xFormat: String,
+    yTicks: [1, 100, 1e4, 1e6],
+    yFormat: (v) => (v < 1000 ? String(v) : `10${superscript(Math.round(Math.log10(v)))}`),
+  });
+  const under = fresh(panel.svg, "under");
+  const group = fresh(panel.svg, "curves");
+  const medians = (name, place) =>
+    stored.blocks.map((blocks, i) => [x(blocks), y(norms[name][place][i].median)]);
+  const ends = [];
+  names.forEach((name, side) => {
+    stored.d_k.forEach((dK, place) => {
+      const chosen = place === width;
+      if (!chosen && name !== "none") return; // the root's lie on each other
+      group
+        .append("path")
+        .attr("d", d3.line()(medians(name, place)))
+        .style("fill", "none")
+        .style("stroke", colour(name))
+        .style("stroke-width", chosen ? 2.5 : 1.5)
+        .style("stroke-dasharray", looks[name].dashes)
+        .style("opacity", chosen ? 1 : 0.35);
+      const text = chosen ? stored.labels[name] : `heads of ${dK}`;
+      ends.push({ level: y(norms[name][place].at(-1).median), name, text, chosen });
+    });
+    // The stretch of which the sentence speaks.
+    group
+      .append("path")
+      .attr("class", "stretch")
+      .attr("d", d3.line()(medians(name, width).slice(Math.max(0, now - 1), now + 1)))
+      .style("fill", "none")
+      .style("stroke", colour(name))
+      .style("stroke-width", 9)
+      .style("opacity", 0.3);
+    norms[name][width].forEach(({ all, median }, i) => {
+      const at = x(stored.blocks[i]) + (side ? 5 : -5);
+      const models = under.append("g").style("fill", colour(name)).style("fill-opacity", 0.35);
+      for (const value of all)
+        models
+          .append("circle")
+          .attr("class", "model")
+          .attr("cx", at)
+          .attr("cy", y(value))
+          .attr("r", 2);
+      group
+        .append("circle")
+        .attr("cx", x(stored.blocks[i]))
+        .attr("cy", y(median))
+        .attr("r", 4)
+        .style("fill", colour(name))
+        .style("stroke", "var(--ex-ground)");
+    });
+  });
+  const heights = apart(
+    ends.map(({ level }) => level),
+    15,
+    top,
+    bottom,
+  );
+  ends.forEach(({ name, text, chosen }, i) => {
+    richText(
+      group
+        .append("text")
+        .attr("class", "rim end")
+        .attr("x", right + 6)
+        .attr("y", heights[i] + 4)
+        .style("fill", chosen ? colour(name) : "var(--ex-muted)")
+        .style("font-weight", chosen ? 700 : 400),
+      text,
+    );
+  });
+  drawCursor(app, panel, under, blocksControl, x);
+  panel.describe(
+    `With heads of ${stored.d_k[width]}, the median norm against ${stored.blocks.join(", ")} blocks, both axes logarithmic: ${names.map((name) => `${stored.labels[name]} ${norms[name][width].map(({ median }) => norm(median)).join(", ")}`).join("; ")}.`,
+    "group",
+  );
+}

@@ -1,0 +1,92 @@
+import math
+import statistics
+
+import pytest
+
+from sdpa_lib.book.training import depth
+
+from .conftest import check_labels, drag, state, wait_for_state
+
+KINDS = {"pre": ("pre", "1/inputs"), "post": ("post", "1/inputs"), "linear": ("pre", "nn.Linear")}
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """A function that gives the norms of thirty models in order."""
+    stored = depth.load_depth()[1]
+
+    def totals(d_k, blocks, scaling, kind):
+        return sorted(stored[depth.Depth(d_k, blocks, scaling, *KINDS[kind])].total)
+
+    return totals
+
+
+def number(text):
+    return float(text.replace(",", ""))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_medians_and_ranges_are_those_that_are_stored(explorable, measured, kind):
+    page, figure = explorable("depth", f"kind={kind}")
+    for d_k in depth.DIMENSIONS:
+        for blocks in depth.LAYERS:
+            page.evaluate(f"location.hash = '#depth:d_k={d_k},blocks={blocks},kind={kind}'")
+            wait_for_state(page, f"d_k={d_k},blocks={blocks},kind={kind}")
+            for name in ("none", "sqrt_d_k"):
+                totals = measured(d_k, blocks, name, kind)
+                median = figure.locator(f"[data-readout={name}]").inner_text()
+                assert number(median) == pytest.approx(statistics.median(totals), rel=5.1e-3)
+                ends = figure.locator(f"[data-readout={name}_range]").inner_text().split(" to ")
+                expected = pytest.approx([totals[0], totals[-1]], rel=5.1e-3)
+                assert [number(end) for end in ends] == expected
+
+
+def test_growth_is_a_power_of_the_depth_or_a_factor_for_each_block(explorable, measured):
+    page, figure = explorable("depth", "d_k=256,blocks=48,kind=pre")
+    said = figure.locator(".explorable-formula")
+
+    def times(kind, *depths):
+        before, now = (statistics.median(measured(256, n, "none", kind)) for n in depths)
+        return now / before
+
+    grown = times("pre", 24, 48)
+    assert f"multiplied by {grown:.0f} undivided" in said.inner_text()
+    assert f"(like L{math.log(grown, 2):.1f})" in said.inner_text()
+    page.evaluate("location.hash = '#depth:d_k=256,blocks=8,kind=post'")
+    wait_for_state(page, "kind=post")
+    grown = times("post", 2, 8)
+    assert f"by {grown:.0f} undivided ({grown ** (1 / 6):.2f} a block)" in said.inner_text()
+    figure.get_by_label("L, blocks").press("Home")
+    wait_for_state(page, "blocks=2,")
+    assert "multiplied" not in said.inner_text()
+
+
+def test_every_model_is_drawn(explorable):
+    _, figure = explorable("depth", "d_k=256,blocks=48,kind=post")
+    panel = figure.locator("[data-panel=norms] svg")
+    assert panel.locator("circle.model").count() == 2 * depth.SEEDS * len(depth.LAYERS)
+    assert "NaN" not in panel.inner_html()
+    inside = panel.evaluate(
+        "svg => [...svg.querySelectorAll('circle.model')]"
+        ".every(dot => dot.cy.baseVal.value > 32 && dot.cy.baseVal.value < 280)"
+    )
+    assert inside
+
+
+def test_blocks_by_the_handle(explorable):
+    page, figure = explorable("depth", "d_k=64,blocks=48,kind=pre")
+    handle = figure.get_by_role("slider", name="blocks of the model")
+    handle.press("ArrowLeft")
+    wait_for_state(page, "blocks=24")
+    drag(page, handle, -400, 0)
+    assert state(figure)["blocks"] == "2"
+    figure.get_by_label("dk, components").press("End")
+    wait_for_state(page, "d_k=256")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("d_k", depth.DIMENSIONS)
+def test_labels_stand_apart_and_inside(explorable, d_k, kind, width):
+    page, figure = explorable("depth", f"d_k={d_k},blocks=48,kind={kind}")
+    check_labels(page, figure, "[data-panel=norms] text.end", width)
