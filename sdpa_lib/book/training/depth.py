@@ -191,7 +191,8 @@ def softmax_rows(
     rho = _check_correlation(correlation)
     rows = _normal_rows(check_count("n_rows", n_rows), check_count("n_keys", n_keys))
     totals = torch.zeros(4, dtype=torch.float64)
-    for first, second in zip(*(x.split(max(1, BLOCK // n_keys), dim=1) for x in rows), strict=True):
+    blocks = (torch.split(x, max(1, BLOCK // n_keys), dim=1) for x in rows)
+    for first, second in zip(*blocks, strict=True):
         p = torch.softmax(spread * first, dim=0)
         other = torch.softmax(spread * (rho * first + math.sqrt(1 - rho**2) * second), dim=0)
         square, product = p * p, p * other
