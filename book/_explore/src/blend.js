@@ -11,7 +11,7 @@ const VALUES = [
   [0.2, 0.8],
   [0.4, -0.2],
 ];
-const pointRange = { min: -0.4, max: 1.2, step: 0.02 };
+const pointRange = { min: -0.3, max: 1, step: 0.02 };
 
 export const blend = {
   title: "Weights times V: the output stays in the hull of the values",
@@ -101,12 +101,13 @@ function drawPlane(app, scores, values, p, output) {
     arrow(group, at(end), at(next), colour("weights"), 2.2);
     const [[x1, y1], [x2, y2]] = [at(end), at(next)];
     const length = Math.hypot(x2 - x1, y2 - y1);
+    const aside = j < 2 ? 16 : -16; // at the arrow's right, the last at its left: both may be short
     if (length > 8)
       group
         .append("text")
         .attr("class", "rim")
-        .attr("x", (x1 + x2) / 2 - (16 * (y2 - y1)) / length) // beside the arrow, at its right
-        .attr("y", (y1 + y2) / 2 + (16 * (x2 - x1)) / length + 4)
+        .attr("x", (x1 + x2) / 2 - (aside * (y2 - y1)) / length)
+        .attr("y", (y1 + y2) / 2 + (aside * (x2 - x1)) / length + 4)
         .attr("text-anchor", "middle")
         .style("fill", colour("weights"))
         .text(`p${"₁₂₃"[j]}v${"₁₂₃"[j]}`);
@@ -133,8 +134,8 @@ function drawPlane(app, scores, values, p, output) {
   group
     .append("text")
     .attr("class", "rim")
-    .attr("x", x(output[0]) + 11)
-    .attr("y", y(output[1]) - 8)
+    .attr("x", x(output[0]) + 12)
+    .attr("y", y(output[1]) + 5)
     .style("font-weight", 700)
     .text("o");
   const { made, all } = drawHandles(panel, values, pointRange, "value");
