@@ -289,6 +289,10 @@ class KeyLengthNorm(Rescaling):
         return {1.0: "k_total", 2.0: "k_rss"}.get(self.p, f"k_norm_{self.p:g}")
 
     @property
+    def label(self) -> str:
+        return self.name.replace("norm_", "")  # k_4, as the book calls it
+
+    @property
     def formula(self) -> str:
         return {1.0: r"\sum_j \|k_j\|", 2.0: r"\sqrt{\sum_j \|k_j\|^2}"}.get(
             self.p, rf"(\sum_j \|k_j\|^{{{self.p:g}}})^{{1/{self.p:g}}}"

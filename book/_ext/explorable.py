@@ -147,7 +147,7 @@ def saturation() -> None:
 def blend() -> None:
     """Three values, their triangle, and an output inside it."""
     _, ax = plotting.figure(height=3.6)
-    values = torch.tensor([[0.6, 4.4], [4.6, 3.2], [2.6, 0.6]])
+    values = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, -0.2]])
     output = torch.softmax(torch.tensor([1.25, 0.8, -0.2]), -1) @ values
     ax.fill(*values.T, color=plotting.ROLES["value"], alpha=0.15)
     ax.plot(*values.T, "o", color=plotting.ROLES["value"], label="values")

@@ -7,11 +7,11 @@ import { scoreControl, temperatureControl } from "./scores.js";
 import { arrow, axes, fresh, rich, show } from "./shared.js";
 
 const VALUES = [
-  [0.6, 4.4],
-  [4.6, 3.2],
-  [2.6, 0.6],
+  [0.9, 0.1],
+  [0.2, 0.8],
+  [0.4, -0.2],
 ];
-const pointRange = { min: -1, max: 5, step: 0.1 };
+const pointRange = { min: -0.3, max: 1, step: 0.02 };
 
 export const blend = {
   title: "Weights times V: the output stays in the hull of the values",
@@ -67,7 +67,7 @@ export const blend = {
 
 function drawPlane(app, scores, values, p, output) {
   const panel = app.panels.plane;
-  const domain = [pointRange.min - 0.3, pointRange.max + 0.3]; // the triangle fills any panel
+  const domain = [pointRange.min - 0.1, pointRange.max + 0.1]; // the triangle fills any panel
   const x = d3.scaleLinear(domain, panel.xRange);
   const y = d3.scaleLinear(domain, panel.yRange);
   axes(panel, { x, y, xTicks: 7, yTicks: 7 });
@@ -101,12 +101,13 @@ function drawPlane(app, scores, values, p, output) {
     arrow(group, at(end), at(next), colour("weights"), 2.2);
     const [[x1, y1], [x2, y2]] = [at(end), at(next)];
     const length = Math.hypot(x2 - x1, y2 - y1);
-    if (length > 50)
+    const aside = j < 2 ? 16 : -16; // at the arrow's right, the last at its left: both may be short
+    if (length > 8)
       group
         .append("text")
         .attr("class", "rim")
-        .attr("x", (x1 + x2) / 2 - (16 * (y2 - y1)) / length) // beside the arrow, at its right
-        .attr("y", (y1 + y2) / 2 + (16 * (x2 - x1)) / length + 4)
+        .attr("x", (x1 + x2) / 2 - (aside * (y2 - y1)) / length)
+        .attr("y", (y1 + y2) / 2 + (aside * (x2 - x1)) / length + 4)
         .attr("text-anchor", "middle")
         .style("fill", colour("weights"))
         .text(`p${"₁₂₃"[j]}v${"₁₂₃"[j]}`);
@@ -133,8 +134,8 @@ function drawPlane(app, scores, values, p, output) {
   group
     .append("text")
     .attr("class", "rim")
-    .attr("x", x(output[0]) + 11)
-    .attr("y", y(output[1]) - 8)
+    .attr("x", x(output[0]) + 12)
+    .attr("y", y(output[1]) + 5)
     .style("font-weight", 700)
     .text("o");
   const { made, all } = drawHandles(panel, values, pointRange, "value");
@@ -145,7 +146,7 @@ function drawPlane(app, scores, values, p, output) {
   all.attr("transform", (value) => `translate(${at(value)})`);
   all
     .attr("aria-valuenow", (value) => value[0])
-    .attr("aria-valuetext", (value) => `x ${show(value[0], 1)}, y ${show(value[1], 1)}`);
+    .attr("aria-valuetext", (value) => `x ${show(value[0])}, y ${show(value[1])}`);
   const byKey = (event, value, number) => {
     const axis = /Up|Down/.test(event.key) ? 1 : 0;
     const next = fromKey(event, value[axis], pointRange);
@@ -157,7 +158,7 @@ function drawPlane(app, scores, values, p, output) {
   });
   listen(app, panel, all, byKey, byDrag);
   panel.describe(
-    `Values at ${values.map(([a, b]) => `(${show(a, 1)}, ${show(b, 1)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Dotted, the output's path from the highest temperature to the lowest.`,
+    `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Dotted, the output's path from the highest temperature to the lowest.`,
     "group",
   );
 }

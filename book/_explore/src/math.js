@@ -226,45 +226,30 @@ export function standardise(values) {
 }
 
 /**
- * How far two samples differ in shape: the Wasserstein-1 distance after each is given mean 0 and variance 1.
- * @param {Array} first (count,).
- * @param {Array} second (count,).
- * @returns {number}
- */
-export function shapeDistance(first, second) {
-  const [a, b] = [standardise(first).sort(), standardise(second).sort()];
-  return a.reduce((sum, x, i) => sum + Math.abs(x - b[i]), 0) / a.length;
-}
-
-/**
  * What one rescaling does with a sample: chapter 7's report, for one set of keys.
  * @param {object} drawn from sampleAttention.
  * @param {number} c what the rescaling divides by, for these keys.
- * @returns {{raw: number[], first: number[], shapeDistance: number, entropyShare: number,
- *   effectiveKeys: number, largestTimesN: number, gradients: number[]}} `raw` and `first` are each query's undivided score and
+ * @returns {{raw: number[], first: number[], effectiveKeys: number, largestTimesN: number,
+ *   gradients: number[]}} `raw` and `first` are each query's undivided score and
  *   weight of the first key, (queries,); all but `gradients` (queries,) are means.
  */
 export function report(drawn, c) {
   const { n, key, scores, products } = drawn;
   const rows = scores.length / n;
   const [raw, first, gradients] = [[], [], []];
-  let [shares, effective, largest] = [0, 0, 0];
+  let [effective, largest] = [0, 0];
   for (let row = 0; row < rows; row++) {
     const z = scores.subarray(row * n, (row + 1) * n);
     const p = softmax(z, c);
     raw.push(z[0]);
     first.push(p[0]);
-    shares += entropy(p) / Math.log(n) / rows;
     effective += effectiveKeys(p) / rows;
     largest += (largestWeight(p) * n) / rows;
     gradients.push(gradientAtQuery(p, products.subarray(row * n, (row + 1) * n), key, c));
   }
-  const distance = shapeDistance(raw, first);
   return {
     raw,
     first,
-    shapeDistance: distance,
-    entropyShare: shares,
     effectiveKeys: effective,
     largestTimesN: largest,
     gradients,

@@ -20,16 +20,17 @@ export const saturation = {
   ],
   panelWidth: "12.5rem",
   panels: [
-    ["scores", "scores z: drag the handles, or arrow keys", 240, { left: 34, bottom: 26, top: 14 }],
-    ["weights", "weights p = softmax(z/T)", 240, { left: 34, bottom: 26, top: 14 }],
-    ["jacobian", "Jacobian diag(p) − pp^⊤", 240, { left: 34, bottom: 26, top: 14, right: 4 }],
+    ["scores", "scores z: drag, or arrow keys", 240, { left: 34, bottom: 26, top: 26 }],
+    ["weights", "weights p = softmax(z/T)", 240, { left: 34, bottom: 26, top: 26 }],
+    ["jacobian", "Jacobian (diag(p) − pp^⊤)/T", 240, { left: 34, bottom: 26, top: 26, right: 4 }],
   ],
   update(app) {
     const scores = [1, 2, 3, 4].map((j) => app.state[`z${j}`]);
     const p = math.softmax(scores, app.state.T);
     drawScores(app, scores);
     drawWeights(app.panels.weights, p, nameKey, (w) => (w < 0.005 ? "<0.01" : show(w)));
-    drawJacobian(app.panels.jacobian, math.jacobian(p), (entry) =>
+    const jacobian = math.jacobian(p).map((row) => row.map((entry) => entry / app.state.T));
+    drawJacobian(app.panels.jacobian, jacobian, (entry) =>
       show(entry + 0, 2).length > 5 ? "0.00" : show(entry),
     );
     app.formula.replaceChildren(
@@ -41,7 +42,7 @@ export const saturation = {
       entropy: math.entropy(p),
       effective: math.effectiveKeys(p),
       largest: math.largestWeight(p),
-      norm: math.jacobianNorm(p),
+      norm: math.jacobianNorm(p) / app.state.T,
     };
     const spoken = `Weights ${p.map((x) => show(x)).join(", ")}. Entropy ${show(values.entropy)} nats, ${show(values.effective)} effective keys, Jacobian norm ${show(values.norm, 3)}.`;
     return { values, spoken };

@@ -22,8 +22,6 @@ export const scalings = {
   ],
   readouts: [
     ["divisor", "divisor, mean"],
-    ["shape", "shape distance"],
-    ["share", "entropy / ln n"],
     ["effective", "effective keys, 1/Σp²"],
     ["largest", "largest weight × n"],
     ["gradient", "gradient at q, median"],
@@ -50,7 +48,7 @@ export const scalings = {
       element("sub", {}, "k"),
       " and distribution from a fixed seed.",
     );
-    const spoken = `Divided by ${labels[rescaling]}: shape distance ${show3(chosen.shape)}, ${show3(chosen.effective)} effective keys of ${n}, median gradient ${show3(chosen.gradient)}.`;
+    const spoken = `Divided by ${labels[rescaling]}: ${show3(chosen.effective)} effective keys of ${n}, median gradient ${show3(chosen.gradient)}.`;
     return { values: chosen, spoken };
   },
 };
@@ -74,8 +72,6 @@ function compareRescalings({ n, d_k: dK, components }, memory) {
       sets,
       rows: queries * sets,
       divisor: divisors.reduce((a, b) => a + b, 0) / divisors.length,
-      shape: mean("shapeDistance"),
-      share: mean("entropyShare"),
       effective: mean("effectiveKeys"),
       largest: mean("largestTimesN"),
       gradient: math.median(parts.flatMap((part) => part.gradients)),
