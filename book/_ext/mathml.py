@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
@@ -25,7 +26,8 @@ TOKEN = re.compile(  # a delimiter of a chosen size; what ends a group or a cell
     r"|\\[A-Za-z]+|\\.|[{}&]"
 )
 NAMED = re.compile(r"\\(ln|log|exp|cos|tanh)(?:\s+(?=[A-Za-z0-9])|\s*(?=\\[a-z])(?!\\left|\\big))")
-
+BEFORE = re.compile(r"[^\s\w,.;:?!)\]-]+$")
+AFTER = re.compile(r"^(?:-(?:th|st|nd|rd)\b|[^\s\w]s\b)?[^\s\w-]*-?")
 
 logger = logging.getLogger(__name__)
 
@@ -39,16 +41,51 @@ class Fence(NamedTuple):
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_post_transform(KeepPunctuation)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
+class KeepPunctuation(SphinxPostTransform):
+    """What stands directly beside a formula stays in its line: browsers let a line end on either
+    side of a ``<math>``, whatever its neighbour is.
+
+    A hyphen is the end of what is kept, so that a line still ends after that of "n-dimensional"; an
+    ordinal has its ending with it.
+    """
+
+    default_priority = 200
+    formats = ("html",)
+
+    def run(self, **_kwargs: Any) -> None:
+        for formula in list(self.document.findall(nodes.math)):
+            place = formula.parent.index(formula)
+            before, after = (
+                str(neighbour) if isinstance(neighbour, nodes.Text) else ""
+                for neighbour in (
+                    formula.parent[place - 1] if place else None,
+                    formula.next_node(descend=False, siblings=True),
+                )
+            )
+            opening, closing = match(BEFORE, before), match(AFTER, after)
+            if not opening and not closing:
+                continue
+            kept = nodes.inline(classes=["together"])
+            formula.replace_self(kept)
+            kept.extend((nodes.Text(opening), formula, nodes.Text(closing)))
+            if opening:
+                kept.parent[place - 1] = nodes.Text(before.removesuffix(opening))
+            if closing:
+                kept.parent[place + 1] = nodes.Text(after.removeprefix(closing))
+
+
+def match(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found[0] if found else ""
+
+
 def visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
-    following = node.next_node(descend=False, siblings=True)
-    glue = (
-        "\u2060" if isinstance(following, nodes.Text) and following[:1] in ",.;:)?!’" else ""
-    )  # no line begins with a comma
-    translator.body.append(mathml(node.astext(), "inline", node) + glue)
+    translator.body.append(mathml(node.astext(), "inline", node))
     raise nodes.SkipNode
 
 

@@ -66,3 +66,36 @@ def test_nested_bars_are_two_pairs_in_mathml(build):
         assert [bar["form"] for bar in bars] == ["prefix", "postfix"]
     assert outer.find("msup") is not None
     assert "doesn't know a command of this formula: \\nosuch" in site.warnings
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept", "left"),
+    [
+        ("It is ($d_k$), and so.", "(dk),", "It is | and so."),
+        ("An $n$-dimensional key.", "n-", "An |dimensional key."),
+        ("The $j$-th, and so.", "j-th,", "The | and so."),
+        ("And $i$'s blend.", "i’s", "And | blend."),
+    ],
+)
+def test_what_stands_beside_a_formula_stays_in_its_line(build, typed, kept, left):
+    site = build(
+        {"index": f"# A\n\n{typed}\n"},
+        "mathml",
+        html_math_renderer="mathml",
+        myst_enable_extensions=["dollarmath"],
+    )
+    (paragraph,) = (p for p in site.page().select("p") if p.find("math"))
+    span = paragraph.select_one("span.together")
+    assert span.text == kept
+    span.replace_with("|")
+    assert paragraph.text == left
+
+
+def test_a_formula_between_spaces_needs_no_wrapping(build):
+    site = build(
+        {"index": "# A\n\nSo $d_k$ is.\n"},
+        "mathml",
+        html_math_renderer="mathml",
+        myst_enable_extensions=["dollarmath"],
+    )
+    assert site.page().select(".together") == []

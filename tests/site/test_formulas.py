@@ -1,0 +1,47 @@
+"""Formulas in the built site: nothing is torn off them, and no gap is left behind a root."""
+
+import pytest
+from conftest import SITE
+
+PAGES = sorted(page.relative_to(SITE).as_posix() for page in SITE.glob("book/*.html"))
+
+TORN_OFF = r"""() => {
+  const torn = [];
+  for (const formula of document.querySelectorAll("math:not([display=block])")) {
+    const block = formula.closest("p, li, td, th, dd, dt, h1, h2, h3, figcaption");
+    const walk = document.createTreeWalker(block ?? formula.parentElement, NodeFilter.SHOW_TEXT);
+    walk.currentNode = formula;
+    let text = walk.nextNode();
+    while (text && formula.contains(text)) text = walk.nextNode();
+    const box = formula.getBoundingClientRect();
+    if (!box.width || !text || !/^[^\s\w]/.test(text.data)) continue;
+    const mark = document.createRange();
+    mark.setStart(text, 0);
+    mark.setEnd(text, 1);
+    const { left } = mark.getBoundingClientRect();
+    if (left < box.right - 2) torn.push(formula.textContent + text.data);
+  }
+  return torn;
+}"""
+"""What stands directly behind a formula, and in another line."""
+
+BEHIND_ROOTS = """() => [...document.querySelectorAll("msqrt")].flatMap((root) => {
+  const ends = [...root.children].map((child) => child.getBoundingClientRect().right);
+  const box = root.getBoundingClientRect(), gap = box.right - Math.max(...ends);
+  return box.width && gap > 0.5 ? [`${root.textContent}: ${gap} px`] : [];
+})"""
+"""Roots that take more room than what is drawn."""
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("page", PAGES)
+def test_no_line_begins_with_what_belongs_to_a_formula(tab, base, page, width):
+    opened, _ = tab(base + page, width=width)
+    assert opened.evaluate(TORN_OFF) == []
+
+
+@pytest.mark.parametrize("chapter", ["03_the_variance_derivation", "09_do_the_gradients_vanish"])
+def test_no_gap_is_left_behind_a_root(tab, base, chapter):
+    opened, _ = tab(f"{base}book/{chapter}.html")
+    assert opened.locator("msqrt").count() > 0
+    assert opened.evaluate(BEHIND_ROOTS) == []
