@@ -4,7 +4,9 @@ script.
 That is an admonition of the class ``dropdown``, and code that a reader of the site need not see: of
 a cell that draws a figure, which stands before its code, and of cells with the tag ``hide-input``
 or ``hide-cell``. Those with ``hide-cell`` that follow a dropdown belong to it, as the code of a
-solution does. The check of an exercise that nobody has answered yet says nothing here.
+solution does. Folded code with nothing to see in between is one fold, and code that puts out
+nothing stands with that of the cell behind it. The check of an exercise that nobody has answered
+yet says nothing here.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class FoldCells(SphinxPostTransform):
 
     def run(self, **_kwargs: Any) -> None:
         for cell in list(self.document.findall(nodes.container)):
-            if cell.get("nb_element") != "cell_code":
+            if not is_cell(cell):
                 continue
             source = first(cell, "cell_code_source")
             output = first(cell, "cell_code_output")
@@ -59,6 +61,35 @@ class FoldCells(SphinxPostTransform):
             elif source is not None and (mode == "input" or draws(output)):
                 cell.remove(source)
                 cell.append(folded(source))
+            join(before, cell)
+
+
+def join(before: Any, cell: Any) -> None:
+    """Make one fold of the code of two cells, if nothing can be seen between; what a fold puts out
+    stays in it.
+    """
+    if not (is_cell(before) and folds_code(before) and folds_code(cell)):
+        return
+    if len(before) == 1 and not puts_out(before):
+        before.parent.remove(before)
+        before[:] = before[0][1:]
+        cell[-1].insert(1, before)
+    elif len(cell) == 1:
+        cell.parent.remove(cell)
+        cell[:] = cell[0][1:]
+        before[-1].append(cell)
+
+
+def is_cell(node: Any) -> bool:
+    return getattr(node, "attributes", {}).get("nb_element") == "cell_code"
+
+
+def folds_code(cell: nodes.Element) -> bool:
+    return len(cell) > 0 and isinstance(cell[-1], Fold)
+
+
+def puts_out(cell: nodes.Element) -> bool:
+    return any(x.get("nb_element") == "cell_code_output" for x in cell.findall(nodes.container))
 
 
 def first(cell: nodes.Element, name: str) -> nodes.Element | None:

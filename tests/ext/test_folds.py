@@ -44,14 +44,41 @@ def cell(source, *outputs, tags=()):
     }
 
 
-@pytest.fixture
-def page(build, tmp_path):
-    """A page with a cell of each kind."""
+def drawing():
     drawn = BytesIO()
     Image.new("RGB", (4, 4)).save(drawn, "PNG")
+    return "image/png", b64encode(drawn.getvalue()).decode()
+
+
+DRAWING = drawing()
+
+
+@pytest.fixture
+def build_notebook(build, tmp_path):
+    """A function that builds a page of cells."""
+
+    def build_page(*cells):
+        about = {"metadata": {"orphan": True}, "nbformat": 4, "nbformat_minor": 4}
+        (tmp_path / "source").mkdir()
+        (tmp_path / "source" / "cells.ipynb").write_text(
+            json.dumps(about | {"cells": cells}), encoding="utf-8"
+        )
+        settings = {
+            "nb_execution_mode": "off",
+            "source_suffix": dict.fromkeys([".md", ".ipynb"], "myst-nb"),
+        }
+        site = build({"index": "# Start"}, "myst_nb", "folds", **settings)
+        return site.page("cells")
+
+    return build_page
+
+
+@pytest.fixture
+def page(build_notebook):
+    """A page with a cell of each kind."""
     solution = "# A\n```{admonition} Solution\n:class: dropdown\n\nIt is two.\n```\n"
-    cells = [
-        cell("draw()", ("image/png", b64encode(drawn.getvalue()).decode())),
+    return build_notebook(
+        cell("draw()", DRAWING),
         cell("1 + 1", ("text/plain", "two")),
         cell("import plumbing", tags=["hide-input"]),
         cell("check(...)", ("text/plain", "… Not answered yet: put your answer")),
@@ -59,16 +86,7 @@ def page(build, tmp_path):
         cell("solve()", ("text/plain", "✓ Right."), tags=["hide-cell"]),
         {"cell_type": "markdown", "metadata": {}, "source": "And on."},
         cell("alone()", ("text/plain", "once"), tags=["hide-cell"]),
-    ]
-    notebook = {"cells": cells, "metadata": {"orphan": True}, "nbformat": 4, "nbformat_minor": 4}
-    (tmp_path / "source").mkdir()
-    (tmp_path / "source" / "cells.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
-    settings = {
-        "nb_execution_mode": "off",
-        "source_suffix": dict.fromkeys([".md", ".ipynb"], "myst-nb"),
-    }
-    site = build({"index": "# Start"}, "myst_nb", "folds", **settings)
-    return site.page("cells")
+    )
 
 
 def test_a_figure_stands_before_its_code_which_is_folded(page):
@@ -97,3 +115,37 @@ def test_a_solution_is_one_box_with_its_code(page):
 def test_an_exercise_that_nobody_has_answered_says_nothing(page):
     assert "check(...)" in page.text
     assert "Not answered yet" not in page.text
+
+
+def test_code_with_nothing_to_see_in_between_is_one_fold(build_notebook):
+    page = build_notebook(
+        cell("import first", tags=["hide-cell"]),
+        cell("prepare()", tags=["hide-cell"]),
+        cell("draw()", DRAWING),
+        cell("check()", ("text/plain", "checked"), tags=["hide-cell"]),
+        cell("more()", ("text/plain", "rows"), tags=["hide-input"]),
+        {"cell_type": "markdown", "metadata": {}, "source": "And on."},
+        cell("last()", tags=["hide-cell"]),
+    )
+    figure, rows, last = page.select("details.code")
+    assert [pre.text.strip() for pre in figure.select(".cell_input pre")] == [
+        "import first",
+        "prepare()",
+        "draw()",
+        "check()",
+    ]
+    assert [len(fold.find_all("summary")) for fold in (figure, rows, last)] == [1, 1, 1]
+    assert figure.img is None
+    assert "checked" in figure.text
+    assert "rows" not in rows.text
+    assert "last()" in last.text
+
+
+def test_what_folded_code_puts_out_stays_before_the_next_figure(build_notebook):
+    page = build_notebook(
+        cell("count()", ("text/plain", "five"), tags=["hide-cell"]), cell("draw()", DRAWING)
+    )
+    count, draw = page.select("details.code")
+    assert "five" in count.text
+    assert count.find_next("img") is not None
+    assert "draw()" in draw.text
