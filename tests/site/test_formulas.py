@@ -1,4 +1,6 @@
-"""Formulas in the built site: nothing is torn off them, and no gap is left behind a root."""
+"""Formulas in the built site: nothing is torn off them, no gap is left behind a root, and one that
+is cut at the edge says so.
+"""
 
 import pytest
 from conftest import SITE
@@ -45,3 +47,26 @@ def test_no_gap_is_left_behind_a_root(tab, base, chapter):
     opened, _ = tab(f"{base}book/{chapter}.html")
     assert opened.locator("msqrt").count() > 0
     assert opened.evaluate(BEHIND_ROOTS) == []
+
+
+CUT = """() => [...document.querySelectorAll("div.math, .table-wrap, .sdpa-table-wrap, p, li")]
+  .filter((box) => box.clientWidth)
+  .map((box) => ({
+    cut: box.scrollWidth > box.clientWidth,
+    shows: getComputedStyle(box).backgroundImage.includes("gradient"),
+    reached: box.tabIndex === 0,
+    what: box.textContent.slice(0, 40),
+  }))"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_is_cut_at_the_edge_of_a_phone_shows_that_it_scrolls(tab, base, theme):
+    opened, _ = tab(f"{base}book/03_the_variance_derivation.html", width=360, theme=theme)
+    folded = opened.evaluate(CUT)
+    opened.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    opened.wait_for_function("document.querySelectorAll('details .scrolls').length > 0")
+    for boxes in (folded, opened.evaluate(CUT)):
+        cut = [box["what"] for box in boxes if box["cut"]]
+        assert cut != []
+        assert [box["what"] for box in boxes if box["shows"]] == cut
+        assert [box["what"] for box in boxes if box["reached"]] == cut

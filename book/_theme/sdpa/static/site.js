@@ -104,15 +104,18 @@
     block.append(button);
   }
 
-  // What scrolls sideways is reached by the keyboard, too.
+  // What scrolls sideways is reached by the keyboard, too, and shows that there is more.
   const reach = () => {
-    for (const box of document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math")) {
-      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    for (const box of document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math, :is(p, li):has(math)")) {
+      const scrolls = box.scrollWidth > box.clientWidth;
+      if (scrolls) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
+      box.classList.toggle("scrolls", scrolls && !box.matches("pre"));
     }
   };
   reach();
   addEventListener("resize", reach);
+  document.addEventListener("toggle", reach, true);
 
   // Where the reader is, in the page's own contents.
   const entries = new Map([...document.querySelectorAll(".contents a[href^='#']")].map((a) => [a.hash.slice(1), a]));
