@@ -40,6 +40,57 @@
     });
   }
 
+  // A guess comes before the answer: a box that asks for one says where the answer stands when it has it. It is kept in this browser.
+  document.querySelectorAll(".predict:has(.where)").forEach((box, number) => {
+    const place = `guess ${location.pathname.split("/").pop()} ${number + 1}`;
+    const where = find(".where", box), told = [...where.childNodes], lists = [...box.querySelectorAll(".options")];
+    const none = lists.map(() => null);
+    let form, guesses = none;
+    try { guesses = JSON.parse(localStorage.getItem(place)) ?? none; } catch { /* as above */ }
+    if (lists.length && guesses.length !== lists.length) guesses = none; // kept from when the box had other questions
+    const button = (text, act) => {
+      const made = document.createElement("button");
+      made.type = "button";
+      made.append(...text);
+      made.addEventListener("click", act);
+      return made;
+    };
+    const show = () => {
+      const known = guesses.length > 0 && !guesses.includes(null);
+      lists.forEach((list, i) => list.querySelectorAll("button").forEach((option) => {
+        option.setAttribute("aria-pressed", option.textContent === guesses[i]);
+        option.disabled = known;
+      }));
+      if (form) [form.elements.guess.value, form.elements.guess.readOnly, form.elements.done.disabled] = [guesses[0] ?? "", known, known];
+      const ask = lists.length ? "Choose, and this line says where the answer is." : "Write down a guess, and this line says where the answer is.";
+      where.replaceChildren(...(known ? told : [ask]));
+      if (known) where.append(" ", button(["Guess again"], () => guess(none)));
+    };
+    const guess = (now) => {
+      guesses = now;
+      try { localStorage.setItem(place, JSON.stringify(guesses)); } catch { /* as above */ }
+      show();
+      if (guesses === none) find("button, input", box).focus();
+      else if (!guesses.includes(null)) find("a, button", where).focus();
+    };
+    lists.forEach((list, i) => {
+      for (const item of list.children) {
+        const option = button((item.querySelector(":scope > p") ?? item).childNodes, () => guess(guesses.map((known, j) => j === i ? option.textContent : known)));
+        item.replaceChildren(option);
+      }
+    });
+    if (!lists.length) {
+      form = document.createElement("form");
+      form.innerHTML = '<input name="guess" aria-label="Your guess" placeholder="Your guess" autocomplete="off" required><button name="done">I have a guess</button>';
+      form.addEventListener("submit", (event) => { event.preventDefault(); guess([form.elements.guess.value]); });
+      where.before(form);
+    }
+    where.setAttribute("aria-live", "polite");
+    show();
+    addEventListener("beforeprint", () => where.replaceChildren(...told));
+    addEventListener("afterprint", show);
+  });
+
   // On paper solutions stand at the end of the chapter, where nobody reads them while thinking about the exercise.
   const moved = [];
   addEventListener("beforeprint", () => {

@@ -1,0 +1,61 @@
+"""Sphinx extension: what a box with the title Predict asks can be answered on the page.
+
+Its bullet lists are options, one list a question; a box without any gets a field to write in. Its
+last paragraph, in brackets, says where the answer stands, and names sections of the page *in
+italics*: it waits for the guess. Without a script the box is read as it was written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_post_transform(MarkPredictions)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class MarkPredictions(SphinxPostTransform):
+    default_priority = 400
+    formats = ("html",)
+
+    def run(self, **_kwargs: Any) -> None:
+        sections = {
+            section[0].astext(): section["ids"][0]
+            for section in self.document.findall(nodes.section)
+        }
+        for box in self.document.findall(nodes.admonition):
+            if box[0].astext() != "Predict":
+                continue
+            box["classes"].append("predict")
+            for child in box.children:
+                if isinstance(child, nodes.bullet_list):
+                    child["classes"].append("options")
+            where: Any = box[-1]
+            if not isinstance(where, nodes.paragraph) or not where.astext().startswith("("):
+                logger.warning(
+                    "a Predict box ends with a paragraph in brackets, which says where the answer "
+                    "stands; this one ends with: %s",
+                    where.astext(),
+                    location=where,
+                )
+                continue
+            where["classes"].append("where")
+            for name in list(where.findall(nodes.emphasis)):
+                if name.astext() in sections:
+                    link = nodes.reference(internal=True, refid=sections[name.astext()])
+                    name.replace_self(link)
+                    link.append(name)
+                else:
+                    logger.warning(
+                        "a Predict box names a section that the page hasn't: %s",
+                        name.astext(),
+                        location=where,
+                    )

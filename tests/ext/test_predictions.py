@@ -1,0 +1,48 @@
+"""Predict boxes: what is marked of them, and what fails the build."""
+
+import pytest
+
+BOX = """# A
+
+## Why it *is* so
+
+:::{{admonition}} Predict
+:class: hint
+How large is it?
+
+- 1
+- 8
+
+{where}
+:::
+"""
+
+
+@pytest.fixture
+def built(build):
+    def build_box(where):
+        pages = {"index": BOX.format(where=where)}
+        return build(pages, "predictions", myst_enable_extensions=["colon_fence"])
+
+    return build_box
+
+
+def test_a_box_has_options_and_leads_to_the_section_with_the_answer(built):
+    site = built("(*Why it is so* has the answer.)")
+    (box,) = site.page().select(".admonition.predict")
+    assert [item.text.strip() for item in box.select("ul.options > li")] == ["1", "8"]
+    (where,) = box.select("p.where")
+    assert where.a["href"] == "#why-it-is-so"
+    assert where.text == "(Why it is so has the answer.)"
+    assert site.warnings == ""
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("(*Why not* has the answer.)", "names a section that the page hasn't: Why not"),
+        ("Below.", "ends with a paragraph in brackets"),
+    ],
+)
+def test_a_box_that_leads_nowhere_fails_the_build(built, where, message):
+    assert message in built(where).warnings

@@ -1,0 +1,69 @@
+"""A Predict box is answered on the page, by pointer or key, and then says where the answer is."""
+
+OPTIONS = "book/02_dot_products_grow.html"
+FIELD = "book/01_the_formula_and_its_shapes.html"
+
+
+def test_a_guess_is_answered_by_where_the_answer_stands_and_is_kept(tab, base):
+    opened, wrong = tab(base + OPTIONS)
+    box, where = opened.locator(".predict"), opened.locator(".predict .where")
+    questions = box.locator(".options")
+    assert questions.count() == 2
+    questions.nth(0).get_by_role("button", name="8", exact=True).click()
+    assert where.locator("a").count() == 0
+    questions.nth(1).locator("button").first.focus()
+    opened.keyboard.press("Enter")
+    for _ in range(2):
+        assert opened.locator(where.locator("a").get_attribute("href")).count() == 1
+        assert box.locator("[aria-pressed=true]").all_inner_texts() == ["8", "by more"]
+        opened.reload()
+    where.get_by_role("button", name="Guess again").click()
+    opened.reload()
+    assert box.locator("[aria-pressed=true]").count() == 0
+    assert where.locator("a").count() == 0
+    assert wrong == []
+
+
+def test_after_a_guess_by_key_the_next_key_follows_the_link(tab, base):
+    opened, _ = tab(base + OPTIONS)
+    for question in opened.locator(".predict .options").all():
+        question.locator("button").first.focus()
+        opened.keyboard.press("Enter")
+    opened.keyboard.press("Enter")
+    assert opened.evaluate("location.hash") == "#a-key-that-matches-grows-faster"
+
+
+def test_a_box_without_options_takes_a_guess_in_words(tab, base):
+    opened, wrong = tab(base + FIELD)
+    field, where = opened.get_by_label("Your guess"), opened.locator(".predict .where")
+    told = "The lines below"
+    opened.get_by_role("button", name="I have a guess").click()
+    assert told not in where.inner_text()
+    field.fill("cat, most of it")
+    field.press("Enter")
+    assert told in where.inner_text()
+    opened.reload()
+    assert field.input_value() == "cat, most of it"
+    assert told in where.inner_text()
+    assert wrong == []
+
+
+def test_a_guess_needs_no_storage(tab, base):
+    opened, _ = tab("about:blank")
+    opened.add_init_script(
+        "Object.defineProperty(window, 'localStorage', { get() { throw new Error('none'); } })"
+    )
+    opened.goto(base + FIELD)
+    opened.get_by_label("Your guess").fill("cat")
+    opened.keyboard.press("Enter")
+    assert "The lines below" in opened.locator(".predict .where").inner_text()
+
+
+def test_without_a_script_and_on_paper_a_box_is_as_it_was_written(tab, base):
+    plain, _ = tab(base + OPTIONS, java_script_enabled=False)
+    scripted, _ = tab(base + OPTIONS)
+    scripted.evaluate("dispatchEvent(new Event('beforeprint'))")
+    scripted.emulate_media(media="print")
+    read = [page.locator(".predict").inner_text().split() for page in (plain, scripted)]
+    assert read[0] == read[1]
+    assert plain.locator(".predict button").count() == 0
