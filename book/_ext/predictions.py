@@ -38,6 +38,13 @@ class MarkPredictions(SphinxPostTransform):
             for child in box.children:
                 if isinstance(child, nodes.bullet_list):
                     child["classes"].append("options")
+                    for formula in child.findall(nodes.math):
+                        logger.warning(
+                            "an option of a Predict box is a button, whose name is read aloud, and "
+                            "so it has no formula; this one has: %s",
+                            formula.astext(),
+                            location=child,
+                        )
             where: Any = box[-1]
             if not isinstance(where, nodes.paragraph) or not where.astext().startswith("("):
                 logger.warning(

@@ -11,7 +11,7 @@ BOX = """# A
 How large is it?
 
 - 1
-- 8
+- {option}
 
 {where}
 :::
@@ -20,9 +20,10 @@ How large is it?
 
 @pytest.fixture
 def built(build):
-    def build_box(where):
-        pages = {"index": BOX.format(where=where)}
-        return build(pages, "predictions", myst_enable_extensions=["colon_fence"])
+    def build_box(where, option="8"):
+        pages = {"index": BOX.format(where=where, option=option)}
+        extensions = ["colon_fence", "dollarmath"]
+        return build(pages, "predictions", myst_enable_extensions=extensions)
 
     return build_box
 
@@ -46,3 +47,8 @@ def test_a_box_has_options_and_leads_to_the_section_with_the_answer(built):
 )
 def test_a_box_that_leads_nowhere_fails_the_build(built, where, message):
     assert message in built(where).warnings
+
+
+def test_an_option_has_no_formula(built):
+    site = built("(*Why it is so* has the answer.)", option="$10^8$")
+    assert "it has no formula; this one has: 10^8" in site.warnings
