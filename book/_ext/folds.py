@@ -5,8 +5,7 @@ That is an admonition of the class ``dropdown``, and code that a reader of the s
 a cell that draws a figure, which stands before its code, and of cells with the tag ``hide-input``
 or ``hide-cell``. Those with ``hide-cell`` that follow a dropdown belong to it, as the code of a
 solution does. Folded code with nothing to see in between is one fold, and code that puts out
-nothing stands with that of the cell behind it. The check of an exercise that nobody has answered
-yet says nothing here.
+nothing stands with that of the cell behind it.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
-
-UNANSWERED = "… Not answered yet"
 
 
 class Fold(nodes.General, nodes.Element):
@@ -47,9 +44,6 @@ class FoldCells(SphinxPostTransform):
                 continue
             source = first(cell, "cell_code_source")
             output = first(cell, "cell_code_output")
-            if output is not None and output.astext().startswith(UNANSWERED):
-                cell.remove(output)
-                output = None
             mode = cell.attributes.pop("hide_mode", None)
             before = previous(cell)
             if mode == "all" and "dropdown" in getattr(before, "attributes", {}).get("classes", ()):

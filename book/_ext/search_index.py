@@ -123,7 +123,7 @@ def text(*content: nodes.Node) -> str:
             parts.append(node.astext())
         elif isinstance(node, nodes.math | nodes.math_block):
             parts.append(typed(ElementTree.fromstring(mathml(node.astext(), "inline", node))))
-        elif isinstance(node, nodes.raw):
+        elif isinstance(node, nodes.raw) and not left_out(node):
             parts.append(TAG.sub(" ", node.astext()))
         elif not left_out(node):
             space = "" if isinstance(node, nodes.Inline) else " "
@@ -134,6 +134,7 @@ def text(*content: nodes.Node) -> str:
 def left_out(node: nodes.Node) -> bool:
     return (
         isinstance(node, (*CODE, *ENTRIES, nodes.title))
+        or "answering" in getattr(node, "attributes", {}).get("classes", ())
         or (isinstance(node, nodes.row) and bool(node["ids"]))
         or (isinstance(node, Fold) and "code" in node["classes"])
     )

@@ -81,7 +81,6 @@ def page(build_notebook):
         cell("draw()", DRAWING),
         cell("1 + 1", ("text/plain", "two")),
         cell("import plumbing", tags=["hide-input"]),
-        cell("check(...)", ("text/plain", "… Not answered yet: put your answer")),
         {"cell_type": "markdown", "metadata": {}, "source": solution},
         cell("solve()", ("text/plain", "✓ Right."), tags=["hide-cell"]),
         {"cell_type": "markdown", "metadata": {}, "source": "And on."},
@@ -110,11 +109,6 @@ def test_a_solution_is_one_box_with_its_code(page):
     assert len(box.find_all("summary")) == 1
     for part in ("It is two.", "solve()", "✓ Right."):
         assert part in box.text
-
-
-def test_an_exercise_that_nobody_has_answered_says_nothing(page):
-    assert "check(...)" in page.text
-    assert "Not answered yet" not in page.text
 
 
 def test_code_with_nothing_to_see_in_between_is_one_fold(build_notebook):

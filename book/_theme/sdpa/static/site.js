@@ -91,6 +91,31 @@
     addEventListener("afterprint", show);
   });
 
+  // An answer that is a number or a few letters is judged here as `check` judges it in the notebook.
+  const numbers = (text) => text.replace(/[[\]()]/g, "").split(/[,;\s]+/).filter(Boolean)
+    .map((one) => one.split("/").map(Number).reduce((above, below) => above / below));
+  const judge = (given, { answer, tolerance, mistakes }) => {
+    const text = given.trim().replace(/−/g, "-"), values = numbers(text);
+    const same = (value) => typeof value === "string" ? text.replace(/[\s,"']/g, "").toLowerCase() === value.toLowerCase()
+      : [value].flat().length === values.length
+        && [value].flat().every((one, i) => Math.abs(values[i] - one) <= 1e-9 + tolerance * Math.abs(one));
+    if (same(answer)) return "✓ Right.";
+    const known = mistakes.find(([mistake]) => same(mistake));
+    if (known) return `✗ ${known[1]}`;
+    if (typeof answer !== "string" && (values.length !== [answer].flat().length || values.some(Number.isNaN)))
+      return typeof answer === "number" ? "✗ The answer is a number." : `✗ The answer is ${answer.length} numbers.`;
+    if (typeof answer !== "number") return `✗ Not yet: ${text} is not the right answer.`;
+    const near = Math.abs(values[0] - answer) <= 20 * tolerance * Math.abs(answer) ? ", by little" : "";
+    return `✗ Not yet: ${text} is too ${values[0] > answer ? "large" : "small"}${near}.`;
+  };
+  for (const form of document.querySelectorAll("form.answer")) {
+    form.hidden = false;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      find("output", form).textContent = judge(form.elements.given.value, JSON.parse(form.dataset.known));
+    });
+  }
+
   // On paper solutions stand at the end of the chapter, where nobody reads them while thinking about the exercise.
   const moved = [];
   addEventListener("beforeprint", () => {

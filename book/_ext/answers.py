@@ -1,0 +1,75 @@
+"""Sphinx extension: what a reader of the site can do with an exercise that nobody has answered yet.
+
+Its check would say only that, so nothing is shown of it. In place of the first one of a page stands
+how an answer is checked. Where the answer is a number or a few letters, there is a field for it:
+the script of the theme compares what is typed with the right answer and with the known mistakes, by
+the rules of ``Exercise.judge``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+from typing import Any
+
+from docutils import nodes
+from sdpa_lib.book.exercises import exercises_of
+from sdpa_lib.book.exercises._exercise import UNANSWERED
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from folds import first, is_cell
+
+ASKED = re.compile(r'\bcheck\(\s*"(?P<name>(?P<chapter>\w+)\.\w+)"')
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_post_transform(OfferAnswers)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class OfferAnswers(SphinxPostTransform):
+    default_priority = 185  # after MyST-NB has chosen what is shown of an output, before folds
+    formats = ("html",)
+
+    def run(self, **_kwargs: Any) -> None:
+        told = False
+        for cell in list(self.document.findall(nodes.container)):
+            output = first(cell, "cell_code_output") if is_cell(cell) else None
+            if output is None or not output.astext().startswith(repr(UNANSWERED)):
+                continue
+            cell.remove(output)
+            asked = ASKED.search(cell.astext())
+            offered = field(asked["chapter"], asked["name"]) if asked else ""
+            if not told:
+                offered += self.way()
+                told = True
+            if offered:
+                cell.append(nodes.raw("", offered, format="html", classes=["answering"]))
+
+    def way(self) -> str:
+        notebook = f"{'../' * self.env.docname.count('/')}_sources/{self.env.docname}.ipynb"
+        return (
+            '<p class="how-to-check">To have an answer of your own checked, '
+            f'<a href="{notebook}" download>download this page as a notebook</a>, put the answer '
+            "in place of the dots and run it. Or do the exercise on paper and open the solution."
+            "</p>\n"
+        )
+
+
+def field(chapter: str, name: str) -> str:
+    """A form that knows what ``judge`` knows; nothing for an answer that is a function."""
+    exercise = exercises_of(chapter)[name]
+    if callable(exercise.answer):
+        return ""
+    known = {
+        "answer": exercise.answer,
+        "tolerance": exercise.tolerance,
+        "mistakes": [[mistake, hint] for hint, mistake in exercise.mistakes.items()],
+    }
+    return (
+        f'<form class="answer" hidden data-known="{escape(json.dumps(known))}">'
+        '<input name="given" aria-label="Your answer" placeholder="Your answer" autocomplete="off" '
+        'required><button>Check</button><output aria-live="polite"></output></form>\n'
+    )

@@ -1,0 +1,50 @@
+"""The fields for answers say of an answer what ``check`` says of it in the notebook."""
+
+import json
+
+import pytest
+from conftest import SITE
+
+from sdpa_lib.book.exercises import all_exercises
+
+VALUES = {name: one for name, one in all_exercises().items() if not callable(one.answer)}
+
+
+def said(form, given):
+    form.get_by_label("Your answer").fill(given)
+    form.get_by_role("button", name="Check").click()
+    return form.locator("output").inner_text()
+
+
+def typed(value):
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@pytest.fixture
+def fields(tab, base):
+    """The field of each exercise whose answer is a value."""
+    found = {}
+    for page in sorted(SITE.glob("book/[0-9]*.html")):
+        if 'class="answer"' in page.read_text(encoding="utf-8"):
+            opened, _ = tab(base + page.relative_to(SITE).as_posix())
+            for cell in opened.locator(".cell:has(form.answer)").all():
+                (name,) = (name for name in VALUES if f'"{name}"' in cell.inner_text())
+                found[name] = cell.locator("form.answer")
+    return found
+
+
+def test_every_exercise_with_a_value_has_a_field_that_judges_as_check_does(fields):
+    assert sorted(fields) == sorted(VALUES)
+    for name, exercise in VALUES.items():
+        form = fields[name]
+        for value in (exercise.answer, *exercise.mistakes.values()):
+            assert said(form, typed(value)) == repr(exercise.judge(value)), (name, value)
+
+
+def test_a_field_reads_what_people_type(fields):
+    assert said(fields["square_root.power"], "1/4") == "✓ Right."
+    assert said(fields["growth.diagnosis"], " 'B, D, A, C' ") == "✓ Right."
+    assert said(fields["wild.kept_by_both"], "(1/2, 3/2)") == "✓ Right."
+    assert said(fields["square_root.power"], "−1/4").startswith("✗ ")
+    assert said(fields["square_root.power"], "0.3") == "✗ Not yet: 0.3 is too large."
+    assert said(fields["square_root.power"], "a half") == "✗ The answer is a number."
