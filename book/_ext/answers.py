@@ -51,10 +51,9 @@ class OfferAnswers(SphinxPostTransform):
     def way(self) -> str:
         notebook = f"{'../' * self.env.docname.count('/')}_sources/{self.env.docname}.ipynb"
         return (
-            '<p class="how-to-check">To have an answer of your own checked, '
-            f'<a href="{notebook}" download>download this page as a notebook</a>, put the answer '
-            "in place of the dots and run it. Or do the exercise on paper and open the solution."
-            "</p>\n"
+            '<p class="how-to-check">Where there is no field for an answer, '
+            f'<a href="{notebook}" download>download this page as a notebook</a>, put yours in '
+            "place of the dots and run it. Or do the exercise on paper and open the solution.</p>\n"
         )
 
 
