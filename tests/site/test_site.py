@@ -261,3 +261,18 @@ def test_a_chapter_hands_out_its_notebook(tab, base, chapter):
     assert "import sdpa_lib.book" in "".join(first["source"])  # and what to do where it is missing
     assert rest == ours.pop("cells")
     assert handed_out == ours
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_on_a_phone_what_a_cell_prints_is_not_cut_and_what_scrolls_says_so(tab, base, page):
+    opened, _ = tab(f"{base}{page}.html", width=360)
+    cut = (
+        "boxes => boxes.filter(box => box.getClientRects().length"
+        " && box.scrollWidth > box.clientWidth + 1"
+    )
+    printed = opened.locator(".output pre").evaluate_all(f"{cut}).map(box => box.textContent)")
+    assert printed == []
+    silent = opened.locator("pre, .sdpa-table-wrap, .table-wrap").evaluate_all(
+        f"{cut} && !box.classList.contains('scrolls')).map(box => box.textContent)"
+    )
+    assert silent == []

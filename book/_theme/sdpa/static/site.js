@@ -186,7 +186,7 @@
       const scrolls = box.scrollWidth > box.clientWidth;
       if (scrolls) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
-      box.classList.toggle("scrolls", scrolls && !box.matches("pre"));
+      box.classList.toggle("scrolls", scrolls);
     }
   };
   reach();
