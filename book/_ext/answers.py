@@ -62,7 +62,7 @@ class OfferAnswers(SphinxPostTransform):
         )
 
 
-def heading_over(cell: nodes.Element) -> nodes.Element:
+def heading_over(cell: nodes.Element) -> Any:
     """The heading of all exercises, if ``cell`` is in one of them, or that of its own section."""
     exercise = cell.parent
     around = exercise.parent
