@@ -12,7 +12,6 @@ EXERCISES: dict[str, Exercise] = {
             "one of them.": "sqrt_d_k",
             "d_k is eight times the root here, and knows nothing of the keys: nearly all of the 32 "
             "would count.": "d_k",
-            "Write the name as it stands in the list.": "k mean",
             "The sum is n times as large as one key: all of the 32 keys would count "
             "alike.": "k_total",
         },
