@@ -1,9 +1,9 @@
 """Sphinx extension: what a reader of the site can do with an exercise that nobody has answered yet.
 
-Its check would say only that, so nothing is shown of it. In place of the first one of a page stands
-how an answer is checked. Where the answer is a number or a few letters, there is a field for it:
-the script of the theme compares what is typed with the right answer and with the known mistakes, by
-the rules of ``Exercise.judge``.
+Its check would say only that, so nothing is shown of it. How an answer is checked is said once,
+under the heading of the exercises, before the first one. Where the answer is a number or a few
+letters, there is a field for it: the script of the theme compares what is typed with the right
+answer and with the known mistakes, by the rules of ``Exercise.judge``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class OfferAnswers(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **_kwargs: Any) -> None:
-        told = False
+        asking, fields = [], []
         for cell in list(self.document.findall(nodes.container)):
             output = first(cell, "cell_code_output") if is_cell(cell) else None
             if output is None or not output.astext().startswith(repr(UNANSWERED)):
@@ -42,19 +42,31 @@ class OfferAnswers(SphinxPostTransform):
             cell.remove(output)
             asked = ASKED.search(cell.astext())
             offered = field(asked["chapter"], asked["name"]) if asked else ""
-            if not told:
-                offered += self.way()
-                told = True
+            asking.append(cell)
             if offered:
+                fields.append(offered)
                 cell.append(nodes.raw("", offered, format="html", classes=["answering"]))
+        if asking:
+            heading = heading_over(asking[0])
+            way = nodes.raw("", self.way(some=bool(fields)), format="html")
+            heading.parent.insert(heading.parent.index(heading) + 1, way)
 
-    def way(self) -> str:
+    def way(self, *, some: bool) -> str:
+        """How to check an answer, on a page where some exercises have a field or none has."""
         notebook = f"{'../' * self.env.docname.count('/')}_sources/{self.env.docname}.ipynb"
+        where = "Short answers are checked here; functions run in the notebook. " if some else ""
         return (
-            '<p class="how-to-check">Where there is no field for an answer, '
-            f'<a href="{notebook}" download>download this page as a notebook</a>, put yours in '
-            "place of the dots and run it. Or do the exercise on paper and open the solution.</p>\n"
+            f'<p class="how-to-check">{where}<a href="{notebook}" download>Download this page as a '
+            "notebook</a>, put your function in place of the dots and run it. Or do the exercise "
+            "on paper and open the solution.</p>\n"
         )
+
+
+def heading_over(cell: nodes.Element) -> Any:
+    """The heading of all exercises, if ``cell`` is in one of them, or that of its own section."""
+    exercise = cell.parent
+    around = exercise.parent
+    return (around if isinstance(around, nodes.section) else exercise)[0]
 
 
 def field(chapter: str, name: str) -> str:

@@ -23,7 +23,7 @@ def page(build, tmp_path):
     """A page with an exercise whose answer is a function, one with a value, and a solved one."""
     unanswered = repr(check("growth.diagnosis", ...))
     cells = [
-        {"cell_type": "markdown", "metadata": {}, "source": "# A"},
+        {"cell_type": "markdown", "metadata": {}, "source": "# A\n\n## Exercises\n\n### One"},
         cell('check("growth.needed_d_k", needed)', unanswered),
         cell('kinds = ...\ncheck("growth.diagnosis", kinds)', unanswered),
         cell('check("growth.diagnosis", "bdac")', "✓ Right."),
@@ -48,10 +48,11 @@ def test_an_answer_that_is_a_value_has_a_field_that_knows_it(page):
     assert dict(map(reversed, known["mistakes"])) == exercise.mistakes
 
 
-def test_a_page_says_once_how_an_answer_is_checked(page):
+def test_a_page_says_once_and_first_how_an_answer_is_checked(page):
     (way,) = page.select(".how-to-check")
     assert way.a["href"] == "../_sources/book/cells.ipynb"
-    assert "growth.needed_d_k" in way.find_parent(class_="cell").text
+    assert way.find_previous_sibling().text.startswith("Exercises")
+    assert way.text.startswith("Short answers are checked here")
 
 
 def test_an_exercise_that_nobody_has_answered_says_nothing_of_it(page):

@@ -10,8 +10,8 @@ EXERCISES: dict[str, Exercise] = {
         mistakes={
             "With the root, keys that are ten times as long would leave a query hardly more than "
             "one of them.": "sqrt_d_k",
-            "The root of the sum of squares is √n times as large as one key: nearly all of the 32 "
-            "keys would count.": "k_rss",
+            "d_k is eight times the root here, and knows nothing of the keys: nearly all of the 32 "
+            "would count.": "d_k",
             "The sum is n times as large as one key: all of the 32 keys would count "
             "alike.": "k_total",
         },

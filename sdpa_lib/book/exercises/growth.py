@@ -9,10 +9,10 @@ EXERCISES: dict[str, Exercise] = {
     "diagnosis": Exercise(
         answer="bdac",
         mistakes={
-            "P and Q: which of the two standard deviations grows fourfold with d_k?": "dbac",
-            "R and S: the terms of one have the variance 2, those of the other 3.": "bdca",
-            "P and R: which of the two has a mean?": "adbc",
-            "Q and S: which of the two has a mean?": "bcad",
+            "Heads 1 and 2: which of the two standard deviations grows fourfold with d_k?": "dbac",
+            "Heads 3 and 4: the terms of one have the variance 2, those of the other 3.": "bdca",
+            "Heads 1 and 3: which of the two has a mean?": "adbc",
+            "Heads 2 and 4: which of the two has a mean?": "bcad",
         },
     ),
     "needed_d_k": Exercise(

@@ -16,6 +16,8 @@ EXERCISES: dict[str, Exercise] = {
             "One is missing: does a score know how many other keys there are?": "de",
             "One is missing: what does correlation do if the other side has none?": "be",
             "One is missing: what does softmax make of scores that are all twice as large?": "bd",
+            "(c) is true, and one is missing: what does correlation do if the other side has "
+            "none?": "bce",
         },
     ),
     "diagnosis": Exercise(
