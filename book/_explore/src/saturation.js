@@ -10,7 +10,7 @@ export const saturation = {
   title: "Softmax saturates: drag the scores, turn the temperature",
   controls: [
     ...[2, 1, 0, -1].map((value, i) => ({ ...scoreControl(i + 1, value), drawn: true })),
-    { ...temperatureControl, below: true },
+    temperatureControl,
   ],
   readouts: [
     ["entropy", "entropy, nats", 3],
