@@ -40,14 +40,24 @@
     });
   }
 
-  // A guess comes before the answer: a box that asks for one says where the answer stands when it has it. It is kept in this browser.
+  // A guess comes before the answer: a box that asks for one says what is right, and where the answer stands, when it has it. It is kept in this browser.
   document.querySelectorAll(".predict:has(.where)").forEach((box, number) => {
     const place = `guess ${location.pathname.split("/").pop()} ${number + 1}`;
     const where = find(".where", box), told = [...where.childNodes], lists = [...box.querySelectorAll(".options")];
     const none = lists.map(() => null);
     let form, guesses = none;
     try { guesses = JSON.parse(localStorage.getItem(place)) ?? none; } catch { /* as above */ }
-    if (lists.length && guesses.length !== lists.length) guesses = none; // kept from when the box had other questions
+    const offered = lists.map((list) => [...list.children].map((option) => option.textContent.trim()));
+    const right = lists.map((list) => find(".right", list)?.textContent.trim());
+    const verdicts = lists.map((list) => {
+      const verdict = document.createElement("p");
+      verdict.className = "verdict";
+      verdict.setAttribute("aria-live", "polite");
+      list.after(verdict);
+      return verdict;
+    });
+    const fits = guesses.length === lists.length && guesses.every((one, i) => one === null || offered[i].includes(one));
+    if (lists.length && !fits) guesses = none; // kept from when the box had other questions or options
     const button = (text, act) => {
       const made = document.createElement("button");
       made.type = "button";
@@ -58,12 +68,14 @@
     const show = () => {
       const known = guesses.length > 0 && !guesses.includes(null);
       lists.forEach((list, i) => list.querySelectorAll("button").forEach((option) => {
-        option.setAttribute("aria-pressed", option.textContent === guesses[i]);
+        option.setAttribute("aria-pressed", option.textContent.trim() === guesses[i]);
         option.disabled = known;
       }));
-      if (form) [form.elements.guess.value, form.elements.guess.readOnly, form.elements.done.disabled] = [guesses[0] ?? "", known, known];
-      const ask = lists.length ? "Choose, and this line says where the answer is." : "Write down a guess, and this line says where the answer is.";
+      verdicts.forEach((verdict, i) => { verdict.textContent = !known ? "" : guesses[i] === right[i] ? "✓ Right." : `✗ Not quite: the answer is “${right[i]}”.`; });
+      if (form) [form.elements.guess.value, form.hidden] = [guesses[0] ?? "", known];
+      const ask = lists.length ? "Choose, and the box says what is right." : "Write down a guess, and this line says where the answer is.";
       where.replaceChildren(...(known ? told : [ask]));
+      if (known && form) where.prepend(`You wrote: “${guesses[0]}”. `);
       if (known) where.append(" ", button(["Guess again"], () => guess(none)));
     };
     const guess = (now) => {
@@ -75,7 +87,7 @@
     };
     lists.forEach((list, i) => {
       for (const item of list.children) {
-        const option = button((item.querySelector(":scope > p") ?? item).childNodes, () => guess(guesses.map((known, j) => j === i ? option.textContent : known)));
+        const option = button((item.querySelector(":scope > p") ?? item).childNodes, () => guess(guesses.map((known, j) => j === i ? option.textContent.trim() : known)));
         item.replaceChildren(option);
       }
     });
