@@ -194,7 +194,7 @@
 
   // What scrolls sideways is reached by the keyboard, too, and shows that there is more.
   const reach = () => {
-    for (const box of document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math, :is(p, li):has(math)")) {
+    for (const box of document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math, .formula")) {
       const scrolls = box.scrollWidth > box.clientWidth;
       if (scrolls) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
