@@ -104,19 +104,21 @@
   });
 
   // An answer that is a number or a few letters is judged here as `check` judges it in the notebook.
-  const numbers = (text) => text.replace(/[[\]()]/g, "").split(/[,;\s]+/).filter(Boolean)
-    .map((one) => one.split("/").map(Number).reduce((above, below) => above / below));
-  const judge = (given, { answer, tolerance, mistakes }) => {
+  const number = (text) => text.split("/").map(Number).reduce((above, below) => above / below);
+  const numbers = (text) => text.replace(/[[\]()]/g, "").replace(/\s*%/g, "%").split(/[,;\s]+/).filter(Boolean)
+    .map((one) => one.endsWith("%") ? number(one.slice(0, -1)) / 100 : number(one));
+  const spelled = (text) => text.replace(/√/g, "sqrt").replace(/[\s,_"'-]/g, "").toLowerCase();
+  const judge = (given, { answer, kind, tolerance, mistakes }) => {
     const text = given.trim().replace(/−/g, "-"), values = numbers(text);
-    const same = (value) => typeof value === "string" ? text.replace(/[\s,"']/g, "").toLowerCase() === value.toLowerCase()
+    const same = (value) => typeof value === "string" ? spelled(text) === spelled(value)
       : [value].flat().length === values.length
         && [value].flat().every((one, i) => Math.abs(values[i] - one) <= 1e-9 + tolerance * Math.abs(one));
     if (same(answer)) return "✓ Right.";
     const known = mistakes.find(([mistake]) => same(mistake));
     if (known) return `✗ ${known[1]}`;
     if (typeof answer !== "string" && (values.length !== [answer].flat().length || values.some(Number.isNaN)))
-      return typeof answer === "number" ? "✗ The answer is a number." : `✗ The answer is ${answer.length} numbers.`;
-    if (typeof answer !== "number") return `✗ Not yet: ${text} is not the right answer.`;
+      return `✗ The answer is ${kind}.`;
+    if (typeof answer !== "number") return `✗ Not yet: ${text} is not the right answer. Expected: ${kind}.`;
     const near = Math.abs(values[0] - answer) <= 20 * tolerance * Math.abs(answer) ? ", by little" : "";
     return `✗ Not yet: ${text} is too ${values[0] > answer ? "large" : "small"}${near}.`;
   };
