@@ -209,11 +209,13 @@
 
   // Where the reader is, in the page's own contents.
   const entries = new Map([...document.querySelectorAll(".contents a[href^='#']")].map((a) => [a.hash.slice(1), a]));
+  const inView = new Set();
   const seen = new IntersectionObserver((changes) => {
-    for (const { target, isIntersecting } of changes) {
-      if (!isIntersecting) continue;
-      for (const a of entries.values()) a.removeAttribute("aria-current");
-      entries.get(target.id).setAttribute("aria-current", "true");
+    for (const { target, isIntersecting } of changes) inView[isIntersecting ? "add" : "delete"](target.id);
+    const here = [...entries.keys()].findLast((id) => inView.has(id)); // none above the first section
+    for (const [id, a] of entries) {
+      if (id === here) a.setAttribute("aria-current", "true");
+      else a.removeAttribute("aria-current");
     }
   }, { rootMargin: "-10% 0px -75% 0px" });
   for (const id of entries.keys()) {
