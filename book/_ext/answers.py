@@ -14,6 +14,7 @@ from html import escape
 from typing import Any
 
 from docutils import nodes
+from sdpa_lib import RESCALINGS
 from sdpa_lib.book.exercises import exercises_of
 from sdpa_lib.book.exercises._exercise import UNANSWERED
 from sphinx.application import Sphinx
@@ -76,6 +77,7 @@ def field(chapter: str, name: str) -> str:
         return ""
     known = {
         "answer": exercise.answer,
+        "kind": kind(exercise.answer),
         "tolerance": exercise.tolerance,
         "mistakes": [[mistake, hint] for hint, mistake in exercise.mistakes.items()],
     }
@@ -84,3 +86,16 @@ def field(chapter: str, name: str) -> str:
         '<input name="given" aria-label="Your answer" placeholder="Your answer" autocomplete="off" '
         'required><button>Check</button><output aria-live="polite"></output></form>\n'
     )
+
+
+def kind(answer: str | float | list[float]) -> str:
+    """What an answer looks like, for those who have typed something else.
+
+    Example:
+        >>> kind([0.5, 1.5])
+        '2 numbers'
+    """
+    if isinstance(answer, str):
+        named = answer in RESCALINGS
+        return "one of the names in the question" if named else "letters, such as abc"
+    return f"{len(answer)} numbers" if isinstance(answer, list) else "a number"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from html import escape
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -28,6 +29,9 @@ TOKEN = re.compile(  # a delimiter of a chosen size; what ends a group or a cell
 NAMED = re.compile(r"\\(ln|log|exp|cos|tanh)(?:\s+(?=[A-Za-z0-9])|\s*(?=\\[a-z])(?!\\left|\\big))")
 BEFORE = re.compile(r"[^\s\w,.;:?!)\]-]+$")
 AFTER = re.compile(r"^(?:-(?:th|st|nd|rd)\b|[^\s\w]s\b)?[^\s\w-]*-?")
+RELATIONS = "=≈≠<>≤≥≪≫→∝\u223c"
+LONG = 24  # characters of a formula in a line that may be wider than a phone
+MATHML = "http://www.w3.org/1998/Math/MathML"
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +89,7 @@ def match(pattern: re.Pattern[str], text: str) -> str:
 
 
 def visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
-    translator.body.append(mathml(node.astext(), "inline", node))
+    translator.body.append(in_pieces(mathml(node.astext(), "inline", node)))
     raise nodes.SkipNode
 
 
@@ -113,6 +117,36 @@ def mathml(latex: str, display: str, node: nodes.Node) -> str:
             "the converter doesn't know a command of this formula: %s", latex, location=node
         )
     return formula
+
+
+def in_pieces(formula: str) -> str:
+    """A formula in a line: a long one ends the line behind a relation sign where it has to.
+
+    A browser never breaks a ``<math>``, so that each piece is one of its own, in a box that scrolls
+    if even the piece is too wide.
+    """
+    ElementTree.register_namespace("", MATHML)
+    if not formula.startswith("<math"):
+        return formula
+    root = ElementTree.fromstring(formula)
+    if len("".join(root.itertext())) < LONG:
+        return formula
+    pieces: list[list[ElementTree.Element]] = [[]]
+    depth = 0
+    for part in root[0]:
+        pieces[-1].append(part)
+        inside = "".join(part.itertext())
+        depth += sum(map(inside.count, "([")) - sum(map(inside.count, ")]"))
+        if part.text and part.text in RELATIONS and not depth:
+            part.set("form", "infix")  # the space of a sign that has something on either side
+            pieces.append([])
+    made = []
+    for piece in filter(None, pieces):
+        root[0][:] = piece
+        made.append(
+            f'<span class="formula">{ElementTree.tostring(root, encoding="unicode")}</span>'
+        )
+    return "<wbr>".join(made)
 
 
 def with_fences(latex: str) -> str:

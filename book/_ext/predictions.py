@@ -1,8 +1,10 @@
 """Sphinx extension: what a box with the title Predict asks can be answered on the page.
 
-Its bullet lists are options, one list a question; a box without any gets a field to write in. Its
-last paragraph, in brackets, says where the answer stands, and names sections of the page *in
-italics*: it waits for the guess. Without a script the box is read as it was written.
+Its bullet lists are options, one list a question, and the comment ``<!-- right -->`` ends the right
+one: a notebook shows nothing of it, and the site says it to those who have guessed. A box without
+options gets a field to write in. Its last paragraph, in brackets, says where the answer stands, and
+names sections of the page *in italics*: it waits for the guess. Without a script the box is read as
+it was written.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
+
+RIGHT = "<!-- right -->"
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +42,7 @@ class MarkPredictions(SphinxPostTransform):
             for child in box.children:
                 if isinstance(child, nodes.bullet_list):
                     child["classes"].append("options")
+                    mark_right(child)
                     for formula in child.findall(nodes.math):
                         logger.warning(
                             "an option of a Predict box is a button, whose name is read aloud, and "
@@ -66,3 +71,22 @@ class MarkPredictions(SphinxPostTransform):
                         name.astext(),
                         location=where,
                     )
+
+
+def mark_right(options: nodes.bullet_list) -> None:
+    """Give the right option a class in place of its comment."""
+    comments = [one for one in options.findall(nodes.raw) if one.astext() == RIGHT]
+    if len(comments) != 1:
+        logger.warning(
+            "one option of a question in a Predict box is marked as the right one, by %s at its "
+            "end; of these %d are: %s",
+            RIGHT,
+            len(comments),
+            " / ".join(option.astext() for option in options),
+            location=options,
+        )
+    for comment in comments:
+        paragraph: Any = comment.parent
+        paragraph.remove(comment)
+        paragraph[-1] = nodes.Text(paragraph[-1].astext().rstrip())
+        paragraph.parent["classes"].append("right")

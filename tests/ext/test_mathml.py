@@ -1,7 +1,8 @@
 """Formulas: what becomes of delimiters, and that what can't be set fails the build."""
 
 import pytest
-from mathml import with_fences
+from bs4 import BeautifulSoup
+from mathml import in_pieces, mathml, with_fences
 
 
 @pytest.mark.parametrize(
@@ -99,3 +100,27 @@ def test_a_formula_between_spaces_needs_no_wrapping(build):
         myst_enable_extensions=["dollarmath"],
     )
     assert site.page().select(".together") == []
+
+
+@pytest.mark.parametrize(
+    ("latex", "pieces"),
+    [
+        (r"a = b", None),
+        (
+            r"(15/16)^2 + 15\cdot(1/16)^2 = 225/256 + 15/256",
+            ["(15/16)2+15·(1/16)2=", "225/256+15/256"],
+        ),
+        (
+            r"P[a + b + c + d + e = 1] + f + g + h + i + j + k \le 2",
+            ["P[a+b+c+d+e=1]+f+g+h+i+j+k≤", "2"],
+        ),
+    ],
+)
+def test_a_long_formula_in_a_line_has_pieces(latex, pieces):
+    made = BeautifulSoup(in_pieces(mathml(latex, "inline", None)), "html.parser")
+    if pieces is None:
+        assert made.select(".formula") == []
+    else:
+        assert [piece.text for piece in made.select(".formula")] == pieces
+        assert len(made.select(".formula + wbr + .formula")) == len(pieces) - 1
+        assert [sign.text for sign in made.select("[form=infix]")] == [p[-1] for p in pieces[:-1]]

@@ -10,7 +10,7 @@ BOX = """# A
 :class: hint
 How large is it?
 
-- 1
+- 1{first}
 - {option}
 
 {where}
@@ -20,8 +20,8 @@ How large is it?
 
 @pytest.fixture
 def built(build):
-    def build_box(where, option="8"):
-        pages = {"index": BOX.format(where=where, option=option)}
+    def build_box(where, option="8 <!-- right -->", first=""):
+        pages = {"index": BOX.format(where=where, option=option, first=first)}
         extensions = ["colon_fence", "dollarmath"]
         return build(pages, "predictions", myst_enable_extensions=extensions)
 
@@ -32,6 +32,8 @@ def test_a_box_has_options_and_leads_to_the_section_with_the_answer(built):
     site = built("(*Why it is so* has the answer.)")
     (box,) = site.page().select(".admonition.predict")
     assert [item.text.strip() for item in box.select("ul.options > li")] == ["1", "8"]
+    assert [item.text for item in box.select("li.right p")] == ["8"]
+    assert "<!--" not in str(box)
     (where,) = box.select("p.where")
     assert where.a["href"] == "#why-it-is-so"
     assert where.text == "(Why it is so has the answer.)"
@@ -52,3 +54,12 @@ def test_a_box_that_leads_nowhere_fails_the_build(built, where, message):
 def test_an_option_has_no_formula(built):
     site = built("(*Why it is so* has the answer.)", option="$10^8$")
     assert "it has no formula; this one has: 10^8" in site.warnings
+
+
+@pytest.mark.parametrize(
+    ("first", "option", "message"),
+    [("", "8", "of these 0 are: 1 / 8"), (" <!-- right -->", "8 <!-- right -->", "of these 2 are")],
+)
+def test_one_option_of_a_question_is_the_right_one(built, first, option, message):
+    site = built("(*Why it is so* has the answer.)", option=option, first=first)
+    assert message in site.warnings

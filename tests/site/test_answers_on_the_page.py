@@ -48,3 +48,21 @@ def test_a_field_reads_what_people_type(fields):
     assert said(fields["square_root.power"], "−1/4").startswith("✗ ")
     assert said(fields["square_root.power"], "0.3") == "✗ Not yet: 0.3 is too large."
     assert said(fields["square_root.power"], "a half") == "✗ The answer is a number."
+    assert said(fields["shapes.same_winner"], "57%") == "✓ Right."
+    assert said(fields["shapes.same_winner"], "57.2 %") == "✓ Right."
+    assert said(fields["wild.kept_by_both"], "50%, 150%") == "✓ Right."
+    for name in ("k mean", "K_mean", "kmean", "k-mean"):
+        assert said(fields["alternatives.divisor_is"], name) == "✓ Right.", name
+    wrong = said(fields["alternatives.divisor_is"], "√d_k")
+    assert wrong == said(fields["alternatives.divisor_is"], "sqrt_d_k")
+    assert "Expected" not in wrong
+
+
+def test_an_answer_that_nobody_foresaw_is_told_what_kind_is_expected(fields):
+    for name, given, kind in (
+        ("alternatives.divisor_is", "the mean", "one of the names in the question"),
+        ("growth.diagnosis", "1234", "letters, such as abc"),
+        ("wild.kept_by_both", "7, 8", "2 numbers"),
+    ):
+        expected = f"✗ Not yet: {given} is not the right answer. Expected: {kind}."
+        assert said(fields[name], given) == expected

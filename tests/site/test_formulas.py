@@ -10,6 +10,7 @@ PAGES = sorted(page.relative_to(SITE).as_posix() for page in SITE.glob("book/*.h
 TORN_OFF = r"""() => {
   const torn = [];
   for (const formula of document.querySelectorAll("math:not([display=block])")) {
+    if (formula.closest(".formula")?.nextElementSibling?.tagName === "WBR") continue;
     const block = formula.closest("p, li, td, th, dd, dt, h1, h2, h3, figcaption");
     const walk = document.createTreeWalker(block ?? formula.parentElement, NodeFilter.SHOW_TEXT);
     walk.currentNode = formula;
@@ -25,7 +26,7 @@ TORN_OFF = r"""() => {
   }
   return torn;
 }"""
-"""What stands directly behind a formula, and in another line."""
+"""What stands directly behind a formula, and in another line; a long one may be broken itself."""
 
 BEHIND_ROOTS = """() => [...document.querySelectorAll("msqrt")].flatMap((root) => {
   const ends = [...root.children].map((child) => child.getBoundingClientRect().right);
@@ -49,7 +50,9 @@ def test_no_gap_is_left_behind_a_root(tab, base, chapter):
     assert opened.evaluate(BEHIND_ROOTS) == []
 
 
-CUT = """() => [...document.querySelectorAll("div.math, .table-wrap, .sdpa-table-wrap, p, li")]
+CUT = """() => [
+    ...document.querySelectorAll("div.math, .table-wrap, .sdpa-table-wrap, .formula, p, li"),
+  ]
   .filter((box) => box.clientWidth)
   .map((box) => ({
     cut: box.scrollWidth > box.clientWidth,
@@ -70,3 +73,28 @@ def test_what_is_cut_at_the_edge_of_a_phone_shows_that_it_scrolls(tab, base, the
         assert cut != []
         assert [box["what"] for box in boxes if box["shows"]] == cut
         assert [box["what"] for box in boxes if box["reached"]] == cut
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_long_formula_breaks_and_its_paragraph_does_not_scroll(tab, base, page):
+    opened, _ = tab(base + page, width=360)
+    opened.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    wide = """() => [...document.querySelectorAll("p, li")]
+      .filter((box) => box.clientWidth && box.scrollWidth > box.clientWidth)
+      .map((box) => box.textContent.slice(0, 40))"""
+    assert opened.evaluate(wide) == []
+
+
+def test_a_formula_is_broken_behind_a_relation_sign_alone(tab, base):
+    opened, _ = tab(f"{base}book/04_softmax_saturation.html", width=360)
+    opened.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    lines = opened.evaluate("""() => {
+      const found = [...document.querySelectorAll("p:has(.formula + wbr)")]
+        .map((text) => [...text.querySelectorAll(".formula")]);
+      return found.map((pieces) => [
+        pieces.map((piece) => piece.textContent),
+        new Set(pieces.map((piece) => Math.round(piece.getBoundingClientRect().bottom))).size,
+      ]);
+    }""")
+    assert max(count for _, count in lines) > 1
+    assert all(piece[-1] in "=≈≠<>≤≥→" for pieces, _ in lines for piece in pieces[:-1])

@@ -25,6 +25,31 @@ def test_a_guess_is_answered_by_where_the_answer_stands_and_is_kept(tab, base):
     assert wrong == []
 
 
+def test_a_box_says_what_is_right_when_all_of_it_is_guessed(tab, base):
+    opened, wrong = tab(base + OPTIONS)
+    verdicts = opened.locator(".predict .verdict")
+    opened.get_by_role("button", name="64", exact=True).click()
+    assert verdicts.all_inner_texts() == ["", ""]
+    opened.get_by_role("button", name="by more standard deviations").click()
+    for _ in range(2):
+        expected = ["✗ Not quite: the answer is “8”.", "✓ Right."]
+        assert verdicts.all_inner_texts() == expected
+        opened.reload()
+    opened.get_by_role("button", name="Guess again").click()
+    assert verdicts.all_inner_texts() == ["", ""]
+    assert wrong == []
+
+
+def test_a_guess_kept_from_other_options_is_forgotten(tab, base):
+    opened, wrong = tab(base + OPTIONS)
+    page = OPTIONS.split("/")[-1]
+    opened.evaluate(f"""localStorage.setItem("guess {page} 1", '["7", "by fewer"]')""")
+    opened.reload()
+    assert opened.locator(".predict [aria-pressed=true]").count() == 0
+    assert opened.locator(".predict .where a").count() == 0
+    assert wrong == []
+
+
 def test_after_a_guess_by_key_the_next_key_follows_the_link(tab, base):
     opened, _ = tab(base + OPTIONS)
     for question in opened.locator(".predict .options").all():
@@ -45,6 +70,7 @@ def test_a_box_without_options_takes_a_guess_in_words(tab, base):
     assert told in where.inner_text()
     opened.reload()
     assert field.input_value() == "cat, most of it"
+    assert "You wrote: “cat, most of it”." in where.inner_text()
     assert told in where.inner_text()
     assert wrong == []
 
@@ -63,6 +89,8 @@ def test_a_guess_needs_no_storage(tab, base):
 def test_without_a_script_and_on_paper_a_box_is_as_it_was_written(tab, base):
     plain, _ = tab(base + OPTIONS, java_script_enabled=False)
     scripted, _ = tab(base + OPTIONS)
+    for question in scripted.locator(".predict .options").all():
+        question.locator("button").last.click()
     scripted.evaluate("dispatchEvent(new Event('beforeprint'))")
     scripted.emulate_media(media="print")
     read = [page.locator(".predict").inner_text().split() for page in (plain, scripted)]

@@ -276,3 +276,19 @@ def test_on_a_phone_what_a_cell_prints_is_not_cut_and_what_scrolls_says_so(tab, 
         f"{cut} && !box.classList.contains('scrolls')).map(box => box.textContent)"
     )
     assert silent == []
+
+
+def test_the_contents_of_a_page_mark_where_the_reader_is(tab, base):
+    opened, wrong = tab(f"{base}book/05_why_exactly_the_square_root.html")
+    marked = opened.locator(".contents [aria-current]")
+    assert marked.count() == 0
+    for link in (1, 0, 2):
+        entry = opened.locator(".contents a[href^='#']:not([href='#'])").nth(link)
+        entry.click()
+        opened.wait_for_function(
+            "link => link.getAttribute('aria-current') === 'true'", arg=entry.element_handle()
+        )
+        assert marked.count() == 1
+    opened.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    opened.wait_for_function("document.querySelector('.contents [aria-current]') === null")
+    assert wrong == []

@@ -40,14 +40,24 @@
     });
   }
 
-  // A guess comes before the answer: a box that asks for one says where the answer stands when it has it. It is kept in this browser.
+  // A guess comes before the answer: a box that asks for one says what is right, and where the answer stands, when it has it. It is kept in this browser.
   document.querySelectorAll(".predict:has(.where)").forEach((box, number) => {
     const place = `guess ${location.pathname.split("/").pop()} ${number + 1}`;
     const where = find(".where", box), told = [...where.childNodes], lists = [...box.querySelectorAll(".options")];
     const none = lists.map(() => null);
     let form, guesses = none;
     try { guesses = JSON.parse(localStorage.getItem(place)) ?? none; } catch { /* as above */ }
-    if (lists.length && guesses.length !== lists.length) guesses = none; // kept from when the box had other questions
+    const offered = lists.map((list) => [...list.children].map((option) => option.textContent.trim()));
+    const right = lists.map((list) => find(".right", list)?.textContent.trim());
+    const verdicts = lists.map((list) => {
+      const verdict = document.createElement("p");
+      verdict.className = "verdict";
+      verdict.setAttribute("aria-live", "polite");
+      list.after(verdict);
+      return verdict;
+    });
+    const fits = guesses.length === lists.length && guesses.every((one, i) => one === null || offered[i].includes(one));
+    if (lists.length && !fits) guesses = none; // kept from when the box had other questions or options
     const button = (text, act) => {
       const made = document.createElement("button");
       made.type = "button";
@@ -58,12 +68,14 @@
     const show = () => {
       const known = guesses.length > 0 && !guesses.includes(null);
       lists.forEach((list, i) => list.querySelectorAll("button").forEach((option) => {
-        option.setAttribute("aria-pressed", option.textContent === guesses[i]);
+        option.setAttribute("aria-pressed", option.textContent.trim() === guesses[i]);
         option.disabled = known;
       }));
-      if (form) [form.elements.guess.value, form.elements.guess.readOnly, form.elements.done.disabled] = [guesses[0] ?? "", known, known];
-      const ask = lists.length ? "Choose, and this line says where the answer is." : "Write down a guess, and this line says where the answer is.";
+      verdicts.forEach((verdict, i) => { verdict.textContent = !known ? "" : guesses[i] === right[i] ? "✓ Right." : `✗ Not quite: the answer is “${right[i]}”.`; });
+      if (form) [form.elements.guess.value, form.hidden] = [guesses[0] ?? "", known];
+      const ask = lists.length ? "Choose, and the box says what is right." : "Write down a guess, and this line says where the answer is.";
       where.replaceChildren(...(known ? told : [ask]));
+      if (known && form) where.prepend(`You wrote: “${guesses[0]}”. `);
       if (known) where.append(" ", button(["Guess again"], () => guess(none)));
     };
     const guess = (now) => {
@@ -75,7 +87,7 @@
     };
     lists.forEach((list, i) => {
       for (const item of list.children) {
-        const option = button((item.querySelector(":scope > p") ?? item).childNodes, () => guess(guesses.map((known, j) => j === i ? option.textContent : known)));
+        const option = button((item.querySelector(":scope > p") ?? item).childNodes, () => guess(guesses.map((known, j) => j === i ? option.textContent.trim() : known)));
         item.replaceChildren(option);
       }
     });
@@ -92,19 +104,21 @@
   });
 
   // An answer that is a number or a few letters is judged here as `check` judges it in the notebook.
-  const numbers = (text) => text.replace(/[[\]()]/g, "").split(/[,;\s]+/).filter(Boolean)
-    .map((one) => one.split("/").map(Number).reduce((above, below) => above / below));
-  const judge = (given, { answer, tolerance, mistakes }) => {
+  const number = (text) => text.split("/").map(Number).reduce((above, below) => above / below);
+  const numbers = (text) => text.replace(/[[\]()]/g, "").replace(/\s*%/g, "%").split(/[,;\s]+/).filter(Boolean)
+    .map((one) => one.endsWith("%") ? number(one.slice(0, -1)) / 100 : number(one));
+  const spelled = (text) => text.replace(/√/g, "sqrt").replace(/[\s,_"'-]/g, "").toLowerCase();
+  const judge = (given, { answer, kind, tolerance, mistakes }) => {
     const text = given.trim().replace(/−/g, "-"), values = numbers(text);
-    const same = (value) => typeof value === "string" ? text.replace(/[\s,"']/g, "").toLowerCase() === value.toLowerCase()
+    const same = (value) => typeof value === "string" ? spelled(text) === spelled(value)
       : [value].flat().length === values.length
         && [value].flat().every((one, i) => Math.abs(values[i] - one) <= 1e-9 + tolerance * Math.abs(one));
     if (same(answer)) return "✓ Right.";
     const known = mistakes.find(([mistake]) => same(mistake));
     if (known) return `✗ ${known[1]}`;
     if (typeof answer !== "string" && (values.length !== [answer].flat().length || values.some(Number.isNaN)))
-      return typeof answer === "number" ? "✗ The answer is a number." : `✗ The answer is ${answer.length} numbers.`;
-    if (typeof answer !== "number") return `✗ Not yet: ${text} is not the right answer.`;
+      return `✗ The answer is ${kind}.`;
+    if (typeof answer !== "number") return `✗ Not yet: ${text} is not the right answer. Expected: ${kind}.`;
     const near = Math.abs(values[0] - answer) <= 20 * tolerance * Math.abs(answer) ? ", by little" : "";
     return `✗ Not yet: ${text} is too ${values[0] > answer ? "large" : "small"}${near}.`;
   };
@@ -182,7 +196,7 @@
 
   // What scrolls sideways is reached by the keyboard, too, and shows that there is more.
   const reach = () => {
-    for (const box of document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math, :is(p, li):has(math)")) {
+    for (const box of document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math, .formula")) {
       const scrolls = box.scrollWidth > box.clientWidth;
       if (scrolls) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
@@ -195,11 +209,13 @@
 
   // Where the reader is, in the page's own contents.
   const entries = new Map([...document.querySelectorAll(".contents a[href^='#']")].map((a) => [a.hash.slice(1), a]));
+  const inView = new Set();
   const seen = new IntersectionObserver((changes) => {
-    for (const { target, isIntersecting } of changes) {
-      if (!isIntersecting) continue;
-      for (const a of entries.values()) a.removeAttribute("aria-current");
-      entries.get(target.id).setAttribute("aria-current", "true");
+    for (const { target, isIntersecting } of changes) inView[isIntersecting ? "add" : "delete"](target.id);
+    const here = [...entries.keys()].findLast((id) => inView.has(id)); // none above the first section
+    for (const [id, a] of entries) {
+      if (id === here) a.setAttribute("aria-current", "true");
+      else a.removeAttribute("aria-current");
     }
   }, { rootMargin: "-10% 0px -75% 0px" });
   for (const id of entries.keys()) {
