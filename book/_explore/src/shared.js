@@ -6,17 +6,22 @@ import { colour, looks } from "./data.js";
 export function show(x, digits = 2) {
   if (!Number.isFinite(x)) return "∞";
   const small = x !== 0 && Math.abs(x) < 0.5 * 10 ** -digits;
-  if (small || Math.abs(x) >= 1e5) {
-    const [mantissa, exponent] = x.toExponential(1).split("e");
-    return `${mantissa}·10${superscript(Number(exponent))}`.replace("-", "−");
-  }
+  if (small || Math.abs(x) >= 1e5) return scientific(x, 1);
   const text = x.toFixed(digits);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 
+/** A number times a power of ten. */
+function scientific(x, digits) {
+  const [mantissa, exponent] = x.toExponential(digits).split("e");
+  return `${mantissa}·10${superscript(Number(exponent))}`.replace("-", "−");
+}
+
 /** Three significant digits at any size. */
 export const show3 = (x) =>
-  show(x, Math.max(0, 2 - Math.floor(Math.log10(Math.max(Math.abs(x), 0.001)))));
+  x !== 0 && Math.abs(x) < 0.001
+    ? scientific(x, 2)
+    : show(x, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(x) || 1))));
 
 /** Of an integer. */
 export const superscript = (exponent) =>

@@ -37,8 +37,11 @@ export function drawWeights(panel, p, name, text, tick) {
   });
 }
 
-/** Cells from -1/4 to 1/4, the largest that an entry can be: orange below 0, purple above, pale near it. */
-export function drawJacobian(panel, entries, text) {
+/** How dark an entry is: from 0 to 1 for 1/4, the largest that one can be. */
+const shareOfRoot = (entry) => Math.min(1, Math.sqrt(Math.abs(entry) / 0.25));
+
+/** Cells from -1/4 to 1/4: orange below 0, purple above, pale near it. */
+export function drawJacobian(panel, entries, text, shareOf = shareOfRoot) {
   const n = entries.length;
   const side = Math.min(panel.xRange[1] - panel.xRange[0], panel.yRange[0] - panel.yRange[1]);
   const place = d3
@@ -63,7 +66,7 @@ export function drawJacobian(panel, entries, text) {
         .attr("y", place(i))
         .attr("width", place.bandwidth())
         .attr("height", place.bandwidth());
-      const share = Math.round(70 * Math.min(1, Math.sqrt(Math.abs(entry) / 0.25)));
+      const share = Math.round(70 * shareOf(entry));
       cell.style(
         "fill",
         `color-mix(in srgb, ${colour(entry < 0 ? "key" : "weights")} ${share}%, var(--ex-panel))`,

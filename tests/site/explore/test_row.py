@@ -1,9 +1,11 @@
+import math
+
 import pytest
 import torch
 
 import sdpa_lib as sdpa
 
-from .conftest import read, state, wait_for_state
+from .conftest import check_labels, drag, read, state, wait_for_state
 
 
 def measures(scores, r):
@@ -52,6 +54,33 @@ def test_what_the_chapter_says_of_the_two_rows(explorable):
     figure.get_by_role("combobox", name="row").select_option("decided")
     wait_for_state(page, "r=0.0625,row=decided")
     assert read(figure, "ratio") < 0.05
+
+
+@pytest.mark.parametrize("r", [0.0625, 1, 32])
+def test_the_points_ride_on_the_curves(explorable, data, r):
+    page, figure = explorable("row", f"r={r},row=decided")
+    panel = figure.locator("[data-panel=curve] svg")
+    heights = panel.locator(".curves circle").evaluate_all(
+        "all => all.map(c => c.cy.baseVal.value)"
+    )
+    of = measures(data["row"]["decided"], r)
+    top, bottom = 32, 180  # for 100 and for a millionth
+    expected = [
+        top + (bottom - top) * (2 - math.log10(of[name])) / 8 for name in ("factor", "norm", "left")
+    ]
+    assert heights == pytest.approx(expected, abs=0.1)
+    handle = figure.get_by_role("slider", name="r, the divisor over the root")
+    handle.press("Home")
+    wait_for_state(page, "r=0.03125,")
+    drag(page, handle, 60, 0)
+    assert float(state(figure)["r"]) > 0.04
+    assert "NaN" not in panel.inner_html()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_labels_stand_apart_and_inside(explorable, width):
+    page, figure = explorable("row", "r=32")
+    check_labels(page, figure, "[data-panel=curve] text.end", width)
 
 
 def test_the_worst_keys_go_first(explorable):
