@@ -47,10 +47,14 @@ function fromHash(name, spec) {
  * A labelled control. `{name, label, value}` and one of: `options` {value: text}, a list to choose from; `values`, a slider over
  * these numbers; `min, max, step`, a slider between. `text` turns a value into what is shown. With `drawn` the control is part of
  * the drawing, which calls app.set itself; with `below` it stands under the readouts, so that on a phone the others and the panels
- * are seen together.
+ * are seen together. `group` is what this control and those behind it change: it stands before them, where there is room.
  */
 function addControl(app, parent, control) {
   if (control.drawn) return;
+  if (control.group) {
+    parent.classList.add("explorable-grouped");
+    parent.append(element("p", { class: "explorable-group" }, control.group));
+  }
   const id = `explorable-${app.name}-${control.name}`;
   const text = control.text ?? ((value) => show3(value));
   const label = element("label", { for: id }, rich(control.label));

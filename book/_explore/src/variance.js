@@ -8,7 +8,7 @@ const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
 // With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
 const [PAIRS, SEED] = [400, 2];
 const REACH = 8; // of the axis, in roots of d_k
-const HIGHEST = 30; // variance over d_k on its axis
+const HIGHEST = 120; // variance over d_k on its axis, on which all that can be chosen stands
 
 const slider = (name, label, max) => ({
   name,
@@ -24,11 +24,18 @@ export const variance = {
   title: "What moves the variance of q·k?",
   paired: true,
   controls: [
-    { name: "d_k", label: "d_k", values: DIMS, value: 64, text: String },
+    {
+      name: "d_k",
+      label: "d_k",
+      values: DIMS,
+      value: 64,
+      text: String,
+      group: "number and shape",
+    },
     { name: "components", label: "components", options: data.distributions, value: "normal" },
-    slider("mu_q", "mean μ_q", 1),
+    { ...slider("mu_q", "mean μ_q", 1), group: "means" },
     slider("mu_k", "mean μ_k", 1),
-    slider("rho_q", "correlation ρ_q", 0.3),
+    { ...slider("rho_q", "correlation ρ_q", 0.3), group: "correlations" },
     slider("rho_k", "correlation ρ_k", 0.3),
   ],
   readouts: [
@@ -53,7 +60,7 @@ export const variance = {
     const chosen = DIMS.indexOf(dK);
     const ratio = derived.variance / dK;
     const places = Array.from(samples[chosen], (s) => (s - dK * muQ * muK) / Math.sqrt(dK));
-    drawDots(app.panels.dots, places, Math.sqrt(ratio), app.memory);
+    drawDots(app.panels.dots, places, Math.sqrt(ratio));
     drawLine(app.panels.line, setting, measured, chosen, ratio);
     const verdict = judge(derived);
     app.formula.replaceChildren(
@@ -93,8 +100,11 @@ function pairs(distribution, memory) {
   return drawn;
 }
 
-/** A dot for each pair, at a height of its own, so that dots move along the axis alone; a bar of one standard deviation to either side. */
-function drawDots(panel, places, std, memory) {
+/** Heights that fill the panel evenly and know nothing of what was drawn: multiples of the golden ratio, less their whole part. */
+const height = (pair) => (pair * 0.6180339887) % 1;
+
+/** A dot for each pair, at a height of its own, so that dots move along the axis alone; a bar of one standard deviation to either side, which ends in arrows where it goes on beyond the axis. */
+function drawDots(panel, places, std) {
   const x = d3.scaleLinear([-REACH, REACH], panel.xRange);
   const y = d3.scaleLinear([0, 1], panel.yRange);
   axes(panel, {
@@ -105,7 +115,6 @@ function drawDots(panel, places, std, memory) {
     xFormat: (at) => String(at).replace("-", "−"),
     xLabel: "(q·k − mean) / √d_k",
   });
-  memory.heights ??= Array.from({ length: PAIRS }, math.makeGenerator(2));
   const [bottom, top] = y.range();
   const [left, right] = x.range();
   const circles = layer(panel.svg, "dots").selectAll("circle").data(places);
@@ -113,7 +122,7 @@ function drawDots(panel, places, std, memory) {
     .enter()
     .append("circle")
     .attr("r", 2)
-    .attr("cy", (_, i) => bottom - 4 - memory.heights[i] * (bottom - top - 8))
+    .attr("cy", (_, i) => bottom - 4 - height(i) * (bottom - top - 8))
     .style("fill", colour("key"))
     .style("fill-opacity", 0.55)
     .merge(circles)
@@ -131,7 +140,7 @@ function drawDots(panel, places, std, memory) {
       .style("stroke-dasharray", "4 3");
   const level = top - 9;
   const [from, to] = [x(-Math.min(std, REACH)), x(Math.min(std, REACH))];
-  bar(group, from, to, level);
+  bar(group, from, to, level, std > REACH);
   const say = (text, at, anchor, height) =>
     group
       .append("text")
@@ -163,7 +172,7 @@ function drawLine(panel, setting, measured, chosen, ratio) {
     x,
     y,
     xTicks: [1, 4, 16, 64, 128],
-    yTicks: [0.5, 1, 2, 5, 10, 20],
+    yTicks: [0.5, 1, 2, 5, 10, 20, 50, 100],
     xFormat: String,
     yFormat: String,
     xLabel: "d_k",
@@ -178,9 +187,7 @@ function drawLine(panel, setting, measured, chosen, ratio) {
     .attr("y2", y(1))
     .style("stroke", "var(--ex-muted)")
     .style("stroke-dasharray", "4 3");
-  const { constant, excess } = math.dotProductVariance(1, setting);
-  const end = Math.min(DIMS.at(-1), excess > 0 ? 1 + (HIGHEST - constant) / excess : Infinity);
-  const grid = Array.from({ length: 65 }, (_, i) => end ** (i / 64)); // as far as the axis goes
+  const grid = Array.from({ length: 65 }, (_, i) => DIMS.at(-1) ** (i / 64));
   group
     .append("path")
     .attr(
@@ -191,13 +198,12 @@ function drawLine(panel, setting, measured, chosen, ratio) {
     .style("stroke", colour("weights"))
     .style("stroke-width", 2);
   measured.forEach(({ variance, error }, at) => {
-    if (variance > HIGHEST) return;
     group
       .append("line")
       .attr("x1", x(DIMS[at]))
       .attr("x2", x(DIMS[at]))
       .attr("y1", y(variance - error))
-      .attr("y2", y(Math.min(HIGHEST, variance + error)))
+      .attr("y2", y(variance + error))
       .style("stroke", colour("key"))
       .style("stroke-width", 1.5);
     group
@@ -207,16 +213,14 @@ function drawLine(panel, setting, measured, chosen, ratio) {
       .attr("r", at === chosen ? 6 : 3)
       .style("fill", colour("key"));
   });
-  const shown = Math.max(ratio, measured[chosen].variance);
-  const beyond = shown > HIGHEST;
   group
     .append("text")
     .attr("class", "rim")
     .attr("x", Math.min(Math.max(x(DIMS[chosen]), left + 18), right - 14))
-    .attr("y", beyond ? panel.yRange[1] - 4 : y(shown) - 11)
+    .attr("y", y(Math.max(ratio, measured[chosen].variance)) - 11)
     .attr("text-anchor", "middle")
     .style("font-weight", 700)
-    .text(beyond ? `↑ ${show3(ratio)}` : show3(ratio));
+    .text(show3(ratio));
   panel.describe(
     `Variance over d_k, derived and measured: ${measured.map(({ variance, error }, i) => `at ${DIMS[i]} ${show3(math.dotProductVariance(DIMS[i], setting).variance / DIMS[i])}, measured ${show(variance)} ± ${show(error)}`).join("; ")}.`,
   );

@@ -1,6 +1,7 @@
 import math
 
 import pytest
+import torch
 
 import sdpa_lib as sdpa
 
@@ -56,19 +57,39 @@ def test_correlation_breaks_the_power_where_both_sides_have_it(explorable):
     assert "The power breaks" in figure.locator(".explorable-formula").inner_text()
 
 
-def test_what_lies_beyond_the_axes_is_said(explorable):
-    _, figure = explorable("variance", "d_k=128,mu_q=1,mu_k=1,rho_q=0.3,rho_k=0.3")
+@pytest.mark.parametrize("name", sdpa.DISTRIBUTIONS)
+def test_the_largest_variance_is_on_its_axis_and_dots_beyond_theirs_are_counted(explorable, name):
+    _, figure = explorable(
+        "variance", f"d_k=128,components={name},mu_q=1,mu_k=1,rho_q=0.3,rho_k=0.3"
+    )
     assert read(figure, "derived") == pytest.approx(3 + 127 * (0.09 + 0.3 + 0.3))
     line = figure.locator("[data-panel=line] svg")
-    (top,) = line.locator(".curves path").evaluate_all("paths => paths.map(p => p.getBBox().y)")
-    assert top >= 21  # the line ends where the axis ends
-    assert "↑" in line.locator(".curves text").text_content()
+    tops = line.locator(".curves > *").evaluate_all("all => all.map(one => one.getBBox().y)")
+    assert min(tops) >= 0
+    points = line.locator(".curves circle").evaluate_all("all => all.map(c => c.cy.baseVal.value)")
+    assert min(points) >= 22  # below the upper end of the axis
+    assert len(points) == 8
     dots = figure.locator("[data-panel=dots] svg")
     seen = dots.locator(".dots circle:visible").count()
     beyond = dots.locator(".bars text").all_text_contents()[1:]
     assert seen + sum(int(text.strip("←→ more")) for text in beyond) == 400
+    (bar,) = dots.locator(".bar").evaluate_all("all => all.map(path => path.getAttribute('d'))")
+    assert bar.count("L") == 4  # arrows at both ends
     for panel in (line, dots):
         assert "NaN" not in panel.inner_html()
+
+
+def test_heights_of_dots_know_nothing_of_the_draws(explorable):
+    """Of places and heights neither the correlation nor that of the heights with distance from
+    the middle is larger than chance makes it for 400 dots.
+    """
+    _, figure = explorable("variance", "d_k=16,components=rademacher,mu_q=1,rho_q=0.3,rho_k=0.3")
+    places = figure.locator("[data-panel=dots] .dots circle").evaluate_all(
+        "all => all.map(c => [c.cx.baseVal.value, c.cy.baseVal.value])"
+    )
+    x, y = torch.tensor(places, dtype=torch.float64).T
+    for pair in ((x, y), ((x - x.mean()).abs(), y)):
+        assert torch.corrcoef(torch.stack(pair))[0, 1].abs().item() < 4 / math.sqrt(len(places))
 
 
 def test_the_bar_is_one_standard_deviation(explorable):
