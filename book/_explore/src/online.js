@@ -18,21 +18,22 @@ export const online = {
   paired: true,
   controls: [
     { name: "block", label: "keys in a block", options: { 1: "1", 2: "2", 4: "4" }, value: "2" },
-    { name: "read", label: "keys read", min: 0, max: KEYS, step: 1, value: 4, drawn: true },
+    { name: "read", label: "keys read", min: 0, max: KEYS, step: 1, value: 2, drawn: true },
     ...SCORES.map((value, j) => ({ ...scoreControl(j + 1, value), ...scoreRange, drawn: true })),
   ],
   readouts: [
-    ["m", "running maximum m", 1],
-    ["l", "running sum ℓ", 3],
-    ["o", "running output o", 3],
     ["output", "o/ℓ", 4],
     ["plain", "plain softmax", 4],
-    ["forgotten", "o/ℓ, no factors", 4],
   ],
   panelWidth: "max(18rem, 34%)", // two in a row, at most
   panels: [
     ["scores", "scores z: drag them, or use arrow keys", 146, { ...sides, top: 14, bottom: 38 }],
-    ["terms", "terms e^{z−m} of the keys that were read", 136, { ...sides, top: 34, bottom: 38 }],
+    [
+      "terms",
+      "terms e^{z−m} of the keys read; green: times v",
+      136,
+      { ...sides, top: 34, bottom: 38 },
+    ],
     ["kept", "kept: pale from before, dark from this block", 70, { ...sides, top: 4, bottom: 24 }],
     ["output", "output o/ℓ", 82, { left: 68, right: 48, top: 16, bottom: 24 }],
   ],
@@ -43,25 +44,55 @@ export const online = {
     const steps = math.onlineSoftmax(scores, VALUES, block);
     const [now, before] = [steps[at], steps[at - 1]];
     drawStepper(app, block, at);
-    drawScores(app, scores, block, now, before);
-    drawTerms(app.panels.terms, scores, now, before);
+    const t = progress(app, block, at);
+    const shown = between(now, before, t);
+    drawScores(app, scores, block, shown, before);
+    drawTerms(app.panels.terms, scores, shown, before, now.factor);
     const plain = math.blend(
       math.softmax(scores),
       VALUES.map((v) => [v]),
     )[0];
-    const forgotten = math.onlineSoftmax(scores, VALUES, block, false)[at];
-    const outputs = at ? [now.o / now.l, forgotten.o / forgotten.l] : ["–", "–"];
-    drawKept(app.panels.kept, now, before);
-    drawOutput(app.panels.output, outputs, plain);
+    const forgetting = math.onlineSoftmax(scores, VALUES, block, false);
+    const forgotten = between(forgetting[at], forgetting[at - 1], t);
+    drawKept(app.panels.kept, scores, shown, before);
+    drawOutput(app.panels.output, [shown, forgotten].map(quotient), plain);
     app.formula.replaceChildren(...explain(now, before));
-    const values = { m: at ? now.m : "–", l: now.l, o: now.o, plain };
-    [values.output, values.forgotten] = outputs;
+    const values = { output: quotient(now), plain };
     const spoken = at
       ? `${now.read} of ${KEYS} keys read. Maximum ${show(now.m, 1)}, earlier sums times ${show3(now.factor)}; sum ${show(now.l)}, output ${show(now.o / now.l, 3)}; plain softmax ${show(plain, 3)}.`
       : "No key is read yet.";
     return { values, spoken };
   },
 };
+
+/** Of what is kept, where anything is. */
+const quotient = ({ l, o }) => (l ? o / l : "–");
+
+const BEAT = 400; // milliseconds: first m rises and what is kept shrinks, then the new terms come
+
+/** How far the block that was read last has come, from 0 to 1: only a step to the next block takes time, and none for those who want no motion. */
+function progress(app, block, at) {
+  const { memory } = app;
+  if (memory.block !== block || memory.at !== at) {
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const next = memory.block === block && memory.at === at - 1;
+    memory.started = next && !calm ? performance.now() : -Infinity;
+    Object.assign(memory, { block, at });
+  }
+  const t = Math.min(1, (performance.now() - memory.started) / (2 * BEAT));
+  if (t < 1) app.redraw();
+  return t;
+}
+
+/** What is kept on the way from a step to the next; `grown` is the share of the new terms that has come. */
+function between(now, before, t) {
+  if (!before) return { ...now, grown: 1 };
+  const [shrunk, grown] = [Math.min(1, 2 * t), Math.max(0, 2 * t - 1)];
+  const factor = now.factor ** shrunk;
+  const [newL, newO] = [grown * now.newL, grown * now.newO];
+  const m = before.read ? before.m + shrunk * (now.m - before.m) : now.m;
+  return { ...now, m, newL, newO, l: factor * before.l + newL, o: factor * before.o + newO, grown };
+}
 
 /** A slider over the blocks and a button that reads the next one, made once. */
 function drawStepper(app, block, at) {
@@ -169,7 +200,9 @@ function drawScores(app, scores, block, now, before) {
       );
     maximum(now.m, colour("weights"), "none", `m ${show(now.m, 1)}`, y(now.m));
   }
-  const below = (z) => (z > scoreRange.min + 1 ? 21 : -12); // there m's line is not
+  const lines = now.read ? [now.m, before.m].filter(Number.isFinite).map(y) : [];
+  const crossed = (level) => level > bottom - 6 || lines.some((at) => Math.abs(at - level) < 12);
+  const below = (z) => (crossed(y(z) + 17) ? -12 : 21);
   const all = drawScoreHandles(app, panel, { x, y }, scores, scoreRange, below);
   all.select("circle:not(.ring)").style("opacity", (_, j) => (j < now.read ? 1 : 0.5));
   all.select("text").attr("font-size", 11);
@@ -179,26 +212,33 @@ function drawScores(app, scores, block, now, before) {
   );
 }
 
-/** The terms that the sums hold. The kernel forgets them; dashed, what those of earlier blocks were before m rose. */
-function drawTerms(panel, scores, now, before) {
+/** The terms of what was read, those of the last block as far as they have come. */
+const termsOf = (scores, now, before) =>
+  scores
+    .slice(0, now.read)
+    .map((z, j) => Math.exp(z - now.m) * (before && j >= before.read ? now.grown : 1));
+
+/** The terms that the sums hold, and within each what it adds to o. The kernel forgets them; dashed, what those of earlier blocks were before m rose. */
+function drawTerms(panel, scores, now, before, factor) {
   const y = d3.scaleLinear([0, 1], panel.yRange);
   const x = keyAxes(panel, y, [0, 0.5, 1]);
   const group = fresh(panel.svg, "bars");
-  const terms = scores.slice(0, now.read).map((z) => Math.exp(z - now.m));
+  const terms = termsOf(scores, now, before);
   terms.forEach((term, j) => {
     const earlier = j < before.read;
-    const bar = (height) =>
+    const bar = (height, share = 1) =>
       group
         .append("rect")
-        .attr("x", x(j))
-        .attr("width", x.bandwidth())
+        .attr("x", middle(x, j) - (share * x.bandwidth()) / 2)
+        .attr("width", share * x.bandwidth())
         .attr("y", y(height))
         .attr("height", y(0) - y(height));
     bar(term)
       .style("fill", colour("weights"))
       .style("fill-opacity", earlier ? 0.45 : 1);
+    bar(term * VALUES[j], 0.5).style("fill", colour("value"));
     const was = earlier ? Math.exp(scores[j] - before.m) : term;
-    if (was > term)
+    if (was > 1.001 * term)
       bar(was)
         .style("fill", "none")
         .style("stroke", "var(--ex-muted)")
@@ -211,7 +251,7 @@ function drawTerms(panel, scores, now, before) {
       .attr("text-anchor", "middle")
       .text(term < 0.005 ? "" : show(term));
   });
-  if (now.read && before.read) {
+  if (factor < 1) {
     const level = panel.margin.top - 18;
     const [from, to] = span(x, 0, before.read);
     group
@@ -225,11 +265,11 @@ function drawTerms(panel, scores, now, before) {
       .attr("x", (from + to) / 2)
       .attr("y", level - 4)
       .attr("text-anchor", "middle")
-      .text(`× ${show3(now.factor)}`);
+      .text(`× ${show3(factor)}`);
   }
   panel.describe(
     now.read
-      ? `Terms ${terms.map((term) => show(term, 3)).join(", ")}; those of earlier blocks have been multiplied by ${show3(now.factor)}.`
+      ? `Terms ${terms.map((term) => show(term, 3)).join(", ")}; those of earlier blocks have been multiplied by ${show3(factor)}.`
       : "No terms yet.",
   );
 }
@@ -267,18 +307,24 @@ function drawRows(panel, names, end, ticks) {
   return { x, group, bar, label };
 }
 
-/** Bars of the two sums, each of what was kept from before and what the block adds; dashed, the sum before the step. */
-function drawKept(panel, now, before) {
+/** Bars of the two sums: pale what was kept from before, dark the terms of the block one after the other; dashed, the sum before the step. */
+function drawKept(panel, scores, now, before) {
   const { bar, label } = drawRows(panel, ["ℓ", "o"], KEYS, [0, 2, 4, 6, 8]);
-  for (const [name, total, added, was] of [
-    ["ℓ", now.l, now.newL, before?.l],
-    ["o", now.o, now.newO, before?.o],
+  const added = termsOf(scores, now, before).slice(before?.read ?? 0);
+  for (const [name, role, total, fresh, was, share] of [
+    ["ℓ", "weights", now.l, now.newL, before?.l, () => 1],
+    ["o", "value", now.o, now.newO, before?.o, (j) => VALUES[before.read + j]],
   ]) {
-    bar(name, 0, total - added)
-      .style("fill", colour("weights"))
-      .style("fill-opacity", 0.45);
-    bar(name, total - added, total).style("fill", colour("weights"));
-    if (was > total - added)
+    let end = total - fresh;
+    bar(name, 0, end).style("fill", colour(role)).style("fill-opacity", 0.45);
+    added.forEach((term, j) => {
+      bar(name, end, end + term * share(j))
+        .style("fill", colour(role))
+        .style("stroke", "var(--ex-ground)")
+        .style("stroke-width", 0.7);
+      end += term * share(j);
+    });
+    if (was > 1.001 * (total - fresh))
       bar(name, 0, was)
         .style("fill", "none")
         .style("stroke", "var(--ex-muted)")
@@ -328,7 +374,7 @@ function explain(now, before) {
     return [
       line(`m = ${show(now.m, 1)}, the largest score of the block`),
       line(`ℓ = ${show(now.l, 3)}, the sum of its terms`),
-      line(`o = ${show(now.o, 3)}, the sum of terms times values`),
+      line(`o = ${show(now.o, 3)}, of terms times v`),
     ];
   const [was, m, factor] = [show(before.m, 1), show(now.m, 1), show3(now.factor)];
   const sum = (name, old, added, total) =>

@@ -19,33 +19,62 @@ def expected(z):
 
 
 def shown(figure):
-    return [read(figure, name) for name in ("m", "l", "o", "output")]
+    """What is drawn of the same, to its digits, and the readout of the quotient."""
+    m = figure.locator("[data-panel=scores] .bars text").last.text_content().removeprefix("m ")
+    rows = figure.locator("[data-panel=kept] .bars text").all_text_contents()
+    return [float(text) for text in (m, rows[1], rows[3])] + [read(figure, "output")]
+
+
+def agrees(figure, z):
+    *drawn, output = shown(figure)
+    *sums, quotient = expected(z)
+    assert drawn == pytest.approx(sums, abs=5.1e-3)
+    assert output == pytest.approx(quotient)
+
+
+def forgotten(figure):
+    """The output without the factors, to three decimals."""
+    return float(figure.locator("[data-panel=output] .bars text").nth(3).text_content())
+
+
+@pytest.fixture
+def still(explorable):
+    """The explorable for those who want no motion."""
+
+    def begin(setting):
+        page, figure = explorable("online", "read=0")
+        page.emulate_media(reduced_motion="reduce")
+        page.evaluate("setting => (location.hash = `#online:${setting}`)", setting)
+        wait_for_state(page, setting)
+        return page, figure
+
+    return begin
 
 
 @pytest.mark.parametrize("block", [1, 2, 4])
-def test_every_step_agrees_with_softmax_over_what_was_read(explorable, block):
-    page, figure = explorable("online", f"block={block},read=0")
+def test_every_step_agrees_with_softmax_over_what_was_read(still, block):
+    page, figure = still(f"block={block},read=0")
     plain = expected(scores(figure))[-1]
     button = figure.get_by_role("button", name="Read the next block")
     for number in range(block, 9, block):
         button.click()
         wait_for_state(page, f"read={number},")
-        assert shown(figure) == pytest.approx(expected(scores(figure)[:number]))
+        agrees(figure, scores(figure)[:number])
         assert read(figure, "plain") == pytest.approx(plain)
     assert read(figure, "output") == pytest.approx(plain)
-    assert abs(read(figure, "forgotten") - plain) > 0.02
+    assert abs(forgotten(figure) - plain) > 0.02
     figure.get_by_role("button", name="Start again").click()
     wait_for_state(page, "read=0,")
 
 
-def test_arrow_keys_step_on_the_slider_and_on_the_button(explorable):
-    page, figure = explorable("online", "block=2,read=0")
+def test_arrow_keys_step_on_the_slider_and_on_the_button(still):
+    page, figure = still("block=2,read=0")
     slider = figure.get_by_label("blocks read")
     slider.press("ArrowRight")
     wait_for_state(page, "read=2,")
     figure.get_by_role("button", name="Read the next block").press("ArrowRight")
     wait_for_state(page, "read=4,")
-    assert shown(figure) == pytest.approx(expected(scores(figure)[:4]))
+    agrees(figure, scores(figure)[:4])
     assert slider.get_attribute("aria-valuetext") == "2 of 4"
     slider.press("ArrowLeft")
     wait_for_state(page, "read=2,")
@@ -54,21 +83,49 @@ def test_arrow_keys_step_on_the_slider_and_on_the_button(explorable):
     assert slider.get_attribute("aria-valuetext") == "2 of 8"
 
 
-def test_a_large_late_score_by_keyboard_and_mouse(explorable):
-    page, figure = explorable("online", "block=2,read=8")
+def test_a_large_late_score_by_keyboard_and_mouse(still):
+    page, figure = still("block=2,read=8")
     handle = figure.get_by_role("slider", name="score of key 8")
     handle.press("End")
     wait_for_state(page, "z8=6")
-    assert shown(figure) == pytest.approx(expected(scores(figure)))
+    agrees(figure, scores(figure))
     (factor,) = figure.locator("[data-panel=terms] text", has_text="×").all_text_contents()
     assert float(factor.strip("× ")) == pytest.approx(torch.tensor(3.4 - 6).exp().item(), abs=1e-4)
     drag(page, handle, 0, 40)
     assert scores(figure)[7] < 5
-    assert shown(figure) == pytest.approx(expected(scores(figure)))
+    agrees(figure, scores(figure))
 
 
 def test_without_a_rise_nothing_is_forgotten(explorable):
     """The largest score comes first: all factors are 1, and nothing changes without them."""
     _, figure = explorable("online", "block=2,read=8,z1=6")
-    assert read(figure, "forgotten") == pytest.approx(read(figure, "output"))
+    assert forgotten(figure) == pytest.approx(read(figure, "output"), abs=5.1e-4)
+    assert "×" not in "".join(figure.locator("[data-panel=terms] text").all_text_contents())
     assert "m stays" in figure.locator(".explorable-formula").inner_text()
+
+
+def test_a_block_comes_in_two_beats_and_is_read_at_once(explorable):
+    """First what is kept shrinks and no new term is there, then the new terms grow."""
+    page, figure = explorable("online", "block=2,read=4")
+    heights = """() => [...document.querySelectorAll("[data-panel=terms] .bars rect")]
+        .filter(bar => bar.style.fill.includes("weights")).map(bar => bar.height.baseVal.value)"""
+    page.evaluate(
+        f"""() => {{
+            window.seen = [];
+            const look = () => (window.seen.push(({heights})()), requestAnimationFrame(look));
+            look();
+        }}"""
+    )
+    figure.get_by_role("button", name="Read the next block").click()
+    wait_for_state(page, "read=6,")
+    assert read(figure, "output") == pytest.approx(expected(scores(figure)[:6])[-1])
+    kept = figure.locator("[data-panel=kept] .bars text").nth(1)
+    kept.filter(has_text=f"{expected(scores(figure)[:6])[1]:.2f}").wait_for()
+    page.wait_for_timeout(300)  # to the end of the second beat
+    seen = page.evaluate("window.seen")
+    first, last = seen[0], seen[-1]
+    assert len(first) == 4
+    assert last[2] == pytest.approx(first[2] * torch.tensor(2 - 3.4).exp().item(), rel=1e-3)
+    coming = [bars for bars in seen if len(bars) == 6]
+    assert any(bars[2] > 1.1 * last[2] for bars in coming)
+    assert all(bars[5] == 0 for bars in coming if bars[2] > 1.001 * last[2])
