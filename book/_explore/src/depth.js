@@ -20,15 +20,16 @@ const names = Object.keys(stored.labels);
 const everyNorm = Object.values(stored.kinds).flatMap(({ norms }) =>
   names.flatMap((name) => norms[name].flatMap((ofWidth) => ofWidth.flatMap(({ all }) => all))),
 );
-const extent = [Math.min(...everyNorm) / 1.2, 1.2 * Math.max(...everyNorm)];
+const extent = [Math.min(...everyNorm) / 4, 1.2 * Math.max(...everyNorm)];
 
 const blocksControl = {
   name: "blocks",
   label: "L, blocks",
   spoken: "blocks of the model",
-  values: stored.blocks,
+  values: stored.blocks.slice(1), // the end of a stretch
   value: stored.blocks.at(-1),
   text: (blocks) => `${blocks} blocks`,
+  drawn: true,
 };
 
 /** A norm for reading: three digits, and commas. */
@@ -41,7 +42,7 @@ export const depth = {
       name: "d_k",
       label: "d_k, components of a head",
       values: stored.d_k,
-      value: 16,
+      value: 64,
       text: String,
     },
     blocksControl,
@@ -63,7 +64,7 @@ export const depth = {
       "norms",
       "norm of the gradient of all parameters; a dot is a model",
       320,
-      { left: 40, right: 88, top: 32 },
+      { left: 40, right: 102, top: 32 },
     ],
   ],
   update(app) {
@@ -71,9 +72,11 @@ export const depth = {
     const { norms, brake } = stored.kinds[kind];
     const width = stored.d_k.indexOf(dK);
     const now = stored.blocks.indexOf(blocks);
-    drawNorms(app, norms, width, now);
+    const grown = growths(norms, width, now, brake);
+    drawNorms(app, norms, width, now, grown);
     const chosen = Object.fromEntries(names.map((name) => [name, norms[name][width][now]]));
-    const sentence = growth(norms, width, now, brake);
+    const said = grown.map(({ times, rate }) => `${times} (${brake ? "like " : ""}${rate})`);
+    const sentence = `From ${stored.blocks[now - 1]} to ${blocks} blocks the median is multiplied by ${said[0]} undivided, by ${said[1]} with the root.`;
     app.formula.replaceChildren(rich(sentence));
     const ranges = names.map((name) => {
       const { all } = chosen[name];
@@ -87,23 +90,31 @@ export const depth = {
   },
 };
 
-/** How much larger the median is than at the depth before: as a power of the depth where the stream brakes, else block by block. */
-function growth(norms, width, now, brake) {
-  if (!now) return "Choose more blocks to see by how much the gradient grows.";
+/** How much larger the median is than at the depth before, undivided and with the root: as a factor, and as a power of the depth where the stream brakes, else block by block. */
+function growths(norms, width, now, brake) {
   const [before, blocks] = [stored.blocks[now - 1], stored.blocks[now]];
-  const [undivided, root] = names.map((name) => {
+  return names.map((name) => {
     const times = norms[name][width][now].median / norms[name][width][now - 1].median;
     const rate = brake
-      ? `like L^{${show(Math.log(times) / Math.log(blocks / before), 1)}}`
+      ? `L^{${show(Math.log(times) / Math.log(blocks / before), 1)}}`
       : `${show(times ** (1 / (blocks - before)))} a block`;
     return { times: show(times, times < 10 ? 1 : 0), rate };
   });
-  return `From ${before} to ${blocks} blocks the median is multiplied by ${undivided.times} undivided (${undivided.rate}) and by ${root.times} with the root (${root.rate}).`;
 }
 
-function drawNorms(app, norms, width, now) {
+/** From 0 to 1, and far from that of its neighbours in order: multiples of the golden ratio, less their whole part. */
+const spread = (model) => (model * 0.6180339887) % 1;
+
+/** "×10, L^{3.4}" as pieces of a text in a drawing: an exponent is raised. */
+function rateText(text, { times, rate }) {
+  const [, base, power] = /^(.*?)(?:\^\{(.*)\})?$/.exec(rate);
+  text.text(`×${times}, ${base}`);
+  if (power) text.append("tspan").attr("dy", -4).attr("font-size", "75%").text(power);
+}
+
+function drawNorms(app, norms, width, now, grown) {
   const panel = app.panels.norms;
-  const x = d3.scaleLog([stored.blocks[0] / 1.25, stored.blocks.at(-1) * 1.12], panel.xRange);
+  const x = d3.scaleLog([stored.blocks[0] / 1.25, stored.blocks.at(-1) * 1.25], panel.xRange);
   const y = d3.scaleLog(extent, panel.yRange);
   const [right] = x.range().slice(-1);
   const [bottom, top] = y.range();
@@ -132,29 +143,29 @@ function drawNorms(app, norms, width, now) {
         .style("stroke", colour(name))
         .style("stroke-width", chosen ? 2.5 : 1.5)
         .style("stroke-dasharray", looks[name].dashes)
-        .style("opacity", chosen ? 1 : 0.35);
-      const text = chosen ? stored.labels[name] : `heads of ${dK}`;
+        .style("opacity", chosen ? 1 : 0.5);
+      const text = chosen ? stored.labels[name] : `undivided, ${dK}`;
       ends.push({ level: y(norms[name][place].at(-1).median), name, text, chosen });
     });
     // The stretch of which the sentence speaks.
     group
       .append("path")
       .attr("class", "stretch")
-      .attr("d", d3.line()(medians(name, width).slice(Math.max(0, now - 1), now + 1)))
+      .attr("d", d3.line()(medians(name, width).slice(now - 1, now + 1)))
       .style("fill", "none")
       .style("stroke", colour(name))
       .style("stroke-width", 9)
       .style("opacity", 0.3);
     norms[name][width].forEach(({ all, median }, i) => {
-      const at = x(stored.blocks[i]) + (side ? 5 : -5);
       const models = under.append("g").style("fill", colour(name)).style("fill-opacity", 0.35);
-      for (const value of all)
+      all.forEach((value, model) =>
         models
           .append("circle")
           .attr("class", "model")
-          .attr("cx", at)
+          .attr("cx", x(stored.blocks[i]) + (side ? 1 : -1) * (4 + 11 * spread(model)))
           .attr("cy", y(value))
-          .attr("r", 2);
+          .attr("r", 2),
+      );
       group
         .append("circle")
         .attr("cx", x(stored.blocks[i]))
@@ -170,7 +181,12 @@ function drawNorms(app, norms, width, now) {
     top,
     bottom,
   );
-  ends.forEach(({ name, text, chosen }, i) => {
+  ends.forEach(({ level, name, text, chosen }, i) => {
+    under
+      .append("path")
+      .attr("d", `M${x(stored.blocks.at(-1)) + 4},${level}L${right + 4},${heights[i]}`)
+      .style("fill", "none")
+      .style("stroke", "var(--ex-muted)");
     richText(
       group
         .append("text")
@@ -181,6 +197,20 @@ function drawNorms(app, norms, width, now) {
         .style("font-weight", chosen ? 700 : 400),
       text,
     );
+  });
+  // What the stretch multiplies: above the undivided line, and below the root's.
+  names.forEach((name, side) => {
+    const [from, to] = medians(name, width).slice(now - 1, now + 1);
+    const text = group
+      .append("text")
+      .attr("class", "rim rate")
+      .attr("y", Math.min(bottom - 5, (from[1] + to[1]) / 2 + (side ? 26 : -14)))
+      .style("fill", colour(name))
+      .style("font-weight", 700);
+    rateText(text, grown[side]);
+    const long = text.node().getComputedTextLength();
+    const start = (from[0] + to[0]) / 2 - long * (side ? 0.5 : 1);
+    text.attr("x", Math.min(right - long, Math.max(x.range()[0] + 4, start)));
   });
   drawCursor(app, panel, under, blocksControl, x);
   panel.describe(
