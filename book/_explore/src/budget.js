@@ -38,21 +38,27 @@ export const budget = {
       ),
       value: study.start,
     },
+    {
+      name: "later",
+      label: "what came later",
+      options: { hidden: "hidden", shown: "shown" },
+      value: "hidden",
+    },
   ],
   readouts: names.map((name) => [name, `median step, ${richLabel(study.labels[name])}`]),
   panels: [
     [
       "models",
       "models that have not learned yet, of ten; each dot is one that learns",
-      346,
-      { left: 22, right: 12, top: 32 },
+      370,
+      { left: 116, right: 12, top: 32 },
     ],
   ],
   update(app) {
-    const { stop, cell } = app.state;
+    const { stop, cell, later } = app.state;
     const { learned } = study.cells[cell];
-    drawModels(app, learned, stop);
-    const sentence = verdict(learned, stop);
+    drawModels(app, learned, stop, later === "shown");
+    const sentence = verdict(learned, stop, later === "shown");
     app.formula.replaceChildren(rich(sentence));
     return {
       values: Object.fromEntries(names.map((name) => [name, median(learned[name], stop)])),
@@ -68,16 +74,21 @@ function counted(learned, stop) {
   return `${count} of ${learned.length} learned${left ? `, ${left} not yet` : ""}`;
 }
 
-/** What a study that stops can say of the undivided models, and what it can't. */
-function verdict({ none, ...others }, stop) {
+/** What a study that stops can say of the undivided models, what it can't, and, if it is shown, what came later. */
+function verdict({ none, ...others }, stop, later) {
   const count = seen(none, stop);
   const any = count || Object.values(others).some((learned) => seen(learned, stop));
   if (!any)
     return `A study that stops at step ${stop} has seen no model learn, with a divisor or without.`;
-  if (!count)
-    return `A study that stops at step ${stop} has seen no undivided model learn. “It does not learn” would be wrong: they have not learned yet, and the first does at step ${none[0]}.`;
-  if (count < none.length)
-    return `A study that stops at step ${stop} has seen ${count} of ${none.length} undivided models learn. The other ${none.length - count} have not learned yet, and the last does at step ${none.at(-1)}.`;
+  const left = none.length - count;
+  if (left) {
+    const has = `A study that stops at step ${stop} has seen ${count || "no"} undivided model${count > 1 ? "s" : ""} learn.`;
+    if (!later)
+      return `${has} Will the ${count ? `other ${left}` : left} never learn, or have they not learned yet? It can’t know.`;
+    return count
+      ? `${has} The other ${left} had not learned yet, and the last does at step ${none.at(-1)}.`
+      : `${has} “It does not learn” would be wrong: they had not learned yet, and the first does at step ${none[0]}.`;
+  }
   return `By step ${stop} all ${none.length} undivided models have learned. What the missing division costs here is time.`;
 }
 
@@ -95,8 +106,8 @@ function curve(learned, from, to) {
   ];
 }
 
-/** A row for each rescaling: its curve, and a dot at each model's step; what lies behind the stop is pale. */
-function drawModels(app, learned, stop) {
+/** A row for each rescaling: its curve, and a dot at each model's step; what lies behind the stop is hidden, or pale. */
+function drawModels(app, learned, stop, later) {
   const panel = app.panels.models;
   const end = study.steps.at(-1);
   const x = d3.scaleLinear([0, end], panel.xRange);
@@ -107,10 +118,20 @@ function drawModels(app, learned, stop) {
   const cursor = fresh(panel.svg, "cursor");
   const group = fresh(panel.svg, "rows");
   const [left, right] = x.range();
+  const [bottom, top] = panel.yRange;
+  if (!later)
+    under
+      .append("rect")
+      .attr("class", "future")
+      .attr("x", x(stop))
+      .attr("width", right - x(stop))
+      .attr("y", top)
+      .attr("height", bottom - top)
+      .style("fill", "var(--ex-panel)");
   for (const name of names) {
     const times = learned[name];
     const floor = rows(name) + rows.bandwidth() - 2;
-    const y = d3.scaleLinear([0, times.length], [floor, rows(name) + 22]);
+    const y = d3.scaleLinear([0, times.length], [floor, rows(name) + 10]);
     under
       .append("line")
       .attr("x1", left)
@@ -127,11 +148,9 @@ function drawModels(app, learned, stop) {
         .style("fill", "var(--ex-muted)")
         .style("font-size", "11px")
         .text(count);
-    const parts = [
-      [curve(times, 0, stop), 1],
-      [curve(times, stop, end), 0.22],
-    ];
-    for (const [points, opacity] of parts) {
+    const parts = [[curve(times, 0, stop), 1, "none"]];
+    if (later) parts.push([curve(times, stop, end), 0.6, "3 3"]);
+    for (const [points, opacity, dashes] of parts) {
       const at = points.map(([when, count]) => [x(when), y(count)]);
       under
         .append("path")
@@ -144,9 +163,11 @@ function drawModels(app, learned, stop) {
         .style("fill", "none")
         .style("stroke", colour(name))
         .style("stroke-width", 2)
+        .style("stroke-dasharray", dashes)
         .style("opacity", opacity);
     }
-    times.forEach((when, i) => {
+    const drawn = later ? times : times.slice(0, seen(times, stop));
+    drawn.forEach((when, i) => {
       group
         .append("circle")
         .attr("class", when <= stop ? "seen" : "unseen")
@@ -155,27 +176,27 @@ function drawModels(app, learned, stop) {
         .attr("r", 2.6)
         .style("fill", when <= stop ? colour(name) : "var(--ex-ground)")
         .style("stroke", colour(name))
-        .style("opacity", when <= stop ? 1 : 0.4);
+        .style("opacity", when <= stop ? 1 : 0.75);
     });
   }
   drawCursor(app, panel, cursor, stopControl, x);
   for (const name of names) {
-    const line = () =>
-      group
-        .append("text")
-        .attr("class", "rim")
-        .attr("y", rows(name) + 15);
-    const grounds = [0, 1].map(() => group.append("rect"));
-    const said = line().attr("x", left).style("font-weight", 700);
+    const middle = rows(name) + rows.bandwidth() / 2 + 4;
+    const said = group
+      .append("text")
+      .attr("y", middle - 14)
+      .style("font-weight", 700);
     richText(said, study.labels[name]);
-    const count = line().attr("data-rescaling", name).attr("x", right).attr("text-anchor", "end");
-    count.text(counted(learned[name], stop));
-    // The line does not part the words.
-    [said, count].forEach((text, i) => {
-      const { x: start, width } = text.node().getBBox();
-      grounds[i].attr("x", start - 4).attr("width", width + 8);
-      grounds[i].attr("y", rows(name)).attr("height", 19).style("fill", "var(--ex-ground)");
-    });
+    const count = group.append("text").attr("data-rescaling", name);
+    counted(learned[name], stop)
+      .split(", ")
+      .forEach((part, i) =>
+        count
+          .append("tspan")
+          .attr("x", 0)
+          .attr("y", middle + 4 + 16 * i)
+          .text(part),
+      );
   }
   panel.describe(
     `The study stops at step ${stop}. ${names.map((name) => `${study.labels[name]}: ${counted(learned[name], stop)}`).join("; ")}.`,

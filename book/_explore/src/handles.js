@@ -118,9 +118,11 @@ export function drawCursor(app, panel, place, control, x) {
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
+  // A finger on the line below scrolls the page; a mouse takes the line anywhere.
+  const coarse = matchMedia("(pointer: coarse)").matches;
   made
     .select("rect.touch")
-    .attr("height", bottom - level + 16)
+    .attr("height", coarse ? 32 : bottom - level + 16)
     .style("cursor", "ew-resize");
   all
     .attr("transform", `translate(${at},${level})`)

@@ -23,7 +23,8 @@ def counts():
     def read_counts(figure):
         return dict(
             figure.locator("[data-panel=models] text[data-rescaling]").evaluate_all(
-                "texts => texts.map(text => [text.dataset.rescaling, text.textContent])"
+                "texts => texts.map(text => [text.dataset.rescaling, "
+                "[...text.children].map(part => part.textContent).join(', ')])"
             )
         )
 
@@ -49,16 +50,16 @@ def test_counts_and_medians_are_those_of_the_study(explorable, study, counts, ce
 
 
 def test_nobody_has_seen_that_a_model_never_learns(explorable, study, counts):
-    page, figure = explorable("budget", "stop=200,cell=64-64")
+    page, figure = explorable("budget", "stop=200,cell=64-64,later=shown")
     first, *_, last = sorted(run.learned_at for run in study["64-64"]["none"])
     said = figure.locator(".explorable-formula")
     assert counts(figure)["none"] == "0 of 10 learned, 10 not yet"
     assert said.inner_text().endswith(f"not learned yet, and the first does at step {first}.")
-    page.evaluate("location.hash = '#budget:stop=400,cell=64-64'")
+    page.evaluate("location.hash = '#budget:stop=400,cell=64-64,later=shown'")
     wait_for_state(page, "stop=400")
     assert counts(figure)["none"] == "3 of 10 learned, 7 not yet"
     assert said.inner_text().endswith(
-        f"other 7 have not learned yet, and the last does at step {last}."
+        f"other 7 had not learned yet, and the last does at step {last}."
     )
     page.evaluate(f"location.hash = '#budget:stop={last},cell=64-64'")
     wait_for_state(page, f"stop={last}")
@@ -66,6 +67,24 @@ def test_nobody_has_seen_that_a_model_never_learns(explorable, study, counts):
     page.evaluate("location.hash = '#budget:stop=20,cell=64-64'")
     wait_for_state(page, "stop=20,")
     assert "has seen no model learn" in said.inner_text()
+
+
+@pytest.mark.parametrize("stop", [20, 200, 400])
+def test_what_came_later_is_hidden_until_it_is_asked_for(explorable, study, stop):
+    page, figure = explorable("budget", f"stop={stop},cell=64-64")
+    panel = figure.locator("[data-panel=models] svg")
+    line = panel.locator(".cursor line").evaluate("line => line.x1.baseVal.value")
+    drawn = panel.locator(".under path").evaluate_all(
+        "all => all.map(path => path.getBBox()).map(box => box.x + box.width)"
+    )
+    assert len(drawn) == 2 * 4
+    assert max(drawn) <= line + 0.1
+    assert panel.locator("circle.unseen").count() == 0
+    figure.get_by_role("combobox", name="what came later").select_option("shown")
+    wait_for_state(page, "later=shown")
+    runs = [run for name in ("none", "sqrt_d_k", "d_k", "k_total") for run in study["64-64"][name]]
+    later = [run for run in runs if run.learned_at is not None and run.learned_at > stop]
+    assert panel.locator("circle.unseen").count() == len(later) > 0
 
 
 def test_the_study_is_stopped_by_slider_handle_and_mouse(explorable):
