@@ -1,7 +1,6 @@
 /** Divide by a power of d_k: which line is flat, the start's, gradient descent's or Adam's? */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
-import { drawCursor } from "./handles.js";
 import { powerControl } from "./scores.js";
 import { apart, axes, fresh, rich, show, show3, showCount } from "./shared.js";
 
@@ -9,16 +8,11 @@ const { power: steps } = data;
 const names = Object.keys(steps.lines);
 const [least, most] = [steps.d_k[0], steps.d_k.at(-1)];
 
-const widthControl = {
-  name: "d_k",
-  label: "d_k, components of a head",
-  spoken: "components of a head",
-  values: steps.d_k,
-  value: most,
-  text: (dK) => showCount(dK),
-};
+/** Stands in the place of the answer until the reader has found a flat line. */
+const QUESTION =
+  "Which p keeps the start as large as it was, which gradient descent’s step, and which Adam’s? Is there one for all three?";
 
-/** Lines that lie on each other are both seen: dots on a line, and dashes on one. */
+/** How a line and its points are drawn. */
 const looks = {
   start: { stroke: "var(--ex-ink)", dashes: "0.1 8", outline: "M-3.2,-3.2H3.2V3.2H-3.2Z" },
   SGD: {
@@ -35,39 +29,42 @@ const exponent = (name, p) => {
   return undivided + p * (divided - undivided);
 };
 
-/** Of how many times it is at d_k what it is at the least d_k. */
-const change = (name, p, dK) => (dK / least) ** exponent(name, p);
+/** How many times as large it is at the most components as at the least. */
+const change = (name, p) => (most / least) ** exponent(name, p);
 
 const isFlat = (name, p) => Math.abs(exponent(name, p)) < 1e-9;
 
 export const power = {
   title: "Divide by d_k^p: which line is flat?",
-  controls: [powerControl, widthControl],
+  controls: [powerControl],
   readouts: names.map((name) => [name, steps.lines[name].label]),
   panels: [
     [
       "lines",
-      `size in a head of d_k components, over that at ${least}`,
+      `how many times as large as at ${least} components; points: measured, at p = 0, ½ and 1`,
       300,
-      { left: 40, right: 126, top: 32 },
+      { left: 40, right: 118, top: 14 },
     ],
   ],
   update(app) {
-    const { p, d_k: dK } = app.state;
-    drawLines(app, p, dK);
+    const { p } = app.state;
+    drawLines(app.panels.lines, p);
     const flat = names.filter((name) => isFlat(name, p)).map((name) => steps.lines[name].kept);
     const powers = names.map(
       (name, i) =>
         `${steps.lines[name].kept}${i ? "" : " goes"} like d_k^{${plain(exponent(name, p))}}`,
     );
     const kept = flat.length ? `Flat: ${flat.join(" and ")}.` : "None of the three is flat.";
+    app.memory.found ||= flat.length > 0;
     app.formula.replaceChildren(
-      rich(`Divided by d_k^{${plain(p)}}: ${powers.join(", ")}. ${kept}`),
+      rich(
+        app.memory.found ? `Divided by d_k^{${plain(p)}}: ${powers.join(", ")}. ${kept}` : QUESTION,
+      ),
     );
-    const values = Object.fromEntries(names.map((name) => [name, change(name, p, dK)]));
+    const values = Object.fromEntries(names.map((name) => [name, change(name, p)]));
     return {
       values: Object.fromEntries(names.map((name) => [name, `${show3(values[name])} times`])),
-      spoken: `Divided by d_k to the power ${plain(p)}, from ${least} to ${dK} components: ${names.map((name) => `${steps.lines[name].label} ${show3(values[name])} times`).join(", ")}. ${kept}`,
+      spoken: `Divided by d_k to the power ${plain(p)}, from ${least} to ${most} components: ${names.map((name) => `${steps.lines[name].label} ${show3(values[name])} times`).join(", ")}.${app.memory.found ? ` ${kept}` : ""}`,
     };
   },
 };
@@ -75,8 +72,19 @@ export const power = {
 /** A power without needless zeros. */
 const plain = (x) => show(x).replace(/\.?0+$/, "");
 
-function drawLines(app, p, dK) {
-  const panel = app.panels.lines;
+/** By how many pixels a line stands beside the value, so that lines which lie on each other are all seen. */
+function aside(name, p) {
+  const same = names.filter((other) => Math.abs(exponent(other, p) - exponent(name, p)) < 1e-9);
+  return 6 * (same.indexOf(name) - (same.length - 1) / 2);
+}
+
+/** Three digits, without zeros behind the point at the end. */
+const brief = (x) =>
+  show3(x)
+    .replace(/(\.\d*?)0+$/, "$1")
+    .replace(/\.$/, "");
+
+function drawLines(panel, p) {
   const x = d3.scaleLog([least / 1.25, most], panel.xRange);
   const y = d3.scaleLog([least / most / 1.5, (1.5 * most) / least], panel.yRange);
   const [left, right] = x.range();
@@ -99,8 +107,8 @@ function drawLines(app, p, dK) {
     .attr("y1", y(1))
     .attr("y2", y(1))
     .style("stroke", "var(--ex-muted)");
-  const levels = names.map((name) => y(change(name, p, most)));
-  const heights = apart(levels, 16, top, bottom);
+  const levels = names.map((name) => y(change(name, p)));
+  const heights = apart(levels, 32, top, bottom - 16);
   // The one with gaps lies above the one without.
   for (const name of ["SGD", "Adam", "start"]) {
     const { stroke, dashes, outline } = looks[name];
@@ -110,8 +118,9 @@ function drawLines(app, p, dK) {
       .attr("class", "curve")
       .attr("data-line", name)
       .attr("d", `M${x(least)},${y(1)}L${right},${levels[place]}`)
+      .attr("transform", `translate(0,${aside(name, p)})`)
       .style("stroke", stroke)
-      .style("stroke-width", isFlat(name, p) && name !== "start" ? 6 : 3)
+      .style("stroke-width", isFlat(name, p) ? 4.5 : 3)
       .style("stroke-linecap", name === "start" ? "round" : "butt")
       .style("stroke-dasharray", dashes);
     const measured = steps.lines[name].measured[p] ?? [];
@@ -138,17 +147,15 @@ function drawLines(app, p, dK) {
       .attr("y", heights[place] + 4)
       .style("fill", stroke)
       .style("font-weight", isFlat(name, p) ? 700 : 400)
-      .text(steps.lines[name].short);
-    group
-      .append("circle")
-      .attr("cx", x(dK))
-      .attr("cy", y(change(name, p, dK)))
-      .attr("r", 4)
-      .style("fill", stroke);
+      .selectAll("tspan")
+      .data([steps.lines[name].short, `×${brief(change(name, p))}`])
+      .enter()
+      .append("tspan")
+      .attr("x", right + 11)
+      .attr("dy", (_, i) => 15 * i)
+      .text(String);
   }
-  drawCursor(app, panel, under, widthControl, x);
   panel.describe(
-    `From ${least} to ${most} components, both axes logarithmic: ${names.map((name) => `${steps.lines[name].label} goes to ${show3(change(name, p, most))} times`).join(", ")}.`,
-    "group",
+    `From ${least} to ${most} components, both axes logarithmic: ${names.map((name) => `${steps.lines[name].label} goes to ${show3(change(name, p))} times`).join(", ")}.`,
   );
 }
