@@ -149,7 +149,7 @@ function drawModels(app, learned, stop, later) {
         .style("font-size", "11px")
         .text(count);
     const parts = [[curve(times, 0, stop), 1, "none"]];
-    if (later) parts.push([curve(times, stop, end), 0.6, "3 3"]);
+    if (later) parts.push([curve(times, stop, end), 0.85, "3 3"]);
     for (const [points, opacity, dashes] of parts) {
       const at = points.map(([when, count]) => [x(when), y(count)]);
       under
