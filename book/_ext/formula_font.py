@@ -1,11 +1,13 @@
-"""The command that makes roots of the formulas' font fit in Chromium::
+"""The command that makes roots and brackets of the formulas' font fit in Chromium::
 
     python book/_ext/formula_font.py
 
 Chromium reserves for a root the advance of the widest radical that the font has, and draws the one
-that fits: behind the radical of a line there was a gap of 0.42 em. So all radicals get the advance
-of the smallest, and are drawn narrower by as much. Run it after the font of the style sheet has
-been made anew; it does nothing to one that is done. (The font's license reserves no name.)
+that fits: behind the radical of a line there was a gap of 0.42 em, and behind a bracket that grows
+with what it holds one of 0.2 em. So all sizes of a radical get the advance of the smallest, and are
+drawn narrower by as much. High brackets would be too thin, and may be wider by a part. Run it after
+the font of the style sheet has been made anew; it does nothing to one that is done. (The font's
+license reserves no name.)
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from fontTools.ttLib import TTFont
 
 STYLE = Path(__file__).parents[1] / "_theme" / "sdpa" / "static" / "formula_font.css"
 FONT = re.compile(r'(?<=base64,)[^"]+')
+WIDEST = {"√": 1.0, **dict.fromkeys("()[]{}⌊⌋", 1.3)}
+"""How many times as wide as its smallest size a sign may be."""
 
 
 def read(style: str) -> TTFont:
@@ -29,11 +33,11 @@ def read(style: str) -> TTFont:
     return TTFont(BytesIO(b64decode(found[0])), recalcTimestamp=False)
 
 
-def radicals(font: TTFont) -> list[str]:
-    """The glyphs of which a root is made: those for lower and higher roots, and the pieces of the
-    highest.
+def sizes(font: TTFont, sign: str) -> list[str]:
+    """The glyphs of which a sign is made: those for its sizes, the smallest first, and the pieces
+    of the largest.
     """
-    variants, smallest = font["MATH"].table.MathVariants, font.getBestCmap()[ord("√")]
+    variants, smallest = font["MATH"].table.MathVariants, font.getBestCmap()[ord(sign)]
     place = variants.VertGlyphCoverage.glyphs.index(smallest)
     made = variants.VertGlyphConstruction[place]
     glyphs = [variant.VariantGlyph for variant in made.MathGlyphVariantRecord]
@@ -41,15 +45,18 @@ def radicals(font: TTFont) -> list[str]:
 
 
 def fit(font: TTFont) -> None:
-    """Give all radicals the advance of the smallest."""
-    smallest, *others = radicals(font)
-    advance = font["hmtx"][smallest][0]
-    for name in others:
-        glyph, factor = font["glyf"][name], advance / font["hmtx"][name][0]
-        glyph.coordinates.scale((factor, 1))
-        glyph.coordinates.toInt()
-        glyph.recalcBounds(font["glyf"])
-        font["hmtx"][name] = (advance, glyph.xMin)
+    """Make what is too wide narrower, by its advance and its drawing."""
+    for sign, limit in WIDEST.items():
+        smallest, *others = sizes(font, sign)
+        advance = round(limit * font["hmtx"][smallest][0])
+        for name in others:
+            if font["hmtx"][name][0] <= advance:
+                continue
+            glyph, factor = font["glyf"][name], advance / font["hmtx"][name][0]
+            glyph.coordinates.scale((factor, 1))
+            glyph.coordinates.toInt()
+            glyph.recalcBounds(font["glyf"])
+            font["hmtx"][name] = (advance, glyph.xMin)
 
 
 def main() -> None:

@@ -50,6 +50,19 @@ def test_no_gap_is_left_behind_a_root(tab, base, chapter):
     assert opened.evaluate(BEHIND_ROOTS) == []
 
 
+@pytest.mark.parametrize("chapter", ["03_the_variance_derivation", "04_softmax_saturation"])
+def test_a_bracket_that_grows_takes_little_more_room_than_a_small_one(tab, base, chapter):
+    opened, _ = tab(f"{base}book/{chapter}.html")
+    opened.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    widths = opened.evaluate("""() => [...document.querySelectorAll("mo[stretchy=true]")]
+      .filter((sign) => "()[]{}".includes(sign.textContent))
+      .map((sign) => [sign.getBoundingClientRect().width, getComputedStyle(sign).fontSize])
+      .map(([width, size]) => width / parseFloat(size))
+    """)
+    assert widths != []
+    assert max(widths) < 0.5
+
+
 CUT = """() => [
     ...document.querySelectorAll("div.math, .table-wrap, .sdpa-table-wrap, .formula, p, li"),
   ]
