@@ -372,7 +372,7 @@ def alike(divisors: Tensor) -> float | list[float]:
 
 def phases() -> dict[str, Any]:
     """The divisor of every rescaling for n keys that all have the typical length, sqrt(d_k)."""
-    n, d_k = [2**e for e in range(1, 21)], [2**e for e in range(11)]
+    n, d_k = [2**e for e in range(1, 18)], [2**e for e in range(11)]
     return {
         "n": n,
         "d_k": d_k,
