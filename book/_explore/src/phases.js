@@ -20,14 +20,13 @@ let drawn;
 const scoresOf = (n) =>
   (drawn ??= math.sample(most, "normal", math.makeGenerator(0))).subarray(0, n);
 
-/** The row's weights, and for each number of keys how many share them, kept until what they depend on changes. */
+/** The row’s weights in order, and for each number of keys how many share them, kept until what they depend on changes. */
 function measure(memory, n, sigma) {
-  const weigh = (many) => math.softmax(scoresOf(many), 1 / sigma);
-  if (memory.sigma !== sigma) memory.effective = counts.map((m) => math.effectiveKeys(weigh(m)));
-  if (memory.sigma !== sigma || memory.n !== n)
-    memory.weights = Float64Array.from(weigh(n)).sort().reverse();
+  if (memory.n !== n) memory.ordered = scoresOf(n).slice().sort().reverse();
+  if (memory.sigma !== sigma)
+    memory.effective = counts.map((m) => math.effectiveKeys(math.softmax(scoresOf(m), 1 / sigma)));
   Object.assign(memory, { n, sigma });
-  return memory;
+  return { weights: math.softmax(memory.ordered, 1 / sigma), effective: memory.effective };
 }
 
 export const phases = {
