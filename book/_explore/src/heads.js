@@ -113,7 +113,7 @@ export const heads = {
   panels: [
     [
       "text",
-      "its weights: click a character to look from there",
+      "its weights; click to look from there",
       128,
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
