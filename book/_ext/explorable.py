@@ -172,15 +172,16 @@ def scalings() -> None:
 
 def phases() -> None:
     """The border, and the scores' standard deviation under each rescaling, by number of keys."""
-    _, ax = plotting.figure(height=3.4)
-    keys = 2.0 ** torch.arange(1, 21)
+    _, ax = plotting.figure(height=4.2)
+    keys = 2.0 ** torch.arange(1, 18)
     border = (2 * keys.log()).sqrt()
     ax.plot(keys, border, color=plotting.INK, label="border, $\\sqrt{2 \\ln n}$")
     for name in sdpa.RESCALINGS:
         divisors = [explorable_data.typical_divisor(name, int(n), 64) for n in keys]
         ax.plot(keys, 8.0 / torch.tensor(divisors), **plotting.style(name))
     ax.set(xscale="log", yscale="log", xlabel="keys", ylabel="std of the scores, $d_k = 64$")
-    ax.legend(fontsize=9, ncols=2)
+    ax.set_ylim(0.1, 40)
+    ax.legend(fontsize=9, ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.2))
 
 
 def heads() -> None:

@@ -148,20 +148,19 @@ def heads() -> dict[str, Any]:
 
 def heads_scripts() -> dict[str, str]:
     """By name a classic script with a moment's scores: all rows of all heads, each up to its own
-    character, a byte a score. A name that ends in ``read`` has them less what place decides.
+    character, a byte a score; then the same less what place decides.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
     seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
     read = (scores - load_places(HEADS, "line", LONGER)).masked_fill(~seen, -math.inf)
+    both = torch.stack([scores, read], dim=1)  # (moments, 2, layers, heads, n, n)
+    below = both.amax(-1, keepdim=True) - both
+    levels = (below.sqrt() * LEVELS_PER_ROOT).round().clamp(max=255).to(torch.uint8)
     scripts = {}
-    for ending, part in (("", scores), ("_read", read)):
-        below = part.amax(-1, keepdim=True) - part
-        levels = (below.sqrt() * LEVELS_PER_ROOT).round().clamp(max=255).to(torch.uint8)
-        for moment, of_moment in zip(heads()["moments"], levels, strict=True):
-            kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
-            name = f"{moment}{ending}"
-            scripts[name] = f'(window.explorableHeads??={{}})["{name}"]="{kept}";\n'
+    for moment, of_moment in zip(heads()["moments"], levels, strict=True):
+        kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
+        scripts[str(moment)] = f'(window.explorableHeads??={{}})["{moment}"]="{kept}";\n'
     return scripts
 
 
@@ -372,7 +371,7 @@ def alike(divisors: Tensor) -> float | list[float]:
 
 def phases() -> dict[str, Any]:
     """The divisor of every rescaling for n keys that all have the typical length, sqrt(d_k)."""
-    n, d_k = [2**e for e in range(1, 21)], [2**e for e in range(11)]
+    n, d_k = [2**e for e in range(1, 18)], [2**e for e in range(11)]
     return {
         "n": n,
         "d_k": d_k,

@@ -44,7 +44,8 @@ function fromHash(name, spec) {
 }
 
 /**
- * A labelled control. `{name, label, value}` and one of: `options` {value: text}, a list to choose from; `values`, a slider over
+ * A labelled control. `{name, label, value}` and one of: `options` {value: text}, a list to choose from, or with `check` two of which
+ * a box that is ticked means the second; `values`, a slider over
  * these numbers; `min, max, step`, a slider between. `text` turns a value into what is shown. With `drawn` the control is part of
  * the drawing, which calls app.set itself; with `below` it stands under the readouts, so that on a phone the others and the panels
  * are seen together. `group` is what this control and those behind it change: it stands before them, where there is room.
@@ -60,7 +61,14 @@ function addControl(app, parent, control) {
   const label = element("label", { for: id }, rich(control.label));
   const box = element("div", { class: "explorable-control" }, label);
   let input;
-  if (control.options) {
+  if (control.check) {
+    const [off, on] = Object.keys(control.options);
+    input = element("input", { id, type: "checkbox" });
+    input.addEventListener("change", () => app.set({ [control.name]: input.checked ? on : off }));
+    app.synchronise.push(() => (input.checked = app.state[control.name] === on));
+    box.classList.add("explorable-check");
+    box.prepend(input);
+  } else if (control.options) {
     const choices = Object.entries(control.options).map(([value, shown]) =>
       element("option", { value }, shown),
     );

@@ -1,8 +1,8 @@
-/** A trained head: whom a character looks at, its row of scores, and where the row stands beside the border of the phases. */
+/** A trained head: whom a character looks at, and its row of scores, from which what place decides can be taken away. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import * as math from "./math.js";
-import { axes, fresh, richText, show, show3, showCount } from "./shared.js";
+import { axes, element, fresh, layer, show, show3, showCount } from "./shared.js";
 
 const { text, moments, heads: count, layers, unit } = data.heads;
 const places = [...text];
@@ -14,31 +14,33 @@ const names = Array.from({ length: layers * count }, (_, i) => [
 ]);
 
 const FIRST = 7; // shorter rows say nothing of a spread
+const MOVES = 800; // milliseconds, in which what place decides is taken away
 
 const scores = new Map();
 
 /**
- * The scores of a moment, with what place decides or without it, each less its row's largest, head by head and row by row: in a
+ * The scores of a moment, and the same without what place decides, each less its row's largest, head by head and row by row: in a
  * script of its own, read when needed.
  */
-function load(part, then) {
-  if (scores.has(part)) return;
-  scores.set(part, null);
+function load(moment, then) {
+  if (scores.has(moment)) return;
+  scores.set(moment, null);
   const script = document.createElement("script");
-  script.src = new URL(`heads_${part}.js`, here);
+  script.src = new URL(`heads_${moment}.js`, here);
   script.onload = () => {
-    const levels = Uint8Array.from(atob(window.explorableHeads[part]), (c) => c.charCodeAt(0));
-    scores.set(part, levels);
+    const levels = Uint8Array.from(atob(window.explorableHeads[moment]), (c) => c.charCodeAt(0));
+    scores.set(moment, levels);
     then();
   };
-  script.onerror = () => scores.delete(part);
+  script.onerror = () => scores.delete(moment);
   document.head.append(script);
 }
 
-/** What a character of a head sees: a score for each one before it and itself. */
-function rowOf(levels, head, place) {
+/** What a character of a head sees: a score for each one before it and itself, with what place decides or without it. */
+function rowOf(levels, away, head, place) {
   const all = places.length;
-  const from = (head * all * (all + 1)) / 2 + (place * (place + 1)) / 2;
+  const heads = Number(head) + (away ? names.length : 0);
+  const from = (heads * all * (all + 1)) / 2 + (place * (place + 1)) / 2;
   return Array.from(levels.subarray(from, from + place + 1), (level) => -((level / unit) ** 2));
 }
 
@@ -51,6 +53,12 @@ const average = (values) => values.reduce((sum, x) => sum + x, 0) / values.lengt
 function spread(row) {
   const mean = average(row);
   return Math.sqrt(average(row.map((s) => (s - mean) ** 2)));
+}
+
+/** A row less its mean, which softmax does not see. */
+function centred(row) {
+  const mean = average(row);
+  return row.map((s) => s - mean);
 }
 
 /** Σp² of normal rows with as many keys and the same spread, mean over some of them. */
@@ -69,13 +77,21 @@ function normalSquares(n, sigma) {
 export const heads = {
   title: "A trained head: whom does a character look at?",
   controls: [
-    { name: "head", label: "head", options: Object.fromEntries(names), value: "4" },
+    {
+      name: "part",
+      label: "take away what place decides",
+      options: { all: "in the scores", read: "taken away" },
+      check: true,
+      value: "all",
+    },
+    { name: "head", options: Object.fromEntries(names), value: "4", drawn: true },
     {
       name: "step",
       label: "after training steps",
       values: moments,
       value: moments.at(-1),
       text: showCount,
+      below: true,
     },
     {
       name: "place",
@@ -85,13 +101,7 @@ export const heads = {
       step: 1,
       value: places.length - 1,
       text: (place) => `${shown[places[place]] ?? places[place]} (character ${place + 1})`,
-    },
-    { name: "T", label: "temperature", values: [0.25, 0.5, 0.71, 1, 1.41, 2, 4, 8], value: 1 },
-    {
-      name: "part",
-      label: "what place decides",
-      options: { all: "in the scores", read: "taken away" },
-      value: "all",
+      below: true,
     },
   ],
   readouts: [
@@ -99,76 +109,60 @@ export const heads = {
     ["critical", "border √(2 ln n)"],
     ["keys", "effective keys, 1/Σp²"],
     ["normal", "of a normal row"],
-    ["largest", "largest weight", 3],
   ],
   panels: [
     [
       "text",
-      "its weights: the stronger the colour, the more (click a character to look from there)",
+      "its weights; click to look from there",
       128,
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
-    [
-      "back",
-      "scores of the row, less their mean, against how many characters back",
-      170,
-      { left: 34 },
-    ],
-    ["row", "the same scores as a histogram", 190, { left: 34 }],
-    [
-      "plane",
-      "spread σ of the rows against their keys n: this head's as a line, the others' as points, by layer and head (click one to choose it)",
-      250,
-      { left: 34 },
-    ],
+    ["back", "its scores; the line is what place decides", 170, { left: 34 }],
+    ["heads", "σ/σ_c in each head: choose one", 170, { left: 46, right: 4, top: 22, bottom: 6 }],
   ],
   update(app) {
-    const { step, place, T } = app.state;
+    const { step, place, head } = app.state;
     const away = app.state.part === "read";
     load(step, app.redraw);
-    if (away) load(`${step}_read`, app.redraw);
-    const whole = scores.get(step);
-    const levels = (away ? scores.get(`${step}_read`) : whole) ?? app.memory.levels;
+    const levels = scores.get(step) ?? app.memory.levels;
     if (!levels) return { values: {}, spoken: "" };
     app.memory.levels = levels;
-    const row = rowOf(levels, Number(app.state.head), place).map((s) => s / T);
+    const row = rowOf(levels, away, head, place);
     const weights = math.softmax(row);
     const sigma = spread(row);
     const critical = math.criticalSigma(row.length);
+    const whole = rowOf(levels, false, head, place);
     drawText(app, weights);
-    drawBack(app.panels.back, row, weights);
-    drawRow(app.panels.row, row, sigma);
-    const others = names.map((_, head) => spread(rowOf(levels, head, place)) / T);
-    const before = places
-      .slice(FIRST)
-      .map((_, i) => FIRST + i)
-      .map((at) => [at + 1, spread(rowOf(levels, Number(app.state.head), at)) / T]);
-    drawPlane(app, row.length, sigma, others, before);
+    drawBack(app, centred(whole), centred(rowOf(levels, true, head, place)), weights);
+    drawHeads(
+      app,
+      names.map(([one]) => spread(rowOf(levels, away, one, place)) / critical),
+    );
     const best = weights.indexOf(Math.max(...weights));
     const values = {
       sigma,
       critical,
       keys: math.effectiveKeys(weights),
       normal: 1 / normalSquares(row.length, sigma),
-      largest: math.largestWeight(weights),
     };
     const name = (at) => `${shown[places[at]] ?? places[at]} at ${at + 1}`;
-    const head = names[app.state.head][1];
-    const side = sigma > critical ? "past" : "before";
+    const called = names[head][1];
+    const side = sigma > critical ? "past" : "below";
     const ratio = values.keys / values.normal;
     const compared =
       ratio > 1.15 ? "more even than" : ratio < 1 / 1.15 ? "sharper than" : "about as even as";
+    const other = away
+      ? `With what place decides it was ${show3(spread(whole))}.`
+      : `Without what place decides it is ${show3(spread(rowOf(levels, true, head, place)))}.`;
     const said = [
-      `${head[0].toUpperCase()}${head.slice(1)}, looking from ${name(place)}: the largest weight, ${show(weights[best])}, is on ${name(best)}, ${back(place - best)}.`,
-      `The spread of its scores, ${show3(sigma)}, is ${side} the border at ${show3(critical)}.`,
-      `It has ${show3(values.keys)} effective keys, and normal scores of this spread have ${show3(values.normal)}: the row is ${compared} a normal one.`,
+      `${called[0].toUpperCase()}${called.slice(1)}, from ${name(place)}: most weight, ${show(weights[best])}, is on ${name(best)}, ${back(place - best)}.`,
+      `The row is ${compared} a normal one of this spread, which is ${side} the border.`,
+      other,
     ];
-    if (away && whole) {
-      const own = spread(rowOf(whole, Number(app.state.head), place)) / T;
-      said.push(`With what place decides the spread was ${show3(own)}.`);
-    }
-    app.formula.textContent = said.join(" ");
-    return { values, spoken: app.formula.textContent };
+    app.formula.replaceChildren(
+      ...said.map((text) => element("span", { class: "explorable-line" }, text)),
+    );
+    return { values, spoken: said.join(" ") };
   },
 };
 
@@ -214,22 +208,56 @@ function drawText(app, weights) {
   panel.describe(`Weights of a tenth or more: ${said.join(", ") || "none"}`);
 }
 
-/** The row's scores against the distance of their keys; the larger the dot, the more weight. */
-function drawBack(panel, row, weights) {
-  const mean = average(row);
+/** How much of what place decides is taken away by now, from 0 to 1: the answer of the box, unless it has just changed. */
+function taken(app) {
+  const { memory, state } = app;
+  const aim = state.part === "read" ? 1 : 0;
+  const now = performance.now();
+  const setting = [state.head, state.step, state.place].join();
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (calm || memory.setting !== setting) memory.taken = aim;
+  memory.setting = setting;
+  if (memory.taken === aim) {
+    memory.at = undefined;
+    return aim;
+  }
+  const moved = (now - (memory.at ?? now)) / MOVES;
+  memory.at = now;
+  memory.taken += Math.sign(aim - memory.taken) * Math.min(moved, Math.abs(aim - memory.taken));
+  app.redraw();
+  return memory.taken;
+}
+
+/** The row's scores against the distance of their keys, and what place decides as a line; the larger the dot, the more weight. */
+function drawBack(app, whole, read, weights) {
+  const panel = app.panels.back;
+  const away = taken(app);
+  const ramp = whole.map((s, place) => s - read[place]);
+  const row = whole.map((s, place) => s - away * ramp[place]);
   const last = row.length - 1;
   const x = d3.scaleLinear([last, 0], panel.xRange);
-  const y = d3.scaleLinear([Math.min(...row) - mean, Math.max(...row) - mean], panel.yRange).nice();
+  const all = [...whole, ...read, ...ramp]; // the axis stands still while the line is taken away
+  const y = d3.scaleLinear([Math.min(...all), Math.max(...all)], panel.yRange).nice();
   axes(panel, { x, y, xLabel: "characters back", yTicks: 4, yLabel: "score" });
   const group = fresh(panel.svg, "points");
-  const at = row.map((s, place) => [x(last - place), y(s - mean)]);
-  group
-    .append("path")
-    .attr("d", d3.line()(at))
-    .style("fill", "none")
-    .style("stroke", colour("weights"))
-    .style("opacity", 0.35);
-  at.forEach(([cx, cy], place) => {
+  const at = (values) => values.map((s, place) => [x(last - place), y(s)]);
+  const line = (values, stroke, opacity, width) =>
+    group
+      .append("path")
+      .attr("d", d3.line()(at(values)))
+      .style("fill", "none")
+      .style("stroke", stroke)
+      .style("opacity", opacity)
+      .style("stroke-width", width);
+  line(row, colour("weights"), 0.35, 1);
+  line(ramp, colour("key"), 0.35, 2);
+  line(
+    ramp.map((s) => (1 - away) * s),
+    colour("key"),
+    1,
+    2,
+  );
+  at(row).forEach(([cx, cy], place) => {
     group
       .append("circle")
       .attr("cx", cx)
@@ -237,123 +265,80 @@ function drawBack(panel, row, weights) {
       .attr("r", 2 + 5 * Math.sqrt(weights[place]))
       .style("fill", colour("weights"));
   });
-  const best = row.indexOf(Math.max(...row));
+  const best = weights.indexOf(Math.max(...weights));
   panel.describe(
-    `${row.length} scores from the first character to the one that looks; the largest is ${last - best} characters back`,
+    `${row.length} scores from the first character to the one that looks, ${away ? "without" : "with"} what place decides, from ${show(Math.min(...row))} to ${show(Math.max(...row))} about their mean; the largest is ${last - best} characters back. What place decides goes from ${show(ramp[0])} at the first to ${show(ramp.at(-1))} at the last.`,
   );
 }
 
-/** The row's scores as a histogram, and a normal curve of the same spread. */
-function drawRow(panel, row, sigma) {
-  const mean = average(row);
-  const centred = row.map((s) => s - mean);
-  const reach = Math.max(3.2 * sigma, ...centred.map(Math.abs), 0.1);
-  const x = d3.scaleLinear([-reach, reach], panel.xRange).nice();
-  const bins = 24;
-  const [low, high] = x.domain();
-  const width = (high - low) / bins;
-  const counts = Array(bins).fill(0);
-  for (const s of centred) counts[Math.min(bins - 1, Math.floor((s - low) / width))] += 1;
-  const normal = (z) =>
-    ((row.length * width) / (sigma * Math.sqrt(2 * Math.PI))) * Math.exp(-0.5 * (z / sigma) ** 2);
-  const y = d3.scaleLinear([0, Math.max(...counts, normal(0)) * 1.08], panel.yRange);
-  axes(panel, { x, y, xLabel: "score less the row's mean", yTicks: 4, yLabel: "characters" });
-  const group = fresh(panel.svg, "bars");
-  counts.forEach((many, i) => {
-    group
-      .append("rect")
-      .attr("x", x(low + i * width))
-      .attr("width", Math.max(1, x(low + width) - x(low) - 1))
-      .attr("y", y(many))
-      .attr("height", y(0) - y(many))
-      .style("fill", colour("weights"))
-      .style("opacity", 0.6);
-  });
-  const at = Array.from({ length: 121 }, (_, i) => low + ((high - low) * i) / 120);
-  group
-    .append("path")
-    .attr("d", d3.line()(at.map((z) => [x(z), y(normal(z))])))
-    .style("fill", "none")
-    .style("stroke", "var(--ex-muted)")
-    .style("stroke-dasharray", "4 3");
-  group
-    .append("text")
-    .attr("class", "rim")
-    .attr("x", x(-1.1 * sigma))
-    .attr("y", y(normal(1.1 * sigma)) - 5)
-    .attr("text-anchor", "end")
-    .text("normal");
-  panel.describe(
-    `${row.length} scores from ${show(Math.min(...centred))} to ${show(Math.max(...centred))} about their mean, beside a normal curve of the same spread ${show(sigma)}`,
-  );
-}
-
-/** Where the row stands: n across, σ up, the border as a line; its head's other rows as a line, the other heads' rows of the same character as points. */
-function drawPlane(app, n, sigma, others, own) {
-  const panel = app.panels.plane;
-  const x = d3.scaleLog([8, 100], panel.xRange);
-  const y = d3.scaleLog([0.05, 60], panel.yRange);
-  axes(panel, {
-    x,
-    y,
-    xLabel: "n, keys",
-    yLabel: "σ",
-    xTicks: [8, 16, 32, 64],
-    yTicks: [0.1, 1, 10],
-    xFormat: String,
-    yFormat: String,
-  });
-  const group = fresh(panel.svg, "points");
-  const border = Array.from({ length: 25 }, (_, i) => 8 * 10 ** (i / 24));
-  group
-    .append("path")
-    .attr("d", d3.line()(border.map((m) => [x(m), y(math.criticalSigma(m))])))
-    .style("fill", "none")
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 2);
-  const label = group
-    .append("text")
-    .attr("class", "rim")
-    .attr("x", x(9))
-    .attr("y", y(math.criticalSigma(9)) - 8);
-  richText(label, "border σ_c");
-  group
-    .append("path")
-    .attr("d", d3.line()(own.map(([m, value]) => [x(m), y(value)])))
-    .style("fill", "none")
-    .style("stroke", colour("weights"))
-    .style("opacity", 0.6);
-  const point = (value, radius, opacity) =>
-    group
-      .append("circle")
-      .attr("cx", x(n))
-      .attr("cy", y(value))
-      .attr("r", radius)
-      .style("fill", colour("weights"))
-      .style("opacity", opacity);
-  const shownHeads = others
-    .map((value, head) => ({ value, head: String(head) }))
-    .filter(({ value, head }) => value > 0.05 && value < 60 && head !== app.state.head)
-    .sort((a, b) => b.value - a.value);
-  const free = [0, 0]; // how far down the labels on either side reach
-  shownHeads.forEach(({ value, head }, i) => {
-    const choose = () => app.set({ head });
-    const side = i % 2;
-    free[side] = Math.max(free[side] + 11, y(value) + 4);
-    point(value, 4, 0.4).style("cursor", "pointer").on("click", choose);
-    group
+/** A tile for each head, a row for each layer, the redder the farther past the border: arrow keys choose a head, as in a list. */
+function drawHeads(app, ratios) {
+  const panel = app.panels.heads;
+  const scale = (many, range) =>
+    d3
+      .scaleBand(
+        Array.from({ length: many }, (_, i) => i),
+        range,
+      )
+      .padding(0.08);
+  const x = scale(count, panel.xRange);
+  const y = scale(layers, [panel.margin.top, panel.yRange[0]]);
+  const around = fresh(panel.svg, "axes");
+  const name = (text, x, y, anchor) =>
+    around
       .append("text")
-      .attr("class", "rim other-head")
-      .attr("x", x(n) + (side ? -9 : 9))
-      .attr("y", free[side])
-      .attr("text-anchor", side ? "end" : "start")
-      .style("font-size", "11px")
-      .style("cursor", "pointer")
-      .on("click", choose)
-      .text(`${Math.floor(head / count) + 1}.${(head % count) + 1}`);
-  });
-  if (sigma > 0.05 && sigma < 60) point(sigma, 6, 1);
+      .attr("class", "axis-label")
+      .attr("x", x)
+      .attr("y", y)
+      .attr("text-anchor", anchor)
+      .text(text);
+  for (const i of x.domain())
+    name(`head ${i + 1}`, x(i) + x.bandwidth() / 2, panel.margin.top - 6, "middle");
+  for (const i of y.domain())
+    name(`layer ${i + 1}`, panel.margin.left - 4, y(i) + y.bandwidth() / 2 + 4, "end");
+  const list = layer(panel.svg, "tiles").attr("role", "radiogroup").attr("aria-label", "head");
+  const tiles = list.selectAll("g.head").data(ratios);
+  const made = tiles.enter().append("g").attr("class", "head").attr("role", "radio");
+  made.style("cursor", "pointer");
+  made.append("rect").attr("rx", 3);
+  made.append("text").attr("text-anchor", "middle");
+  const all = made.merge(tiles);
+  const chosen = (i) => names[i][0] === app.state.head;
+  all
+    .attr("transform", (_, i) => `translate(${x(i % count)},${y(Math.floor(i / count))})`)
+    .attr("tabindex", (_, i) => (chosen(i) ? 0 : -1))
+    .attr("aria-checked", (_, i) => String(chosen(i)))
+    .attr("aria-label", (ratio, i) => `${names[i][1]}: ${show3(ratio)} times the border`)
+    .on("click", function () {
+      app.set({ head: names[all.nodes().indexOf(this)][0] });
+    })
+    .on("keydown", function (event) {
+      const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -count, ArrowDown: count };
+      const to = all.nodes()[all.nodes().indexOf(this) + moves[event.key]];
+      if (!to) return;
+      event.preventDefault();
+      to.focus();
+      app.set({ head: names[all.nodes().indexOf(to)][0] });
+    });
+  const share = (ratio) => Math.round(65 * Math.max(0, 1 - 1 / ratio));
+  all
+    .select("rect")
+    .attr("width", x.bandwidth())
+    .attr("height", y.bandwidth())
+    .style(
+      "fill",
+      (ratio) => `color-mix(in srgb, ${colour("none")} ${share(ratio)}%, var(--ex-panel))`,
+    )
+    .style("stroke", (_, i) => (chosen(i) ? "var(--ex-ink)" : "none"))
+    .style("stroke-width", 2.5);
+  all
+    .select("text")
+    .attr("x", x.bandwidth() / 2)
+    .attr("y", y.bandwidth() / 2 + 4)
+    .style("font-weight", (_, i) => (chosen(i) ? 700 : 400))
+    .text((ratio) => show(ratio));
   panel.describe(
-    `The row stands at ${show3(sigma)} with ${n} keys, where the border is ${show3(math.criticalSigma(n))}; the other heads stand between ${show3(Math.min(...others))} and ${show3(Math.max(...others))}`,
+    `Spread of each head's row over the border's, from ${show3(Math.min(...ratios))} to ${show3(Math.max(...ratios))}`,
+    "group",
   );
 }

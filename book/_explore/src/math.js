@@ -12,9 +12,12 @@
 export function softmax(scores, temperature = 1) {
   let largest = -Infinity;
   for (const z of scores) largest = Math.max(largest, z);
-  const powers = Array.from(scores, (z) => Math.exp((z - largest) / temperature));
-  const total = powers.reduce((a, b) => a + b, 0);
-  return powers.map((x) => x / total);
+  const weights = new Array(scores.length); // loops: a row may have 131,072 scores, and follow a drag
+  let total = 0;
+  for (let j = 0; j < scores.length; j++)
+    total += weights[j] = Math.exp((scores[j] - largest) / temperature);
+  for (let j = 0; j < scores.length; j++) weights[j] /= total;
+  return weights;
 }
 
 /**

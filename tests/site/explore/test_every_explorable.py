@@ -122,6 +122,7 @@ def test_a_page_for_lectures_fills_the_screen_and_keeps_the_setting(tab, base, n
         ("online", 0, 40),
         ("budget", 60, 0),
         ("row", 60, 0),
+        ("phases", 60, -60),
     ],
 )
 def test_a_finger_takes_a_handle_all_the_way(browser, base, name, dx, dy):

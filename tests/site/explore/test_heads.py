@@ -1,3 +1,5 @@
+import re
+
 import pytest
 import torch
 from explorable_data import HEADS
@@ -8,11 +10,11 @@ from sdpa_lib.book.heads.results import LONGER, load_places, load_vectors
 from .conftest import read, wait_for_state
 
 
-def row_of(moment, layer, head, place, temperature=1.0):
+def row_of(moment, layer, head, place):
     """The scores of a stored row, up to its own character."""
     query, key = (x[moment, layer, head] for x in load_vectors(HEADS, "line", LONGER))
     scores = sdpa.attention_scores(query, key).double()
-    return scores[place, : place + 1] / temperature
+    return scores[place, : place + 1]
 
 
 def wait_for_another_spread(page, before):
@@ -23,23 +25,23 @@ def wait_for_another_spread(page, before):
 
 
 @pytest.mark.parametrize(
-    ("moment", "step", "layer", "head", "place", "temperature"),
-    [(4, 2400, 2, 2, 62, 1), (4, 2400, 0, 3, 20, 4), (0, 0, 3, 1, 40, 0.25), (2, 600, 1, 0, 8, 2)],
+    ("moment", "step", "layer", "head", "place"),
+    [(4, 2400, 2, 2, 62), (4, 2400, 0, 3, 20), (0, 0, 3, 1, 40), (2, 600, 1, 0, 8)],
 )
-def test_a_row_is_the_one_that_is_stored(explorable, moment, step, layer, head, place, temperature):
-    setting = f"head={4 * layer + head},step={step},place={place},T={temperature}"
-    _, figure = explorable("heads", setting)
+def test_a_row_is_the_one_that_is_stored(explorable, moment, step, layer, head, place):
+    _, figure = explorable("heads", f"head={4 * layer + head},step={step},place={place}")
     figure.locator("[data-panel=text] .character").first.wait_for()
-    row = row_of(moment, layer, head, place, temperature)
+    row = row_of(moment, layer, head, place)
     weights = row.softmax(-1)
     assert read(figure, "sigma") == pytest.approx(row.std(correction=0).item(), rel=0.02)
-    assert read(figure, "critical") == pytest.approx(
-        (2 * torch.tensor(len(row)).log()).sqrt().item()
-    )
+    critical = (2 * torch.tensor(len(row)).log()).sqrt().item()
+    assert read(figure, "critical") == pytest.approx(critical)
     assert read(figure, "keys") == pytest.approx(
         1 / weights.square().sum().item(), rel=0.02, abs=0.02
     )
-    assert read(figure, "largest") == pytest.approx(weights.max().item(), abs=0.02)
+    said = figure.locator(".explorable-formula").text_content()
+    largest = float(re.search(r"most weight, ([\d.]+), ", said)[1])
+    assert largest == pytest.approx(weights.max().item(), abs=0.02)
 
 
 def test_a_normal_row_has_as_many_keys_as_the_library_says(explorable):
@@ -71,35 +73,69 @@ def test_another_moment_comes_when_it_is_asked_for(explorable):
     assert read(figure, "sigma") == pytest.approx(row.std(correction=0).item(), rel=0.02)
 
 
-def test_place_is_taken_away(explorable):
+def test_place_is_taken_away_and_the_axis_stands_still(explorable):
     page, figure = explorable("heads", "head=4,step=2400,place=62")
     figure.locator("[data-panel=text] .character").first.wait_for()
     before = read(figure, "sigma")
-    with page.expect_response("**/heads_2400_read.js"):
-        figure.get_by_label("what place decides").select_option("read")
+    ticks = figure.locator("[data-panel=back] .axis text")
+    shown = ticks.all_text_contents()
+    figure.get_by_label("take away what place decides").press("Space")
     wait_for_another_spread(page, before)
     read_row = row_of(4, 1, 0, 62) - load_places(HEADS, "line", LONGER)[4, 1, 0, 62]
     assert read(figure, "sigma") == pytest.approx(read_row.std(correction=0).item(), rel=0.02)
     assert read(figure, "sigma") < before / 4
-    assert "With what place decides the spread was" in figure.text_content()
+    assert f"With what place decides it was {before:.2f}." in figure.text_content()
+    assert ticks.all_text_contents() == shown
+
+
+def test_what_place_decides_is_taken_away_before_the_readers_eyes(explorable):
+    page, figure = explorable("heads", "head=4,step=2400,place=62")
+    dots = figure.locator("[data-panel=back] circle")
+    dots.first.wait_for()
+    first = "dots => Number(dots[0].getAttribute('cy'))"
+    start = dots.evaluate_all(first)
+    heights = page.evaluate(
+        """async () => {
+            document.querySelector('[data-explorable=heads] input[type=checkbox]').click();
+            const seen = [];
+            for (let i = 0; i < 90; i++) {
+                await new Promise(requestAnimationFrame);
+                const dot = document.querySelector('[data-panel=back] circle');
+                seen.push(Number(dot.getAttribute('cy')));
+            }
+            return seen;
+        }"""
+    )
+    page.wait_for_timeout(1000)
+    end = dots.evaluate_all(first)
+    assert end < start - 30, "the first character's score rises to the others"
+    assert any(end + 5 < height < start - 5 for height in heights)
 
 
 def test_a_row_is_said_in_words(explorable):
     _, figure = explorable("heads", "head=4,step=2400,place=62")
     figure.locator("[data-panel=text] .character").first.wait_for()
     said = figure.locator(".explorable-formula").text_content()
-    assert said.startswith("Layer 2, head 1, looking from ")
-    assert "is past the border" in said
-    assert said.endswith("the row is more even than a normal one.")
+    assert said.startswith("Layer 2, head 1, from ")
+    assert "The row is more even than a normal one of this spread, which is past the border" in said
 
 
-def test_a_label_of_another_head_chooses_it(explorable):
+def test_tiles_say_where_heads_stand_and_choose_one(explorable):
     page, figure = explorable("heads", "head=4,place=62")
-    labels = figure.locator("[data-panel=plane] .other-head")
-    labels.first.wait_for()
-    assert labels.count() == 15
-    labels.get_by_text("1.4", exact=True).click()
+    tiles = figure.get_by_role("radio")
+    tiles.first.wait_for()
+    assert tiles.count() == 16
+    border = (2 * torch.tensor(63.0).log()).sqrt()
+    stand = [row_of(4, i // 4, i % 4, 62).std(correction=0) / border for i in range(16)]
+    told = [float(text) for text in tiles.all_text_contents()]
+    assert told == pytest.approx([x.item() for x in stand], rel=0.03, abs=0.01)
+    tiles.nth(3).click()
     wait_for_state(page, "head=3")
+    tiles.nth(3).press("ArrowDown")
+    wait_for_state(page, "head=7")
+    chosen = figure.get_by_role("radio", checked=True)
+    assert chosen.get_attribute("aria-label").startswith("layer 2, head 4: ")
+    assert chosen.evaluate("tile => tile === document.activeElement")
 
 
 def test_the_first_characters_are_not_to_be_chosen(explorable):
