@@ -4,7 +4,7 @@ import { colour } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
 import { scoreControl, temperatureControl } from "./scores.js";
-import { arrow, axes, fresh, rich, show } from "./shared.js";
+import { arrow, axes, element, fresh, rich, show } from "./shared.js";
 
 const VALUES = [
   [0.9, 0.1],
@@ -15,9 +15,12 @@ const pointRange = { min: -0.3, max: 1, step: 0.02 };
 
 export const blend = {
   title: "Weights times V: the output stays in the hull of the values",
+  paired: true,
+  beside: true,
   controls: [
     ...[1.25, 0.8, -0.2].map((value, i) => ({
       ...scoreControl(i + 1, value),
+      label: `score z_${i + 1}`,
       step: 0.05,
       text: (z) => show(z, 2),
     })),
@@ -35,14 +38,13 @@ export const blend = {
     ["x", "output, x", 3],
     ["y", "output, y", 3],
     ["effective", "effective keys, 1/Σp²", 2],
-    ["squares", "Σp², variance left", 3],
   ],
   panels: [
     [
       "plane",
-      "three values v, drag them or use arrow keys; the output o",
-      360,
-      { left: 32, top: 10, bottom: 26 },
+      "values v: drag, or arrow keys; output o",
+      372,
+      { left: 32, top: 8, bottom: 24, right: 8 },
     ],
   ],
   update(app) {
@@ -50,26 +52,58 @@ export const blend = {
     const values = [1, 2, 3].map((j) => [app.state[`x${j}`], app.state[`y${j}`]]);
     const p = math.softmax(scores, app.state.T);
     const output = math.blend(p, values);
+    drawShares(app, p);
     drawPlane(app, scores, values, p, output);
-    const sum = p.map((w, j) => `${show(w, 3)} v_${j + 1}`).join(" + ");
+    const sum = p.map((w, j) => `${w.toFixed(3)} v_${j + 1}`).join(" + ");
     app.formula.replaceChildren(rich(`o = ${sum} = (${show(output[0])}, ${show(output[1])})`));
     return {
       values: {
         x: output[0],
         y: output[1],
         effective: math.effectiveKeys(p),
-        squares: 1 / math.effectiveKeys(p),
       },
       spoken: `Weights ${p.map((w) => show(w)).join(", ")}; output at ${show(output[0])}, ${show(output[1])}.`,
     };
   },
 };
 
+/** Under each score a bar, as long as the weight. */
+function drawShares(app, p) {
+  app.memory.shares ??= [...app.controls.children]
+    .slice(0, p.length)
+    .map((control) => control.appendChild(element("div", { class: "explorable-share" })));
+  app.memory.shares.forEach((share, j) => {
+    share.style.setProperty("--ex-share", `${100 * p[j]}%`);
+    share.replaceChildren(rich(`p_${j + 1} = ${p[j].toFixed(3)}`));
+  });
+}
+
+/** The way of the output from the highest temperature, where weights are even, to the lowest, where the largest scores share all. */
+function wayOf(scores, values) {
+  const temperatures = [Infinity, ...Array.from({ length: 121 }, (_, i) => 10 ** (3 - i / 20))];
+  const largest = scores.map((z) => Number(z === Math.max(...scores)));
+  const last = largest.map((one) => one / largest.filter(Boolean).length);
+  return [...temperatures.map((T) => math.softmax(scores, T)), last].map((p) =>
+    math.blend(p, values),
+  );
+}
+
+/** Scales with equal units along both axes, which show all places that values can have. */
+function planeOf(panel) {
+  const [[left, right], [bottom, top]] = [panel.xRange, panel.yRange];
+  const reach = pointRange.max - pointRange.min + 0.3; // room for a handle at the ends, and its label
+  const unit = Math.min(right - left, bottom - top) / reach;
+  const middle = (pointRange.min + pointRange.max) / 2;
+  const domain = (length) => [middle - length / unit / 2, middle + length / unit / 2];
+  return {
+    x: d3.scaleLinear(domain(right - left), [left, right]),
+    y: d3.scaleLinear(domain(bottom - top), [bottom, top]),
+  };
+}
+
 function drawPlane(app, scores, values, p, output) {
   const panel = app.panels.plane;
-  const domain = [pointRange.min - 0.1, pointRange.max + 0.1]; // the triangle fills any panel
-  const x = d3.scaleLinear(domain, panel.xRange);
-  const y = d3.scaleLinear(domain, panel.yRange);
+  const { x, y } = planeOf(panel);
   axes(panel, { x, y, xTicks: 7, yTicks: 7 });
   const at = ([a, b]) => [x(a), y(b)];
   const group = fresh(panel.svg, "vectors");
@@ -79,12 +113,19 @@ function drawPlane(app, scores, values, p, output) {
     .style("fill", colour("value"))
     .style("fill-opacity", 0.14)
     .style("stroke", colour("value"));
-  const path = Array.from({ length: 81 }, (_, i) =>
-    at(math.blend(math.softmax(scores, 10 ** (2.2 - i / 20)), values)),
-  );
+  const way = wayOf(scores, values).map(at);
+  group
+    .append("circle")
+    .attr("cx", way[0][0])
+    .attr("cy", way[0][1])
+    .attr("r", 3.5)
+    .style("fill", "none")
+    .style("stroke", "var(--ex-muted)")
+    .style("stroke-width", 1.5);
   group
     .append("path")
-    .attr("d", d3.line()(path))
+    .attr("class", "way")
+    .attr("d", d3.line()(way))
     .style("fill", "none")
     .style("stroke", "var(--ex-muted)")
     .style("stroke-width", 1.5)
@@ -114,36 +155,31 @@ function drawPlane(app, scores, values, p, output) {
     end = next;
   });
   const middle = values.reduce((sum, value) => sum + value[1] / 3, 0);
+  const sizes = p.map((w) => 4 + 10 * Math.sqrt(w));
+  const taken = [];
   values.forEach((value, j) => {
-    const dy = value[1] >= middle ? -14 : 26; // outside the triangle
-    const label = group
+    const side = value[1] >= middle ? -1 : 1; // outside the triangle
+    const [left, level] = at(value);
+    let height = level + side * (sizes[j] + (side < 0 ? 7 : 15));
+    const overprints = ([x, y]) => Math.abs(x - left) < 60 && Math.abs(y - height) < 15;
+    while (taken.some(overprints)) height += side * 4;
+    taken.push([left, height]);
+    group
       .append("text")
       .attr("class", "rim")
-      .attr("x", x(value[0]))
-      .attr("y", y(value[1]) + dy);
-    label.attr("text-anchor", "middle").text(`v${"₁₂₃"[j]}: ${show(p[j])}`);
+      .attr("x", left)
+      .attr("y", height)
+      .attr("text-anchor", "middle")
+      .text(`v${"₁₂₃"[j]}: ${p[j].toFixed(2)}`);
   });
-  group
-    .append("circle")
-    .attr("cx", x(output[0]))
-    .attr("cy", y(output[1]))
-    .attr("r", 7)
-    .style("fill", colour("weights"))
-    .style("stroke", "var(--ex-ground)")
-    .style("stroke-width", 1.5);
-  group
-    .append("text")
-    .attr("class", "rim")
-    .attr("x", x(output[0]) + 12)
-    .attr("y", y(output[1]) + 5)
-    .style("font-weight", 700)
-    .text("o");
   const { made, all } = drawHandles(panel, values, pointRange, "value");
   made.attr(
     "aria-label",
     (_, j) => `value ${j + 1}, a point: left and right arrows move x, up and down move y`,
   );
   all.attr("transform", (value) => `translate(${at(value)})`);
+  all.select("circle:not(.ring)").attr("r", (_, j) => sizes[j]);
+  all.select("circle.ring").attr("r", (_, j) => sizes[j] + 5);
   all
     .attr("aria-valuenow", (value) => value[0])
     .attr("aria-valuetext", (value) => `x ${show(value[0])}, y ${show(value[1])}`);
@@ -157,6 +193,23 @@ function drawPlane(app, scores, values, p, output) {
     [`y${number}`]: y.invert(event.y),
   });
   listen(app, panel, all, byKey, byDrag);
+  const [left, level] = at(output);
+  const above = fresh(panel.svg, "output").style("pointer-events", "none"); // of the handles, which may lie below
+  above
+    .append("circle")
+    .attr("cx", left)
+    .attr("cy", level)
+    .attr("r", 6)
+    .style("fill", colour("weights"))
+    .style("stroke", "var(--ex-ground)")
+    .style("stroke-width", 1.5);
+  above
+    .append("text")
+    .attr("class", "rim")
+    .attr("x", left + 17)
+    .attr("y", level + 5)
+    .style("font-weight", 700)
+    .text("o");
   panel.describe(
     `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Dotted, the output's path from the highest temperature to the lowest.`,
     "group",

@@ -4,7 +4,8 @@
  *
  * An explorable is an object: `title`, `controls` (see `addControl`), `readouts` [name, label, digits], `panels` [name, title,
  * height, margin], and `update(app)`, which draws app.state into app.panels and returns the readouts' values and a sentence to
- * announce. With `paired` two controls stand side by side on a phone, too.
+ * announce. With `paired` two controls stand side by side on a phone, too; with `beside` the controls stand beside the panels where
+ * there is room.
  */
 import * as d3 from "./d3.js";
 import { element, rich, show, show3 } from "./shared.js";
@@ -174,6 +175,7 @@ export function start(figure, spec) {
     role: "group",
     "aria-labelledby": title.id,
   });
+  if (spec.beside) box.classList.add("explorable-beside");
   box.append(
     title,
     controls,

@@ -42,15 +42,18 @@ export const growth = {
     ["variance", "variance, divided"],
   ],
   panels: [
-    ["raw", "q·k, raw", 180, { left: 46 }],
-    ["divided", "q·k / d_k^p", 180, { left: 46 }],
+    ["raw", "q·k, raw", 168, { left: 52, top: 34 }],
+    ["divided", "q·k / d_k^p", 168, { left: 52, top: 34 }],
+    ["spread", "std of q·k / d_k^p at every d_k", 128, { left: 52, top: 8 }],
   ],
   update(app) {
     const { d_k: dK, p } = app.state;
     const variance = dK ** (1 - 2 * p);
     const [rawStd, std] = [Math.sqrt(dK), Math.sqrt(variance)];
-    drawDensity(app.panels.raw, app.state, 0, 30, "key");
-    drawDensity(app.panels.divided, app.state, p, 7, "weights");
+    const { pinned } = pin(app);
+    drawDensity(app.panels.raw, app.state, 0, pinned);
+    drawDensity(app.panels.divided, app.state, p, pinned);
+    drawSpread(app.panels.spread, dK, p, pinned);
     const power = show(1 - 2 * p).replace(/\.?0+$/, "");
     app.formula.replaceChildren(
       found(app)
@@ -64,15 +67,14 @@ export const growth = {
   },
 };
 
-/** What each panel shows, and what it showed before the last change. */
-const shown = new WeakMap();
-
-/** The panel's setting before the one that is drawn now; undefined at first. */
-function previous(panel, setting) {
-  const { now, before } = shown.get(panel) ?? {};
-  if (now && Object.keys(setting).every((name) => setting[name] === now[name])) return before;
-  shown.set(panel, { now: setting, before: now });
-  return now;
+/** Keeps the setting at which the reader took hold of a control: what changes is compared with it. */
+function pin({ controls, state, memory }) {
+  if (!memory.watched) {
+    memory.watched = true;
+    for (const taken of ["pointerdown", "focusin"])
+      controls.addEventListener(taken, () => (memory.pinned = { ...state }));
+  }
+  return memory;
 }
 
 /** The density of q·k / d_k^p as points; nothing where the components make a lattice of sums. */
@@ -89,16 +91,14 @@ function curve({ d_k: dK, p, components }, reach) {
   return [...half.map(([at, height]) => [-at, height]).reverse(), ...half];
 }
 
-/** The density of q·k / d_k^p with a bar of plus and minus one standard deviation, beside the normal density of the same variance and, pale, the density before the last change. A bar that is longer than the axis ends in arrows. The axes stand still, so that the curve is seen to move; only where it becomes narrower than standard deviation 1 do the heights follow it. */
-function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
+/** The density of q·k / d_k^p with a bar of plus and minus one standard deviation above it, beside the normal density of the same variance and, pale, the density at the pinned setting. The axes stand still, so that the curve is seen to move: a bar that is longer than the axis ends in arrows, and a curve that is higher has one, too. */
+function drawDensity(panel, { d_k: dK, components }, p, pinned) {
   const [c, std] = [dK ** p, dK ** (0.5 - p)];
+  const raw = panel.svg.node().parentNode.dataset.panel === "raw";
+  const [reach, highest, role] = raw ? [30, 0.3, "key"] : [7, 0.6, "weights"];
   const x = d3.scaleLinear([-reach, reach], panel.xRange);
-  const raw = role === "key";
-  const highest = (raw ? 0.3 : 0.6) / Math.min(1, std);
   const y = d3.scaleLinear([0, highest], panel.yRange);
   axes(panel, { x, y, yLabel: "density", xLabel: raw ? "q·k" : "q·k, divided", yTicks: 4 });
-  const setting = { d_k: dK, p, components };
-  const before = previous(panel, setting);
   const ghost = fresh(panel.svg, "ghost");
   const group = fresh(panel.svg, "densities");
   const [left, right] = x.range();
@@ -110,7 +110,7 @@ function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
     (point) => x(point[0]),
     (point) => limited(point[1]),
   );
-  const past = before && curve(before, reach);
+  const past = pinned && curve({ ...pinned, p: raw ? 0 : pinned.p }, reach);
   if (past) {
     ghost
       .append("path")
@@ -137,7 +137,7 @@ function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
         .style("stroke-width", Math.max(1.2, Math.min(4, (x(2 / c) - x(0)) * 0.6)));
     }
   } else {
-    const points = curve(setting, reach);
+    const points = curve({ d_k: dK, p, components }, reach);
     group
       .append("path")
       .attr(
@@ -157,17 +157,6 @@ function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
       .style("stroke", colour(role))
       .style("stroke-width", 2);
   }
-  if (
-    components !== "rademacher" &&
-    data.growth.density[components][place(dK)][0] / std > highest
-  ) {
-    group
-      .append("text")
-      .attr("class", "rim")
-      .attr("x", x(0) + 8)
-      .attr("y", top + 34)
-      .text("higher at 0");
-  }
   const reference = Array.from({ length: 121 }, (_, i) => (inside * (i - 60)) / 60).map((at) => [
     at,
     normal(at),
@@ -179,18 +168,72 @@ function drawDensity(panel, { d_k: dK, components }, p, reach, role) {
     .style("stroke", "var(--ex-muted)")
     .style("stroke-width", 1.2)
     .style("stroke-dasharray", "4 3");
-  const level = top + 6;
+  const say = (text, at, height, anchor) =>
+    group
+      .append("text")
+      .attr("class", "rim")
+      .attr("x", at)
+      .attr("y", height)
+      .attr("text-anchor", anchor)
+      .text(text);
+  const peak = Math.max(data.growth.density[components][place(dK)][0] / std, normal(0));
+  if (peak > highest) say("↑ higher at 0", Math.min(x(std), x(reach / 2)) + 8, top + 14, "start");
+  const level = top - 9;
   const [from, to] = [Math.max(left, x(-std)), Math.min(right, x(std))];
   const leaves = std > reach;
   bar(group, from, to, level, leaves);
-  const beside = to + 6 + 70 < right;
-  const text = group
+  const beside = to + 50 < right;
+  const text = `±${show3(std)}`;
+  if (beside) say(text, to + 7, level + 4, "start");
+  else say(text, (from + to) / 2, level - 6, "middle");
+  panel.describe(
+    `Density of the ${raw ? "raw" : "divided"} dot product, from −${reach} to ${reach}: standard deviation ${show3(std)}${leaves ? ", so that its bar leaves the axis on both sides" : ""}. Dashed, the normal density of the same variance; pale, the density when the control was taken.`,
+  );
+}
+
+/** The standard deviation of q·k / d_k^p at every d_k: level for one p alone. Pale, the line of the pinned p. */
+function drawSpread(panel, dK, p, pinned) {
+  const dims = data.growth.d_k;
+  const x = d3.scaleLog([1, dims.at(-1)], panel.xRange);
+  const y = d3.scaleLog([0.03, 60], panel.yRange);
+  axes(panel, {
+    x,
+    y,
+    xTicks: dims.filter((_, i) => i % 2 === 0),
+    yTicks: [0.1, 1, 10],
+    xFormat: String,
+    yFormat: String,
+    xLabel: "d_k",
+  });
+  const group = fresh(panel.svg, "line");
+  const draw = (power, opacity) =>
+    group
+      .append("line")
+      .attr("x1", x(1))
+      .attr("x2", x(dims.at(-1)))
+      .attr("y1", y(1))
+      .attr("y2", y(dims.at(-1) ** (0.5 - power)))
+      .style("stroke", colour("weights"))
+      .style("stroke-width", 2)
+      .style("opacity", opacity);
+  if (pinned && pinned.p !== p) draw(pinned.p, 0.35);
+  draw(p, 1);
+  const std = dK ** (0.5 - p);
+  group
+    .append("circle")
+    .attr("cx", x(dK))
+    .attr("cy", y(std))
+    .attr("r", 6)
+    .style("fill", colour("weights"));
+  group
     .append("text")
     .attr("class", "rim")
-    .attr("x", beside ? to + 6 : right)
-    .attr("y", beside ? level + 4 : level + 18);
-  text.attr("text-anchor", beside ? "start" : "end").text(`±${show3(std)}`);
+    .attr("x", Math.min(Math.max(x(dK), x(1) + 18), x(dims.at(-1)) - 16))
+    .attr("y", y(std) - 11)
+    .attr("text-anchor", "middle")
+    .style("font-weight", 700)
+    .text(show3(std));
   panel.describe(
-    `Density of the ${raw ? "raw" : "divided"} dot product, from −${reach} to ${reach}: standard deviation ${show3(std)}${leaves ? ", so that its bar leaves the axis on both sides" : ""}. Dashed, the normal density of the same variance; pale, the density before the last change.`,
+    `Standard deviation of q·k over d_k to the power ${show(p)}, against d_k, both axes logarithmic: ${dims.map((dims) => `${show3(dims ** (0.5 - p))} at ${dims}`).join(", ")}.`,
   );
 }

@@ -3,8 +3,17 @@ import * as d3 from "./d3.js";
 import { colour } from "./data.js";
 import * as math from "./math.js";
 import { drawScoreHandles, scoreControl, scoreRange, temperatureControl } from "./scores.js";
-import { axes, fresh, rich, show } from "./shared.js";
+import { addButtons, axes, fresh, show, show3 } from "./shared.js";
 import { drawJacobian, drawWeights, keyScale } from "./weights.js";
+
+const KEYS = [1, 2, 3, 4];
+
+/** The rows of the chapter's question, as scores at temperature 1. */
+const ROWS = [
+  ["even", [0, 0, 0, 0]],
+  ["split in two", [6, 6, -6, -6]],
+  ["0.99 on one", [4.6, 0, -10, -10]],
+];
 
 export const saturation = {
   title: "Softmax saturates: drag the scores, turn the temperature",
@@ -13,41 +22,66 @@ export const saturation = {
     temperatureControl,
   ],
   readouts: [
-    ["entropy", "entropy, nats", 3],
     ["effective", "effective keys, 1/Σp²", 2],
-    ["largest", "largest weight", 3],
-    ["norm", "Jacobian, Frobenius norm", 3],
+    ["norm", "norm of J"],
+    ["factor", "1/T"],
+    ["product", "norm of J, times 1/T"],
   ],
   panelWidth: "12.5rem",
   panels: [
-    ["scores", "scores z: drag, or arrow keys", 240, { left: 34, bottom: 26, top: 26 }],
-    ["weights", "weights p = softmax(z/T)", 240, { left: 34, bottom: 26, top: 26 }],
-    ["jacobian", "Jacobian (diag(p) − pp^⊤)/T", 240, { left: 34, bottom: 26, top: 26, right: 4 }],
+    ["scores", "scores z: drag, or arrow keys", 150, { left: 34, bottom: 20, top: 26 }],
+    ["weights", "weights p = softmax(z/T)", 150, { left: 34, bottom: 20, top: 26 }],
+    ["jacobian", "J = diag(p) − pp^{⊤}", 150, { left: 34, bottom: 20, top: 6, right: 4 }],
+    ["visited", "norm of J, and where you have been", 124, { left: 34, top: 10, bottom: 38 }],
   ],
   update(app) {
-    const scores = [1, 2, 3, 4].map((j) => app.state[`z${j}`]);
+    const { memory } = app;
+    memory.buttons ??= addButtons(
+      app.controls,
+      "rows to go to",
+      ROWS.map(([label, scores]) => [label, () => go(app, scores)]),
+    );
+    const scores = KEYS.map((j) => app.state[`z${j}`]);
     const p = math.softmax(scores, app.state.T);
+    const [norm, factor] = [math.jacobianNorm(p), 1 / app.state.T];
     drawScores(app, scores);
     drawWeights(app.panels.weights, p, nameKey, (w) => (w < 0.005 ? "<0.01" : show(w)));
-    const jacobian = math.jacobian(p).map((row) => row.map((entry) => entry / app.state.T));
-    drawJacobian(app.panels.jacobian, jacobian, (entry) =>
-      show(entry + 0, 2).length > 5 ? "0.00" : show(entry),
+    drawJacobian(app.panels.jacobian, math.jacobian(p), (entry) =>
+      Math.abs(entry) < 0.005 ? "≈0" : show(entry),
     );
-    app.formula.replaceChildren(
-      rich(
-        `softmax([${scores.map((z) => show(z, 1)).join(", ")}] / ${app.state.T}) = [${p.map((x) => show(x, 3)).join(", ")}]`,
-      ),
-    );
+    drawVisited(app.panels.visited, [math.largestWeight(p), norm], memory);
+    app.formula.hidden = true; // the readouts have it
     const values = {
-      entropy: math.entropy(p),
       effective: math.effectiveKeys(p),
-      largest: math.largestWeight(p),
-      norm: math.jacobianNorm(p) / app.state.T,
+      norm,
+      factor,
+      product: norm * factor,
     };
-    const spoken = `Weights ${p.map((x) => show(x)).join(", ")}. Entropy ${show(values.entropy)} nats, ${show(values.effective)} effective keys, Jacobian norm ${show(values.norm, 3)}.`;
+    const spoken = `Weights ${p.map((x) => show(x)).join(", ")}. ${show(values.effective)} effective keys. Norm of the Jacobian ${show3(norm)}, times one over T ${show3(values.product)}.`;
     return { values, spoken };
   },
 };
+
+/** Moves the scores to those of a row, at temperature 1, so that the way is seen; at once where motion is unwelcome. */
+function go(app, to) {
+  const { state, memory } = app;
+  const from = KEYS.map((j) => state[`z${j}`]);
+  const steps = matchMedia("(prefers-reduced-motion: reduce)").matches ? 1 : 60;
+  let step = 0;
+  clearInterval(memory.way);
+  app.set({ T: 1 });
+  let left = "";
+  const move = () => {
+    const here = JSON.stringify(state);
+    if (step === steps || (left && here !== left)) return clearInterval(memory.way); // or the reader took over
+    step += 1;
+    const share = step / steps;
+    app.set(Object.fromEntries(KEYS.map((j, i) => [`z${j}`, from[i] + share * (to[i] - from[i])])));
+    left = JSON.stringify(state);
+  };
+  move();
+  memory.way = setInterval(move, 25);
+}
 
 const nameKey = (j) => `key ${j + 1}`;
 
@@ -74,5 +108,52 @@ function drawScores(app, scores) {
     .attr("y1", y(0))
     .attr("y2", y(0))
     .style("stroke", "var(--ex-muted)");
-  drawScoreHandles(app, panel, { x, y }, scores, scoreRange, (z) => (z >= 0 ? -13 : 23));
+  drawScoreHandles(app, panel, { x, y }, scores, scoreRange, -12);
+}
+
+/** The norm of J against the largest weight: a dot now, and a small one for each row that was there before. */
+function drawVisited(panel, now, memory) {
+  memory.visited = [...(memory.visited ?? []).slice(-400), now];
+  const x = d3.scaleLinear([0.25, 1], panel.xRange);
+  const y = d3.scaleLinear([0, 0.55], panel.yRange);
+  axes(panel, {
+    x,
+    y,
+    xTicks: [0.25, 0.5, 0.75, 1],
+    yTicks: [0, 0.25, 0.5],
+    xFormat: (share) => (share === 0.25 ? "¼, even" : show(share)),
+    yFormat: (norm) => show(norm),
+    xLabel: "largest weight",
+  });
+  const group = fresh(panel.svg, "visited");
+  group
+    .append("line")
+    .attr("x1", x(0.25))
+    .attr("x2", x(1))
+    .attr("y1", y(0.5))
+    .attr("y2", y(0.5))
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-dasharray", "4 3");
+  const dot = ([largest, norm], r, opacity) =>
+    group
+      .append("circle")
+      .attr("cx", x(largest))
+      .attr("cy", y(norm))
+      .attr("r", r)
+      .style("fill", colour("weights"))
+      .style("opacity", opacity);
+  memory.visited.forEach((place) => dot(place, 2.2, 0.5));
+  dot(now, 6, 1);
+  const right = now[0] > 0.8;
+  group
+    .append("text")
+    .attr("class", "rim")
+    .attr("x", x(now[0]) + (right ? -11 : 11))
+    .attr("y", y(now[1]) + (now[1] > 0.3 ? 17 : -7))
+    .attr("text-anchor", right ? "end" : "start")
+    .style("font-weight", 700)
+    .text(show3(now[1]));
+  panel.describe(
+    `The largest weight is ${show(now[0])}, the norm of the Jacobian ${show3(now[1])} on an axis up to one half, its bound; small dots mark the rows before.`,
+  );
 }

@@ -38,6 +38,18 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** A row of buttons [label, what a press does] under a name for those who do not see it; the buttons. */
+export function addButtons(parent, name, choices) {
+  const buttons = choices.map(([label, press]) => {
+    const button = element("button", { type: "button" }, rich(label));
+    button.addEventListener("click", press);
+    return button;
+  });
+  const row = { class: "explorable-buttons", role: "group", "aria-label": name };
+  parent.append(element("div", row, ...buttons));
+  return buttons;
+}
+
 /** "d_k^p" as nodes with sub- and superscripts; braces hold what is longer than a word. */
 export function rich(text) {
   const nodes = document.createDocumentFragment();

@@ -43,40 +43,43 @@ const shareOfRoot = (entry) => Math.min(1, Math.sqrt(Math.abs(entry) / 0.25));
 /** Cells from -1/4 to 1/4: orange below 0, purple above, pale near it. */
 export function drawJacobian(panel, entries, text, shareOf = shareOfRoot) {
   const n = entries.length;
-  const side = Math.min(panel.xRange[1] - panel.xRange[0], panel.yRange[0] - panel.yRange[1]);
-  const place = d3
-    .scaleBand(
-      Array.from({ length: n }, (_, j) => j),
-      [0, side],
-    )
-    .padding(0.04);
+  const height = panel.yRange[0] - panel.yRange[1];
+  const width = Math.min(panel.xRange[1] - panel.xRange[0], 1.6 * height);
+  const [x, y] = [width, height].map((size) =>
+    d3
+      .scaleBand(
+        Array.from({ length: n }, (_, j) => j),
+        [0, size],
+      )
+      .padding(0.04),
+  );
   const group = fresh(panel.svg, "cells").attr(
     "transform",
     `translate(${panel.margin.left},${panel.margin.top})`,
   );
   entries.forEach((row, i) => {
-    const name = (at, x, y, anchor) => richAxisLabel(group, at, x, y).attr("text-anchor", anchor);
-    name(`z_${i + 1}`, place(i) + place.bandwidth() / 2, side + 16, "middle");
-    name(`p_${i + 1}`, -6, place(i) + place.bandwidth() / 2 + 4, "end");
+    const name = (text, at, level, anchor) =>
+      richAxisLabel(group, text, at, level).attr("text-anchor", anchor);
+    name(`z_${i + 1}`, x(i) + x.bandwidth() / 2, height + 16, "middle");
+    name(`p_${i + 1}`, -6, y(i) + y.bandwidth() / 2 + 4, "end");
     row.forEach((entry, j) => {
       const cell = group
         .append("rect")
         .attr("class", "cell")
-        .attr("x", place(j))
-        .attr("y", place(i))
-        .attr("width", place.bandwidth())
-        .attr("height", place.bandwidth());
-      const share = Math.round(70 * shareOf(entry));
+        .attr("x", x(j))
+        .attr("y", y(i))
+        .attr("width", x.bandwidth())
+        .attr("height", y.bandwidth());
+      const share = Math.round(45 * shareOf(entry));
       cell.style(
         "fill",
         `color-mix(in srgb, ${colour(entry < 0 ? "key" : "weights")} ${share}%, var(--ex-panel))`,
       );
       group
         .append("text")
-        .attr("x", place(j) + place.bandwidth() / 2)
-        .attr("y", place(i) + place.bandwidth() / 2 + 4)
+        .attr("x", x(j) + x.bandwidth() / 2)
+        .attr("y", y(i) + y.bandwidth() / 2 + 4)
         .attr("text-anchor", "middle")
-        .style("fill", share > 45 ? "var(--ex-ground)" : "var(--ex-ink)")
         .text(text(entry));
     });
   });

@@ -17,7 +17,7 @@ def test_blend_by_keyboard_and_mouse(explorable):
         return (torch.softmax(scores / now["T"], -1) @ values).tolist()
 
     assert shown() == pytest.approx(expected(), rel=1e-6)
-    figure.get_by_label("score of key 1").press("End")
+    figure.get_by_label("score z1").press("End")
     wait_for_state(page, "z1=10,")
     assert shown() == pytest.approx(expected(), rel=1e-6)
     before = state(figure)
@@ -25,3 +25,42 @@ def test_blend_by_keyboard_and_mouse(explorable):
     assert float(state(figure)["x2"]) < float(before["x2"])
     assert float(state(figure)["y2"]) > float(before["y2"])
     assert shown() == pytest.approx(expected(), rel=1e-6)
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(
+    ("scores", "weights"),
+    [("z1=1,z2=0.95,z3=-3", [1.0, 0, 0]), ("z1=2,z2=2,z3=-3", [0.5, 0.5, 0])],
+)
+def test_the_plane_is_to_scale_and_the_way_ends_at_temperature_0(
+    explorable, width, scores, weights
+):
+    page, figure = explorable("blend", scores)
+    page.set_viewport_size({"width": width, "height": 700})
+    page.wait_for_timeout(200)
+    (x1, x2), (y1, y2), end = figure.locator("[data-panel=plane] svg").evaluate("""svg => {
+        const at = (axis, text) => [...axis.querySelectorAll(".tick")]
+            .find((tick) => tick.textContent === text)
+            .getAttribute("transform").match(/[\\d.]+/g).map(Number);
+        const [y, x] = svg.querySelectorAll(".axis");
+        const way = svg.querySelector(".way");
+        const { x: left, y: level } = way.getPointAtLength(way.getTotalLength());
+        return [
+            ["0.0", "0.8"].map((text) => at(x, text)[0]),
+            ["0.0", "0.8"].map((text) => at(y, text)[1]),
+            [left, level],
+        ];
+    }""")
+    assert x2 - x1 == pytest.approx(y1 - y2)
+    values = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, -0.2]])
+    x, y = (torch.tensor(weights) @ values).tolist()
+    unit = (x2 - x1) / 0.8
+    assert end == pytest.approx([x1 + unit * x, y1 - unit * y], abs=1)
+
+
+def test_labels_of_equal_values_stand_apart(explorable):
+    _, figure = explorable("blend", "x1=0.3,y1=0.3,x2=0.3,y2=0.3,x3=0.3,y3=0.3")
+    labels = figure.locator("[data-panel=plane] text").filter(has_text=": ")
+    levels = sorted(labels.evaluate_all("all => all.map(text => text.getBBox().y)"))
+    assert len(levels) == 3
+    assert min(levels[1] - levels[0], levels[2] - levels[1]) >= 14

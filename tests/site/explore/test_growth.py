@@ -62,3 +62,35 @@ def test_the_law_is_shown_when_the_reader_has_found_the_power(explorable):
     page.evaluate("location.hash = '#growth:d_k=4,p=0'")
     wait_for_state(page, "d_k=4,p=0,")
     assert "1 − 2p" in formula.inner_text()  # what was found stays
+
+
+def test_the_axes_stand_still_and_the_strip_is_level_at_one_half(explorable):
+    page, figure = explorable("growth", "d_k=4,p=0")
+    axis = figure.locator("[data-panel=divided] .axis").first
+    before = axis.text_content()
+    strip = figure.locator("[data-panel=spread] svg")
+
+    def ends():
+        (line,) = strip.locator(".line line").all()  # no pale one: nothing was taken hold of
+        return [float(line.get_attribute(end)) for end in ("y1", "y2")]
+
+    assert ends()[0] > ends()[1]
+    for setting, level in (("512,p=1", False), ("512,p=0.5", True)):
+        page.evaluate(f"location.hash = '#growth:d_k={setting}'")
+        wait_for_state(page, f"d_k={setting},")
+        assert axis.text_content() == before
+        assert (ends()[0] == ends()[1]) is level
+    assert "1.00 at 256" in strip.get_attribute("aria-label")
+
+
+def test_the_curve_from_before_a_slider_was_taken_stays_behind(explorable):
+    page, figure = explorable("growth", "d_k=64,p=0")
+    ghost = figure.locator("[data-panel=raw] .ghost path")
+    curve = figure.locator("[data-panel=raw] .densities path").nth(1)
+    assert ghost.count() == 0
+    before = curve.get_attribute("d")
+    slider = figure.get_by_label("dk, components")
+    for d_k in (128, 256):  # not the step before, but where the slider was taken
+        slider.press("ArrowRight")
+        wait_for_state(page, f"d_k={d_k},")
+        assert ghost.get_attribute("d") == before
