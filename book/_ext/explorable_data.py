@@ -316,26 +316,31 @@ def product_probability(distribution: str, z: np.ndarray) -> np.ndarray:
 
 
 def scalings() -> dict[str, Any]:
-    """The divisor of every rescaling for every set of keys that the explorable draws: a number
-    where all sets of a setting have the same.
+    """The rescalings that the explorable compares, and their divisors for every set of keys that it
+    draws: a number where all sets of a setting have the same.
     """
     n = d_k = [2**e for e in range(2, 9)]
     sets = [[number_of_sets(keys, d) for d in d_k] for keys in n]
-    divisors: dict[str, Any] = {name: {} for name in sdpa.RESCALINGS}
+    divisors: dict[str, Any] = {name: {} for name in COMPARED}
     for distribution in sdpa.DISTRIBUTIONS:
         # The keys are the first draws of each set's generator.
         draws = [drawn(distribution, n[-1] * d_k[-1], seed + 1) for seed in range(MOST_SETS)]
         keys = torch.from_numpy(np.array(draws))
-        for name, rescaling in sdpa.RESCALINGS.items():
+        for name in COMPARED:
             divisors[name][distribution] = [
                 [
-                    alike(rescaling(keys[:count, : m * d].view(count, m, d)))
+                    alike(sdpa.RESCALINGS[name](keys[:count, : m * d].view(count, m, d)))
                     for d, count in zip(d_k, counts, strict=True)
                 ]
                 for m, counts in zip(n, sets, strict=True)
             ]
-    return {"n": n, "d_k": d_k, "queries": QUERIES, "sets": sets, "divisors": divisors}
+    labels = {name: called(name) for name in COMPARED}
+    rest = {"queries": QUERIES, "sets": sets, "divisors": divisors}
+    return {"n": n, "d_k": d_k, "labels": labels} | rest
 
+
+COMPARED = ("none", "sqrt_d_k", "k_mean", "k_total")
+"""Those that chapter 7 is about; its folded table has the others."""
 
 QUERIES, MOST_SETS = 100, 8
 

@@ -221,69 +221,32 @@ export function median(values) {
   return Float64Array.from(values).sort()[Math.floor((values.length - 1) / 2)];
 }
 
-/** Values less their mean, over their standard deviation. */
-export function standardise(values) {
-  const mean = values.reduce((a, b) => a + b, 0) / values.length;
-  const std = Math.sqrt(values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / values.length);
-  return Float64Array.from(values, (x) => (x - mean) / std);
-}
-
 /**
  * What one rescaling does with a sample: chapter 7's report, for one set of keys.
  * @param {object} drawn from sampleAttention.
  * @param {number} c what the rescaling divides by, for these keys.
- * @returns {{raw: number[], first: number[], effectiveKeys: number, largestTimesN: number,
- *   gradients: number[]}} `raw` and `first` are each query's undivided score and
- *   weight of the first key, (queries,); all but `gradients` (queries,) are means.
+ * @returns {{first: number[], effectiveKeys: number, largestTimesN: number, gradients: number[]}} `first` is each query's weight of
+ *   the first key, (queries,); all but it and `gradients`, (queries,), are means.
  */
 export function report(drawn, c) {
   const { n, key, scores, products } = drawn;
   const rows = scores.length / n;
-  const [raw, first, gradients] = [[], [], []];
+  const [first, gradients] = [[], []];
   let [effective, largest] = [0, 0];
   for (let row = 0; row < rows; row++) {
     const z = scores.subarray(row * n, (row + 1) * n);
     const p = softmax(z, c);
-    raw.push(z[0]);
     first.push(p[0]);
     effective += effectiveKeys(p) / rows;
     largest += (largestWeight(p) * n) / rows;
     gradients.push(gradientAtQuery(p, products.subarray(row * n, (row + 1) * n), key, c));
   }
   return {
-    raw,
     first,
     effectiveKeys: effective,
     largestTimesN: largest,
     gradients,
   };
-}
-
-/**
- * A Gaussian kernel density estimate with Silverman's rule of thumb.
- * @param {Array} values (count,), at least two different numbers.
- * @param {Array} at (points,), where to evaluate.
- * @returns {number[]} (points,).
- */
-export function kernelDensity(values, at) {
-  const sorted = Float64Array.from(values).sort();
-  const count = sorted.length;
-  const quantile = (share) => {
-    const place = share * (count - 1);
-    const below = Math.floor(place);
-    return sorted[below] + (place - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
-  };
-  const mean = sorted.reduce((a, b) => a + b, 0) / count;
-  const std = Math.sqrt(sorted.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (count - 1));
-  const spread = Math.min(std, (quantile(0.75) - quantile(0.25)) / 1.34) || std;
-  const bandwidth = 0.9 * spread * count ** -0.2;
-  const scale = count * bandwidth * Math.sqrt(2 * Math.PI);
-  return Array.from(
-    at,
-    (x) =>
-      sorted.reduce((sum, value) => sum + Math.exp(-(((x - value) / bandwidth) ** 2) / 2), 0) /
-      scale,
-  );
 }
 
 // The variance of q·k, when its assumptions are dropped

@@ -1,24 +1,35 @@
-/** Alternative scalings: what each divisor does with shape, evenness and gradient. */
+/** Alternative scalings: what a divisor does with weights, evenness and gradient, beside the root. */
 import * as d3 from "./d3.js";
-import { colour, data, labels, looks, lookUp, names, short } from "./data.js";
+import { colour, data, lookUp } from "./data.js";
 import * as math from "./math.js";
-import { axes, element, fresh, marker, richText, show3 } from "./shared.js";
+import { addButtons, axes, element, fresh, marker, rich, richText, show3 } from "./shared.js";
+
+/** The divisors that are compared, and what they are called. */
+const { labels } = data.scalings;
+const NAMES = Object.keys(labels);
 
 /** Room for the longest name at the left of a panel. */
-const margin = 8 + 7 * Math.max(...names.map((name) => short(name).length));
+const margin = 14 + 7.4 * Math.max(...NAMES.map((name) => labels[name].length));
 
 export const scalings = {
-  title: "Alternative scalings: shape, evenness and gradient",
+  title: "Alternative scalings: evenness and gradient",
+  paired: true,
   controls: [
-    { name: "rescaling", label: "divided by", options: labels, value: "sqrt_d_k" },
+    {
+      name: "rescaling",
+      options: labels,
+      value: "sqrt_d_k",
+      drawn: true,
+    },
+    { name: "n", label: "n, keys", values: data.scalings.n, value: 32, text: String },
+    { name: "d_k", label: "d_k", values: data.scalings.d_k, value: 64, text: String },
     {
       name: "components",
       label: "distribution of the components",
       options: data.distributions,
       value: "normal",
+      below: true,
     },
-    { name: "n", label: "n, keys", values: data.scalings.n, value: 32, text: String },
-    { name: "d_k", label: "d_k, components", values: data.scalings.d_k, value: 64, text: String },
   ],
   readouts: [
     ["divisor", "divisor, mean"],
@@ -28,32 +39,58 @@ export const scalings = {
   ],
   panelWidth: "13rem",
   panels: [
-    ["shape", "shape: raw scores and weights, both with mean 0 and std 1", 250, { left: 30 }],
-    ["evenness", "evenness: effective keys, of n", 250, { left: margin, top: 8 }],
-    ["gradient", "gradient at the query, median", 250, { left: margin, top: 8 }],
+    ["shape", "weight of a key; outline √d_k", 186, { left: 42 }],
+    ["evenness", "effective keys, of n", 146, { left: margin, top: 8, bottom: 24 }],
+    ["gradient", "gradient at the query, median", 146, { left: margin, top: 8, bottom: 24 }],
   ],
   update(app) {
+    const { memory } = app;
     const { rescaling, n } = app.state;
-    const reports = compareRescalings(app.state, app.memory);
-    const chosen = reports[rescaling];
-    drawShape(app.panels.shape, chosen, rescaling);
-    const all = (key) => Object.fromEntries(names.map((name) => [name, reports[name][key]]));
-    const ticks = [1, ...(n >= 16 ? [Math.sqrt(n) | 0] : []), n];
-    drawRows(app.panels.evenness, all("effective"), [1, n], ticks, rescaling, "effective keys");
-    const { gradient } = app.panels;
-    const powers = gradient.width < 240 ? [0.001, 0.1, 10] : [0.001, 0.01, 0.1, 1, 10];
-    drawRows(gradient, all("gradient"), [0.001, 30], powers, rescaling, "length, log scale");
-    app.formula.replaceChildren(
-      `Measured on ${chosen.rows} queries, ${chosen.sets} sets of ${n} keys, drawn anew for every n, d`,
-      element("sub", {}, "k"),
-      " and distribution from a fixed seed.",
+    memory.buttons ??= addButtons(
+      app.controls,
+      "divided by",
+      NAMES.map((name) => [labels[name], () => app.set({ rescaling: name })]),
     );
-    const spoken = `Divided by ${labels[rescaling]}: ${show3(chosen.effective)} effective keys of ${n}, median gradient ${show3(chosen.gradient)}.`;
-    return { values: chosen, spoken };
+    memory.buttons.forEach((button, i) =>
+      button.setAttribute("aria-pressed", NAMES[i] === rescaling),
+    );
+    const reports = compareRescalings(app.state, memory);
+    const chosen = reports[rescaling];
+    drawShape(app.panels.shape, chosen.first, reports.sqrt_d_k.first, rescaling);
+    const all = (key, over) =>
+      Object.fromEntries(NAMES.map((name) => [name, reports[name][key] / over]));
+    drawRows(
+      app,
+      "evenness",
+      all("effective", n),
+      d3.scaleLinear(),
+      { 0: "0", 0.5: "n/2", 1: "n" },
+      (share) => show3(share * n),
+    );
+    const powers = { 0.001: "0.001", 0.1: "0.1", 10: "10" };
+    drawRows(app, "gradient", all("gradient", 1), d3.scaleLog().domain([0.001, 30]), powers, show3);
+    const sentences = conclude(rescaling, chosen, reports.sqrt_d_k, n);
+    const measured = `Measured on ${chosen.rows} queries and ${chosen.sets} sets of ${n} keys, from a fixed seed.`;
+    app.formula.replaceChildren(
+      ...[...sentences, measured].map((text) =>
+        element("span", { class: "explorable-line" }, rich(text)),
+      ),
+    );
+    return { values: chosen, spoken: `${labels[rescaling]}: ${sentences.join(" ")}` };
   },
 };
 
-/** All rescalings on the same draws of queries and keys; the divisors of these keys are the library's. */
+/** What the chosen divisor does to a query, and how that compares with the root: lines that a phone need not break. */
+function conclude(name, { effective, gradient }, root, n) {
+  return [
+    `A query hears ${show3(effective)} of ${n} keys.`,
+    name === "sqrt_d_k"
+      ? "Others are compared with its gradient."
+      : `The root has ${show3(root.gradient / gradient)} times its gradient.`,
+  ];
+}
+
+/** All of them on the same draws of queries and keys; the divisors of these keys are the library's. */
 function compareRescalings({ n, d_k: dK, components }, memory) {
   const setting = `${n} ${dK} ${components}`;
   if (memory.setting === setting) return memory.reports;
@@ -64,7 +101,7 @@ function compareRescalings({ n, d_k: dK, components }, memory) {
     math.sampleAttention({ queries, n, dK, dV: 64, distribution: components, seed: seed + 1 }),
   );
   const reports = {};
-  for (const name of names) {
+  for (const name of NAMES) {
     const divisors = [of(data.scalings.divisors[name][components])].flat(); // one where all sets have the same
     const parts = drawn.map((one, set) => math.report(one, divisors[set % divisors.length]));
     const mean = (key) => parts.reduce((sum, part) => sum + part[key], 0) / sets;
@@ -75,74 +112,91 @@ function compareRescalings({ n, d_k: dK, components }, memory) {
       effective: mean("effectiveKeys"),
       largest: mean("largestTimesN"),
       gradient: math.median(parts.flatMap((part) => part.gradients)),
-      raw: parts.flatMap((part) => [...math.standardise(part.raw)]),
-      first: parts.flatMap((part) => [...math.standardise(part.first)]),
+      first: parts.flatMap((part) => part.first.map((weight) => weight * n)),
     };
   }
   Object.assign(memory, { setting, reports });
   return reports;
 }
 
-function drawShape(panel, { raw, first }, name) {
-  const grid = Array.from({ length: 121 }, (_, i) => -3 + (8 * i) / 120);
-  const curves = [math.kernelDensity(raw, grid), math.kernelDensity(first, grid)];
-  const x = d3.scaleLinear([-3, 5], panel.xRange);
-  const y = d3.scaleLinear([0, Math.max(0.6, ...curves.flat()) * 1.05], panel.yRange);
-  axes(panel, { x, y, xTicks: 5, yTicks: 4, xLabel: "in standard deviations", yLabel: "density" });
-  const group = fresh(panel.svg, "curves");
-  const line = d3.line(
-    (_, i) => x(grid[i]),
-    (value) => y(value),
-  );
-  const styles = [
-    ["raw scores", "var(--ex-ink)", "1 3"],
-    ["weights", colour(name), looks[name].dashes],
-  ];
-  curves.forEach((curve, i) => {
-    const [label, stroke, dashes] = styles[i];
-    group
-      .append("path")
-      .attr("d", line(curve))
-      .style("fill", "none")
-      .style("stroke", stroke)
-      .style("stroke-width", 2)
-      .style("stroke-dasharray", dashes);
-    const [right, level] = [x.range()[1], panel.margin.top + 10 + 18 * i];
-    group
-      .append("line")
-      .attr("x1", right - 28)
-      .attr("x2", right)
-      .attr("y1", level)
-      .attr("y2", level)
-      .style("stroke", stroke)
-      .style("stroke-width", 2)
-      .style("stroke-dasharray", dashes);
+/** Of a histogram on a logarithmic axis: five bins a power of ten, the middle of one at 1. */
+const [LOWEST, HIGHEST, BINS] = [-3.1, 2.5, 28];
+
+/** The share of the numbers in each bin; what is less than the axis has is in none. */
+function histogram(numbers) {
+  const shares = new Array(BINS).fill(0);
+  for (const number of numbers) {
+    const bin = Math.floor(((Math.log10(number) - LOWEST) / (HIGHEST - LOWEST)) * BINS);
+    if (bin >= 0) shares[Math.min(bin, BINS - 1)] += 1 / numbers.length;
+  }
+  return shares;
+}
+
+const percent = (share) => `${Math.round(100 * share)} %`;
+
+/** How many queries give one key which weight, in even shares: the chosen divisor's histogram, and the root's as an outline. The axes stand still; a column that is higher ends in an arrow. */
+function drawShape(panel, chosen, root, name) {
+  const x = d3.scaleLog([10 ** LOWEST, 10 ** HIGHEST], panel.xRange);
+  const y = d3.scaleLinear([0, 0.5], panel.yRange);
+  const ticks = panel.width < 240 ? [0.01, 1, 100] : [0.001, 0.01, 0.1, 1, 10, 100];
+  axes(panel, {
+    x,
+    y,
+    xTicks: ticks,
+    xFormat: String,
+    xLabel: "weight, in even shares 1/n",
+    yTicks: [0, 0.25, 0.5],
+    yFormat: percent,
+  });
+  const edge = (bin) => x(10 ** (LOWEST + (bin * (HIGHEST - LOWEST)) / BINS));
+  const [bottom, top] = y.range();
+  const outline = (shares) =>
+    `M${edge(0)},${bottom}${shares.map((share, bin) => `V${Math.max(top, y(share))}H${edge(bin + 1)}`).join("")}V${bottom}`;
+  const group = fresh(panel.svg, "histograms");
+  const shares = histogram(chosen);
+  group
+    .append("path")
+    .attr("d", outline(shares))
+    .style("fill", colour(name))
+    .style("fill-opacity", 0.45)
+    .style("stroke", colour(name));
+  group
+    .append("path")
+    .attr("d", outline(histogram(root)))
+    .style("fill", "none")
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5);
+  const say = (text, at, height, anchor) =>
     group
       .append("text")
       .attr("class", "rim")
-      .attr("x", right - 34)
-      .attr("y", level + 4)
-      .attr("text-anchor", "end")
-      .text(label);
-  });
+      .attr("x", at)
+      .attr("y", height)
+      .attr("text-anchor", anchor)
+      .text(text);
+  const most = Math.max(...shares);
+  const mode = shares.indexOf(most);
+  if (most > 0.5) say(`↑ ${percent(most)}`, edge(mode + 0.5), top - 6, "middle");
+  const below = 1 - shares.reduce((sum, share) => sum + share, 0);
+  if (below >= 0.005) say(`← ${percent(below)} smaller`, edge(0) + 3, top + 12, "start");
   panel.describe(
-    `Densities of the raw scores and of the weights of one key, each standardised; divided by ${labels[name]}.`,
+    `Histogram of the weights that queries give to one key, times n, on a logarithmic axis; divided by ${labels[name]}: ${percent(most)} of them near ${show3(10 ** (LOWEST + ((mode + 0.5) * (HIGHEST - LOWEST)) / BINS))}, ${percent(Math.max(0, below))} smaller than the axis has. As an outline, those of the root.`,
   );
 }
 
-/** One row a rescaling, its marker on a logarithmic axis; the chosen one on a band, with its number. */
-function drawRows(panel, values, domain, ticks, chosen, label) {
-  const x = d3.scaleLog(domain, panel.xRange).clamp(true);
-  const y = d3.scaleBand(names, [panel.yRange[1], panel.yRange[0]]);
+/** One row a divisor, which a press chooses; the chosen one on a band, with its number, as `say` writes it. */
+function drawRows(app, key, values, scale, ticks, say) {
+  const panel = app.panels[key];
+  const chosen = app.state.rescaling;
+  const x = scale.range(panel.xRange).clamp(true);
+  const y = d3.scaleBand(NAMES, [panel.yRange[1], panel.yRange[0]]);
   const bands = fresh(panel.svg, "bands");
-  const scale = d3.scaleLinear([0, 1], panel.yRange);
   axes(panel, {
     x,
-    y: scale,
-    xTicks: ticks,
+    y: d3.scaleLinear([0, 1], panel.yRange),
+    xTicks: Object.keys(ticks).map(Number),
     yTicks: 0,
-    xFormat: (value) => d3.format("~r")(value),
-    xLabel: label,
+    xFormat: (tick) => ticks[tick],
   });
   bands
     .append("rect")
@@ -153,7 +207,7 @@ function drawRows(panel, values, domain, ticks, chosen, label) {
     .attr("rx", 3)
     .style("fill", "var(--ex-panel)");
   const group = fresh(panel.svg, "rows");
-  for (const name of names) {
+  for (const name of NAMES) {
     const [left, right] = x.range();
     const middle = y(name) + y.bandwidth() / 2;
     const weight = name === chosen ? 700 : 400;
@@ -163,7 +217,7 @@ function drawRows(panel, values, domain, ticks, chosen, label) {
         .attr("x", 4)
         .attr("y", middle + 4)
         .style("font-weight", weight),
-      short(name),
+      labels[name],
     );
     group
       .append("line")
@@ -183,9 +237,19 @@ function drawRows(panel, values, domain, ticks, chosen, label) {
     text
       .attr("text-anchor", before ? "end" : "start")
       .style("font-weight", 700)
-      .text(show3(values[name]));
+      .text(say(values[name]));
   }
+  for (const name of NAMES)
+    group
+      .append("rect")
+      .attr("x", 0)
+      .attr("width", panel.width)
+      .attr("y", y(name))
+      .attr("height", y.bandwidth())
+      .style("fill", "transparent")
+      .style("cursor", "pointer")
+      .on("click", () => app.set({ rescaling: name }));
   panel.describe(
-    `${label}: ${names.map((name) => `${labels[name]} ${show3(values[name])}`).join("; ")}`,
+    `${panel.heading.textContent}: ${NAMES.map((name) => `${labels[name]} ${say(values[name])}`).join("; ")}`,
   );
 }
