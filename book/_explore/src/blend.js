@@ -4,7 +4,7 @@ import { colour } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
 import { scoreControl, temperatureControl } from "./scores.js";
-import { arrow, axes, element, fresh, rich, show } from "./shared.js";
+import { arrow, axes, element, fresh, rich, say, show } from "./shared.js";
 
 const VALUES = [
   [0.9, 0.1],
@@ -164,13 +164,7 @@ function drawPlane(app, scores, values, p, output) {
     const overprints = ([x, y]) => Math.abs(x - left) < 60 && Math.abs(y - height) < 15;
     while (taken.some(overprints)) height += side * 4;
     taken.push([left, height]);
-    group
-      .append("text")
-      .attr("class", "rim")
-      .attr("x", left)
-      .attr("y", height)
-      .attr("text-anchor", "middle")
-      .text(`v${"₁₂₃"[j]}: ${p[j].toFixed(2)}`);
+    say(group, `v${"₁₂₃"[j]}: ${p[j].toFixed(2)}`, left, height, "middle");
   });
   const { made, all } = drawHandles(panel, values, pointRange, "value");
   made.attr(
@@ -203,13 +197,7 @@ function drawPlane(app, scores, values, p, output) {
     .style("fill", colour("weights"))
     .style("stroke", "var(--ex-ground)")
     .style("stroke-width", 1.5);
-  above
-    .append("text")
-    .attr("class", "rim")
-    .attr("x", left + 17)
-    .attr("y", level + 5)
-    .style("font-weight", 700)
-    .text("o");
+  say(above, "o", left + 17, level + 5, "start").style("font", "700 15px system-ui, sans-serif");
   panel.describe(
     `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Dotted, the output's path from the highest temperature to the lowest.`,
     "group",

@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { powerControl } from "./scores.js";
-import { axes, bar, fresh, rich, show, show3 } from "./shared.js";
+import { axes, bar, fresh, rich, say, show, show3 } from "./shared.js";
 
 /** Where the tables have a d_k. */
 const place = (dK) => data.growth.d_k.indexOf(dK);
@@ -168,24 +168,17 @@ function drawDensity(panel, { d_k: dK, components }, p, pinned) {
     .style("stroke", "var(--ex-muted)")
     .style("stroke-width", 1.2)
     .style("stroke-dasharray", "4 3");
-  const say = (text, at, height, anchor) =>
-    group
-      .append("text")
-      .attr("class", "rim")
-      .attr("x", at)
-      .attr("y", height)
-      .attr("text-anchor", anchor)
-      .text(text);
   const peak = Math.max(data.growth.density[components][place(dK)][0] / std, normal(0));
-  if (peak > highest) say("↑ higher at 0", Math.min(x(std), x(reach / 2)) + 8, top + 14, "start");
+  if (peak > highest)
+    say(group, "↑ higher at 0", Math.min(x(std), x(reach / 2)) + 8, top + 14, "start");
   const level = top - 9;
   const [from, to] = [Math.max(left, x(-std)), Math.min(right, x(std))];
   const leaves = std > reach;
   bar(group, from, to, level, leaves);
   const beside = to + 50 < right;
   const text = `±${show3(std)}`;
-  if (beside) say(text, to + 7, level + 4, "start");
-  else say(text, (from + to) / 2, level - 6, "middle");
+  if (beside) say(group, text, to + 7, level + 4, "start");
+  else say(group, text, (from + to) / 2, level - 6, "middle");
   panel.describe(
     `Density of the ${raw ? "raw" : "divided"} dot product, from −${reach} to ${reach}: standard deviation ${show3(std)}${leaves ? ", so that its bar leaves the axis on both sides" : ""}. Dashed, the normal density of the same variance; pale, the density when the control was taken.`,
   );
@@ -225,14 +218,8 @@ function drawSpread(panel, dK, p, pinned) {
     .attr("cy", y(std))
     .attr("r", 6)
     .style("fill", colour("weights"));
-  group
-    .append("text")
-    .attr("class", "rim")
-    .attr("x", Math.min(Math.max(x(dK), x(1) + 18), x(dims.at(-1)) - 16))
-    .attr("y", y(std) - 11)
-    .attr("text-anchor", "middle")
-    .style("font-weight", 700)
-    .text(show3(std));
+  const inside = Math.min(Math.max(x(dK), x(1) + 18), x(dims.at(-1)) - 16);
+  say(group, show3(std), inside, y(std) - 11, "middle").style("font-weight", 700);
   panel.describe(
     `Standard deviation of q·k over d_k to the power ${show(p)}, against d_k, both axes logarithmic: ${dims.map((dims) => `${show3(dims ** (0.5 - p))} at ${dims}`).join(", ")}.`,
   );

@@ -21,17 +21,6 @@ export function softmax(scores, temperature = 1) {
 }
 
 /**
- * Entropy in nats: ln n for even weights, 0 for a one-hot row.
- * @param {Array} weights (n,).
- * @returns {number}
- */
-export function entropy(weights) {
-  let sum = 0;
-  for (const p of weights) if (p > 0) sum -= p * Math.log(p);
-  return sum + 0; // -0 becomes 0
-}
-
-/**
  * The effective number of keys, 1 over the sum of squared weights.
  * @param {Array} weights (n,), summing to 1.
  * @returns {number} from 1 to n.

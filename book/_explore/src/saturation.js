@@ -3,7 +3,7 @@ import * as d3 from "./d3.js";
 import { colour } from "./data.js";
 import * as math from "./math.js";
 import { drawScoreHandles, scoreControl, scoreRange, temperatureControl } from "./scores.js";
-import { addButtons, axes, fresh, show, show3 } from "./shared.js";
+import { addButtons, axes, fresh, say, show, show3 } from "./shared.js";
 import { drawJacobian, drawWeights, keyScale } from "./weights.js";
 
 const KEYS = [1, 2, 3, 4];
@@ -145,14 +145,8 @@ function drawVisited(panel, now, memory) {
   memory.visited.forEach((place) => dot(place, 2.2, 0.5));
   dot(now, 6, 1);
   const right = now[0] > 0.8;
-  group
-    .append("text")
-    .attr("class", "rim")
-    .attr("x", x(now[0]) + (right ? -11 : 11))
-    .attr("y", y(now[1]) + (now[1] > 0.3 ? 17 : -7))
-    .attr("text-anchor", right ? "end" : "start")
-    .style("font-weight", 700)
-    .text(show3(now[1]));
+  const [left, level] = [x(now[0]) + (right ? -11 : 11), y(now[1]) + (now[1] > 0.3 ? 17 : -7)];
+  say(group, show3(now[1]), left, level, right ? "end" : "start").style("font-weight", 700);
   panel.describe(
     `The largest weight is ${show(now[0])}, the norm of the Jacobian ${show3(now[1])} on an axis up to one half, its bound; small dots mark the rows before.`,
   );

@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data, lookUp } from "./data.js";
 import * as math from "./math.js";
-import { addButtons, axes, element, fresh, marker, rich, richText, show3 } from "./shared.js";
+import { addButtons, axes, element, fresh, marker, rich, richText, say, show3 } from "./shared.js";
 
 /** The divisors that are compared, and what they are called. */
 const { labels } = data.scalings;
@@ -166,26 +166,18 @@ function drawShape(panel, chosen, root, name) {
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
-  const say = (text, at, height, anchor) =>
-    group
-      .append("text")
-      .attr("class", "rim")
-      .attr("x", at)
-      .attr("y", height)
-      .attr("text-anchor", anchor)
-      .text(text);
   const most = Math.max(...shares);
   const mode = shares.indexOf(most);
-  if (most > 0.5) say(`↑ ${percent(most)}`, edge(mode + 0.5), top - 6, "middle");
+  if (most > 0.5) say(group, `↑ ${percent(most)}`, edge(mode + 0.5), top - 6, "middle");
   const below = 1 - shares.reduce((sum, share) => sum + share, 0);
-  if (below >= 0.005) say(`← ${percent(below)} smaller`, edge(0) + 3, top + 12, "start");
+  if (below >= 0.005) say(group, `← ${percent(below)} smaller`, edge(0) + 3, top + 12, "start");
   panel.describe(
     `Histogram of the weights that queries give to one key, times n, on a logarithmic axis; divided by ${labels[name]}: ${percent(most)} of them near ${show3(10 ** (LOWEST + ((mode + 0.5) * (HIGHEST - LOWEST)) / BINS))}, ${percent(Math.max(0, below))} smaller than the axis has. As an outline, those of the root.`,
   );
 }
 
-/** One row a divisor, which a press chooses; the chosen one on a band, with its number, as `say` writes it. */
-function drawRows(app, key, values, scale, ticks, say) {
+/** One row a divisor, which a press chooses; the chosen one on a band, with its number, as `write` has it. */
+function drawRows(app, key, values, scale, ticks, write) {
   const panel = app.panels[key];
   const chosen = app.state.rescaling;
   const x = scale.range(panel.xRange).clamp(true);
@@ -229,15 +221,9 @@ function drawRows(app, key, values, scale, ticks, say) {
     marker(group, name, x(values[name]), middle);
     if (name !== chosen) continue;
     const before = x(values[name]) > (left + right) / 2;
-    const text = group
-      .append("text")
-      .attr("class", "rim")
-      .attr("x", x(values[name]) + (before ? -10 : 10))
-      .attr("y", middle + 4);
-    text
-      .attr("text-anchor", before ? "end" : "start")
-      .style("font-weight", 700)
-      .text(say(values[name]));
+    const place = x(values[name]) + (before ? -10 : 10);
+    const anchor = before ? "end" : "start";
+    say(group, write(values[name]), place, middle + 4, anchor).style("font-weight", 700);
   }
   for (const name of NAMES)
     group
@@ -250,6 +236,6 @@ function drawRows(app, key, values, scale, ticks, say) {
       .style("cursor", "pointer")
       .on("click", () => app.set({ rescaling: name }));
   panel.describe(
-    `${panel.heading.textContent}: ${NAMES.map((name) => `${labels[name]} ${say(values[name])}`).join("; ")}`,
+    `${panel.heading.textContent}: ${NAMES.map((name) => `${labels[name]} ${write(values[name])}`).join("; ")}`,
   );
 }

@@ -116,6 +116,16 @@ export function richAxisLabel(group, text, x, y) {
   return richText(group.append("text").attr("class", "axis-label").attr("x", x).attr("y", y), text);
 }
 
+/** Words within a drawing, with a rim where they stand on lines; `anchor` is start, middle or end. */
+export const say = (parent, text, x, y, anchor) =>
+  parent
+    .append("text")
+    .attr("class", "rim")
+    .attr("x", x)
+    .attr("y", y)
+    .attr("text-anchor", anchor)
+    .text(text);
+
 /** A rescaling's marker at (x, y). */
 export function marker(parent, name, x, y) {
   const { marker, filled } = looks[name];

@@ -38,10 +38,6 @@ def check_softmax(scripts):
     close(scripts("softmax", pairs(SCORES, TEMPERATURES)), WEIGHTS)
 
 
-def check_entropy(scripts):
-    close(scripts("entropy", pairs(WEIGHTS)), sdpa.entropy(WEIGHTS))
-
-
 def check_effective_keys(scripts):
     close(scripts("effectiveKeys", pairs(WEIGHTS)), sdpa.effective_keys(WEIGHTS))
 
@@ -258,7 +254,6 @@ CHECKS = {
     "dotProducts": check_dot_products,
     "dotProductVariance": check_dot_product_variance,
     "effectiveKeys": check_effective_keys,
-    "entropy": check_entropy,
     "gradientAtQuery": check_gradient_at_query,
     "jacobian": check_jacobian,
     "jacobianNorm": check_jacobian_norm,
