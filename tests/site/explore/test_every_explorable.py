@@ -118,7 +118,7 @@ def test_a_page_for_lectures_fills_the_screen_and_keeps_the_setting(tab, base, n
     ("name", "dx", "dy"),
     [
         ("saturation", 0, 50),
-        ("blend", 50, 0),
+        ("blend", -50, 0),
         ("online", 0, 40),
         ("budget", 60, 0),
         ("row", 60, 0),
