@@ -12,6 +12,7 @@ import {
   show,
   show3,
   showCount,
+  spread,
   superscript,
 } from "./shared.js";
 
@@ -101,9 +102,6 @@ function growths(norms, width, now, brake) {
     return { times: show(times, times < 10 ? 1 : 0), rate };
   });
 }
-
-/** From 0 to 1, and far from that of its neighbours in order: multiples of the golden ratio, less their whole part. */
-const spread = (model) => (model * 0.6180339887) % 1;
 
 /** "×10, L^{3.4}" as pieces of a text in a drawing: an exponent is raised. */
 function rateText(text, { times, rate }) {

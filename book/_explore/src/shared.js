@@ -27,6 +27,9 @@ export const show3 = (x) =>
 export const superscript = (exponent) =>
   String(exponent).replace(/./g, (c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]));
 
+/** Places from 0 to 1 for dots, filled evenly and blind to what was drawn: multiples of the golden ratio, less their whole part. */
+export const spread = (i) => (i * 0.6180339887) % 1;
+
 /** Counts with commas: 131,072. */
 export const showCount = d3.format(",");
 

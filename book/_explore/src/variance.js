@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import * as math from "./math.js";
-import { axes, bar, element, fresh, layer, rich, show, show3 } from "./shared.js";
+import { axes, bar, element, fresh, layer, rich, show, show3, spread } from "./shared.js";
 
 const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
 // With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
@@ -100,9 +100,6 @@ function pairs(distribution, memory) {
   return drawn;
 }
 
-/** Heights that fill the panel evenly and know nothing of what was drawn: multiples of the golden ratio, less their whole part. */
-const height = (pair) => (pair * 0.6180339887) % 1;
-
 /** A dot for each pair, at a height of its own, so that dots move along the axis alone; a bar of one standard deviation to either side, which ends in arrows where it goes on beyond the axis. */
 function drawDots(panel, places, std) {
   const x = d3.scaleLinear([-REACH, REACH], panel.xRange);
@@ -122,7 +119,7 @@ function drawDots(panel, places, std) {
     .enter()
     .append("circle")
     .attr("r", 2)
-    .attr("cy", (_, i) => bottom - 4 - height(i) * (bottom - top - 8))
+    .attr("cy", (_, i) => bottom - 4 - spread(i) * (bottom - top - 8))
     .style("fill", colour("key"))
     .style("fill-opacity", 0.55)
     .merge(circles)
