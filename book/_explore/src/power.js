@@ -72,12 +72,6 @@ export const power = {
 /** A power without needless zeros. */
 const plain = (x) => show(x).replace(/\.?0+$/, "");
 
-/** By how many pixels a line stands beside the value, so that lines which lie on each other are all seen. */
-function aside(name, p) {
-  const same = names.filter((other) => Math.abs(exponent(other, p) - exponent(name, p)) < 1e-9);
-  return 6 * (same.indexOf(name) - (same.length - 1) / 2);
-}
-
 /** Three digits, without zeros behind the point at the end. */
 const brief = (x) =>
   show3(x)
@@ -118,7 +112,6 @@ function drawLines(panel, p) {
       .attr("class", "curve")
       .attr("data-line", name)
       .attr("d", `M${x(least)},${y(1)}L${right},${levels[place]}`)
-      .attr("transform", `translate(0,${aside(name, p)})`)
       .style("stroke", stroke)
       .style("stroke-width", isFlat(name, p) ? 4.5 : 3)
       .style("stroke-linecap", name === "start" ? "round" : "butt")

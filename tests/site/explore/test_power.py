@@ -76,15 +76,20 @@ def test_the_answer_waits_until_a_flat_line_was_found(explorable):
 
 
 @pytest.mark.parametrize(("p", "together"), [(0, ["SGD", "Adam"]), (0.5, ["start", "SGD"])])
-def test_lines_that_coincide_stand_beside_each_other(explorable, p, together):
+def test_lines_that_coincide_lie_at_their_value_and_are_told_apart_by_dashes(
+    explorable, p, together
+):
     _, figure = explorable("power", f"p={p}")
-    tops = dict(
-        figure.locator("[data-panel=lines] path.curve").evaluate_all(
-            "paths => paths.map(path => [path.dataset.line, path.getBoundingClientRect().top])"
+    looks = {
+        line: (path, dashes)
+        for line, path, dashes in figure.locator("[data-panel=lines] path.curve").evaluate_all(
+            "paths => paths.map(p => "
+            "[p.dataset.line, p.getAttribute('d'), getComputedStyle(p).strokeDasharray])"
         )
-    )
-    first, second = (tops[name] for name in together)
-    assert abs(first - second) > 5
+    }
+    (first, dashes), (second, other) = (looks[name] for name in together)
+    assert first == second
+    assert dashes != other
 
 
 @pytest.mark.parametrize("width", [360, 1280])
