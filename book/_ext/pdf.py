@@ -189,9 +189,11 @@ def section(html: str) -> Tag:
 
 
 def entry(heading: Tag) -> str:
-    """A line of the contents, which leads to its section."""
+    """A line of the contents, which leads to its section, with three digits in the place of its
+    number: lines break at the first printing where they do at the second.
+    """
     title = "".join(map(str, title_of(heading)))
-    return f'<a href="#{id_of(heading)}"><span>{title}</span><span class="number"></span></a>'
+    return f'<a href="#{id_of(heading)}"><span>{title}</span><span class="number">000</span></a>'
 
 
 def title_of(heading: Tag) -> list[PageElement]:

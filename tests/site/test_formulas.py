@@ -99,7 +99,7 @@ def test_a_long_formula_breaks_and_its_paragraph_does_not_scroll(tab, base, page
 
 
 def test_a_formula_is_broken_behind_a_relation_sign_alone(tab, base):
-    opened, _ = tab(f"{base}book/04_softmax_saturation.html", width=360)
+    opened, _ = tab(f"{base}book/03_the_variance_derivation.html", width=360)
     opened.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
     lines = opened.evaluate("""() => {
       const found = [...document.querySelectorAll("p:has(.formula + wbr)")]

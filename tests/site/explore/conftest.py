@@ -59,6 +59,8 @@ def explorable(tab, base):
         page, wrong = tab(f"{base}{PLACES[name]}#{name}:{setting}")
         figure = page.locator(f"[data-explorable={name}]")
         figure.locator(".explorable-app").wait_for()
+        # It stands at first as it comes, and a frame later at the setting of the address.
+        page.evaluate("new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))")
         assert not figure.locator("img").is_visible()
         assert wrong == []
         return page, figure

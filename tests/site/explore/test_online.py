@@ -109,6 +109,13 @@ def test_a_block_comes_in_two_beats_and_is_read_at_once(explorable):
     page, figure = explorable("online", "block=2,read=4")
     heights = """() => [...document.querySelectorAll("[data-panel=terms] .bars rect")]
         .filter(bar => bar.style.fill.includes("weights")).map(bar => bar.height.baseVal.value)"""
+    page.wait_for_function(  # the step to the setting of the address is drawn in two beats, too
+        f"""() => {{
+            const bars = ({heights})(), before = window.bars;
+            window.bars = String(bars);
+            return bars.length === 4 && bars.every(x => x > 0) && window.bars === before;
+        }}"""
+    )
     page.evaluate(
         f"""() => {{
             window.seen = [];
@@ -121,7 +128,10 @@ def test_a_block_comes_in_two_beats_and_is_read_at_once(explorable):
     assert read(figure, "output") == pytest.approx(expected(scores(figure)[:6])[-1])
     kept = figure.locator("[data-panel=kept] .bars text").nth(1)
     kept.filter(has_text=f"{expected(scores(figure)[:6])[1]:.2f}").wait_for()
-    page.wait_for_timeout(300)  # to the end of the second beat
+    page.wait_for_function(  # to the end of the second beat, however slow the machine
+        "() => { const [a, b] = [seen.at(-1), seen.at(-20)]; "
+        "return a[5] > 0 && b && String(a) === String(b); }"
+    )
     seen = page.evaluate("window.seen")
     first, last = seen[0], seen[-1]
     assert len(first) == 4
