@@ -4,7 +4,7 @@ import { colour } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
 import { scoreControl, temperatureControl } from "./scores.js";
-import { arrow, axes, element, fresh, rich, say, show } from "./shared.js";
+import { arrow, axes, element, fresh, point, rich, say, show } from "./shared.js";
 
 const VALUES = [
   [0.9, 0.1],
@@ -114,12 +114,7 @@ function drawPlane(app, scores, values, p, output) {
     .style("fill-opacity", 0.14)
     .style("stroke", colour("value"));
   const way = wayOf(scores, values).map(at);
-  group
-    .append("circle")
-    .attr("cx", way[0][0])
-    .attr("cy", way[0][1])
-    .attr("r", 3.5)
-    .style("fill", "none")
+  point(group, way[0][0], way[0][1], 3.5, "none")
     .style("stroke", "var(--ex-muted)")
     .style("stroke-width", 1.5);
   group
@@ -130,12 +125,7 @@ function drawPlane(app, scores, values, p, output) {
     .style("stroke", "var(--ex-muted)")
     .style("stroke-width", 1.5)
     .style("stroke-dasharray", "2 3");
-  group
-    .append("circle")
-    .attr("cx", x(0))
-    .attr("cy", y(0))
-    .attr("r", 4)
-    .style("fill", "var(--ex-ink)");
+  point(group, x(0), y(0), 4, "var(--ex-ink)");
   let end = [0, 0];
   values.forEach((value, j) => {
     const next = [end[0] + p[j] * value[0], end[1] + p[j] * value[1]];
@@ -189,12 +179,7 @@ function drawPlane(app, scores, values, p, output) {
   listen(app, panel, all, byKey, byDrag);
   const [left, level] = at(output);
   const above = fresh(panel.svg, "output").style("pointer-events", "none"); // of the handles, which may lie below
-  above
-    .append("circle")
-    .attr("cx", left)
-    .attr("cy", level)
-    .attr("r", 6)
-    .style("fill", colour("weights"))
+  point(above, left, level, 6, colour("weights"))
     .style("stroke", "var(--ex-ground)")
     .style("stroke-width", 1.5);
   say(above, "o", left + 17, level + 5, "start").style("font", "700 15px system-ui, sans-serif");

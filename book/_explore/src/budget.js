@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawCursor } from "./handles.js";
-import { axes, fresh, rich, richLabel, richText } from "./shared.js";
+import { axes, fresh, rich, richLabel, richText, rule } from "./shared.js";
 
 const { budget: study } = data;
 const names = Object.keys(study.labels);
@@ -132,13 +132,7 @@ function drawModels(app, learned, stop, later) {
     const times = learned[name];
     const floor = rows(name) + rows.bandwidth() - 2;
     const y = d3.scaleLinear([0, times.length], [floor, rows(name) + 10]);
-    under
-      .append("line")
-      .attr("x1", left)
-      .attr("x2", right)
-      .attr("y1", floor)
-      .attr("y2", floor)
-      .style("stroke", "var(--ex-grid)");
+    rule(under, [left, floor], [right, floor], "var(--ex-grid)");
     for (const count of [0, times.length])
       under
         .append("text")

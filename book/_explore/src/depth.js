@@ -6,6 +6,7 @@ import {
   apart,
   axes,
   fresh,
+  point,
   rich,
   richLabel,
   richText,
@@ -164,13 +165,10 @@ function drawNorms(app, norms, width, now, grown) {
           .attr("cy", y(value))
           .attr("r", 2),
       );
-      group
-        .append("circle")
-        .attr("cx", x(stored.blocks[i]))
-        .attr("cy", y(median))
-        .attr("r", 4)
-        .style("fill", colour(name))
-        .style("stroke", "var(--ex-ground)");
+      point(group, x(stored.blocks[i]), y(median), 4, colour(name)).style(
+        "stroke",
+        "var(--ex-ground)",
+      );
     });
   });
   const heights = apart(

@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { powerControl } from "./scores.js";
-import { axes, bar, fresh, rich, say, show, show3 } from "./shared.js";
+import { axes, bar, fresh, point, rich, rule, say, show, show3 } from "./shared.js";
 
 /** Where the tables have a d_k. */
 const place = (dK) => data.growth.d_k.indexOf(dK);
@@ -200,24 +200,13 @@ function drawSpread(panel, dK, p, pinned) {
   });
   const group = fresh(panel.svg, "line");
   const draw = (power, opacity) =>
-    group
-      .append("line")
-      .attr("x1", x(1))
-      .attr("x2", x(dims.at(-1)))
-      .attr("y1", y(1))
-      .attr("y2", y(dims.at(-1) ** (0.5 - power)))
-      .style("stroke", colour("weights"))
+    rule(group, [x(1), y(1)], [x(dims.at(-1)), y(dims.at(-1) ** (0.5 - power))], colour("weights"))
       .style("stroke-width", 2)
       .style("opacity", opacity);
   if (pinned && pinned.p !== p) draw(pinned.p, 0.35);
   draw(p, 1);
   const std = dK ** (0.5 - p);
-  group
-    .append("circle")
-    .attr("cx", x(dK))
-    .attr("cy", y(std))
-    .attr("r", 6)
-    .style("fill", colour("weights"));
+  point(group, x(dK), y(std), 6, colour("weights"));
   const inside = Math.min(Math.max(x(dK), x(1) + 18), x(dims.at(-1)) - 16);
   say(group, show3(std), inside, y(std) - 11, "middle").style("font-weight", 700);
   panel.describe(

@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import * as math from "./math.js";
-import { axes, element, fresh, layer, show, show3, showCount } from "./shared.js";
+import { axes, element, fresh, layer, point, show, show3, showCount } from "./shared.js";
 
 const { text, moments, heads: count, layers, unit } = data.heads;
 const places = [...text];
@@ -258,12 +258,7 @@ function drawBack(app, whole, read, weights) {
     2,
   );
   at(row).forEach(([cx, cy], place) => {
-    group
-      .append("circle")
-      .attr("cx", cx)
-      .attr("cy", cy)
-      .attr("r", 2 + 5 * Math.sqrt(weights[place]))
-      .style("fill", colour("weights"));
+    point(group, cx, cy, 2 + 5 * Math.sqrt(weights[place]), colour("weights"));
   });
   const best = weights.indexOf(Math.max(...weights));
   panel.describe(

@@ -4,7 +4,7 @@ import { colour } from "./data.js";
 import { fromKey } from "./handles.js";
 import * as math from "./math.js";
 import { drawScoreHandles, scoreControl } from "./scores.js";
-import { axes, element, fresh, rich, show, show3 } from "./shared.js";
+import { axes, element, fresh, rich, rule, show, show3 } from "./shared.js";
 import { keyScale } from "./weights.js";
 
 const VALUES = [0.9, 0.2, 0.6, 0.1, 0.8, 0.4, 1, 0.3];
@@ -172,13 +172,7 @@ function drawScores(app, scores, block, now, before) {
   }
   const bars = fresh(panel.svg, "bars");
   const maximum = (m, role, dashes, text, level) => {
-    bars
-      .append("line")
-      .attr("x1", x.range()[0])
-      .attr("x2", x.range()[1])
-      .attr("y1", y(m))
-      .attr("y2", y(m))
-      .style("stroke", role)
+    rule(bars, [x.range()[0], y(m)], [x.range()[1], y(m)], role)
       .style("stroke-width", 1.5)
       .style("stroke-dasharray", dashes);
     bars
@@ -346,14 +340,7 @@ function drawOutput(panel, outputs, plain) {
     label(name, outputs[i] === "–" ? "–" : show(outputs[i], 3));
   });
   const [bottom, top] = panel.yRange;
-  group
-    .append("line")
-    .attr("x1", x(plain))
-    .attr("x2", x(plain))
-    .attr("y1", bottom)
-    .attr("y2", top)
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 2);
+  rule(group, [x(plain), bottom], [x(plain), top], "var(--ex-ink)").style("stroke-width", 2);
   group
     .append("text")
     .attr("class", "rim")

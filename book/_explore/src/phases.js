@@ -3,7 +3,18 @@ import * as d3 from "./d3.js";
 import { colour, data, looks, lookUp, names, short } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { apart, axes, element, fresh, rich, richText, show, show3, showCount } from "./shared.js";
+import {
+  apart,
+  axes,
+  element,
+  fresh,
+  point,
+  rich,
+  richText,
+  show,
+  show3,
+  showCount,
+} from "./shared.js";
 
 const counts = data.phases.n;
 const most = counts.at(-1);
@@ -311,12 +322,7 @@ function drawKeys(panel, n, sigma, effective) {
   const points = counts.map((m, i) => [x(m), y(effective[i])]);
   line(group, points, colour("weights")).style("stroke-width", 2);
   const [cx, cy] = points[counts.indexOf(n)];
-  group
-    .append("circle")
-    .attr("cx", cx)
-    .attr("cy", cy)
-    .attr("r", 6)
-    .style("fill", colour("weights"))
+  point(group, cx, cy, 6, colour("weights"))
     .style("stroke", "var(--ex-ground)")
     .style("stroke-width", 1.5);
   panel.describe(

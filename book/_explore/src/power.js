@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { powerControl } from "./scores.js";
-import { apart, axes, fresh, rich, show, show3, showCount } from "./shared.js";
+import { apart, axes, fresh, rich, rule, show, show3, showCount } from "./shared.js";
 
 const { power: steps } = data;
 const names = Object.keys(steps.lines);
@@ -94,13 +94,7 @@ function drawLines(panel, p) {
   });
   const under = fresh(panel.svg, "under");
   const group = fresh(panel.svg, "curves");
-  under
-    .append("line")
-    .attr("x1", left)
-    .attr("x2", right)
-    .attr("y1", y(1))
-    .attr("y2", y(1))
-    .style("stroke", "var(--ex-muted)");
+  rule(under, [left, y(1)], [right, y(1)], "var(--ex-muted)");
   const levels = names.map((name) => y(change(name, p)));
   const heights = apart(levels, 32, top, bottom - 16);
   // The one with gaps lies above the one without.

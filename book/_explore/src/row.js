@@ -3,7 +3,7 @@ import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import * as math from "./math.js";
 import { drawCursor } from "./handles.js";
-import { apart, axes, fresh, rich, show, show3, superscript } from "./shared.js";
+import { apart, axes, fresh, point, rich, rule, show, show3, superscript } from "./shared.js";
 import { drawJacobian, drawWeights, keyScale } from "./weights.js";
 
 const RATIOS = Array.from({ length: 21 }, (_, i) => 2 ** (i / 2 - 5));
@@ -116,14 +116,7 @@ function drawCurve(app, r) {
     [1 / 8, "undivided, 64 components", 6],
     [1, "root", 22],
   ]) {
-    under
-      .append("line")
-      .attr("x1", x(at))
-      .attr("x2", x(at))
-      .attr("y1", top)
-      .attr("y2", bottom)
-      .style("stroke", "var(--ex-muted)")
-      .style("stroke-dasharray", "4 3");
+    rule(under, [x(at), top], [x(at), bottom], "var(--ex-muted)").style("stroke-dasharray", "4 3");
     group
       .append("text")
       .attr("class", "rim axis-label")
@@ -173,12 +166,7 @@ function drawCurve(app, r) {
       .style("fill", stroke ? colour(stroke) : "var(--ex-muted)")
       .text(text);
     if (of(r) >= FLOOR)
-      group
-        .append("circle")
-        .attr("cx", x(r))
-        .attr("cy", y(of(r)))
-        .attr("r", i === 2 ? 6 : 4)
-        .style("fill", stroke ? colour(stroke) : "var(--ex-muted)");
+      point(group, x(r), y(of(r)), i === 2 ? 6 : 4, stroke ? colour(stroke) : "var(--ex-muted)");
   });
   drawCursor(app, panel, under, ratioControl, x);
   const say = (row) => RATIOS.filter((_, i) => i % 4 === 0).map((at) => show3(left(row)(at)));
@@ -206,14 +194,12 @@ function drawLeft(panel, rows, atRoot, r) {
   const group = fresh(panel.svg, "left");
   rows.forEach((part, j) => {
     const at = x(j) + x.bandwidth() / 2;
-    group
-      .append("line")
-      .attr("x1", x(j) - 2)
-      .attr("x2", x(j) + x.bandwidth() + 2)
-      .attr("y1", y(atRoot[j]))
-      .attr("y2", y(atRoot[j]))
-      .style("stroke", "var(--ex-ink)")
-      .style("stroke-width", 2);
+    rule(
+      group,
+      [x(j) - 2, y(atRoot[j])],
+      [x(j) + x.bandwidth() + 2, y(atRoot[j])],
+      "var(--ex-ink)",
+    ).style("stroke-width", 2);
     if (part / r < LEAST) {
       group
         .append("text")
@@ -224,29 +210,12 @@ function drawLeft(panel, rows, atRoot, r) {
       return;
     }
     const shown = Math.max(part, LEAST);
-    group
-      .append("line")
-      .attr("x1", at)
-      .attr("x2", at)
-      .attr("y1", y(shown))
-      .attr("y2", y(part / r))
-      .style("stroke", colour("query"))
-      .style("stroke-width", 1.5);
+    rule(group, [at, y(shown)], [at, y(part / r)], colour("query")).style("stroke-width", 1.5);
     if (part >= LEAST)
-      group
-        .append("circle")
-        .attr("cx", at)
-        .attr("cy", y(part))
-        .attr("r", 4.5)
-        .style("fill", "var(--ex-ground)")
+      point(group, at, y(part), 4.5, "var(--ex-ground)")
         .style("stroke", colour("weights"))
         .style("stroke-width", 2);
-    group
-      .append("circle")
-      .attr("cx", at)
-      .attr("cy", y(part / r))
-      .attr("r", 4.5)
-      .style("fill", colour("query"));
+    point(group, at, y(part / r), 4.5, colour("query"));
   });
   panel.describe(
     `By key, in the Jacobian and over r: ${rows.map((part, j) => `key ${j + 1} ${show3(part)} and ${show3(part / r)}, at the root ${show3(atRoot[j])}`).join("; ")}.`,

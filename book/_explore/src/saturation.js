@@ -3,7 +3,7 @@ import * as d3 from "./d3.js";
 import { colour } from "./data.js";
 import * as math from "./math.js";
 import { drawScoreHandles, scoreControl, scoreRange, temperatureControl } from "./scores.js";
-import { addButtons, axes, fresh, say, show, show3 } from "./shared.js";
+import { addButtons, axes, fresh, point, rule, say, show, show3 } from "./shared.js";
 import { drawJacobian, drawWeights, keyScale } from "./weights.js";
 
 const KEYS = [1, 2, 3, 4];
@@ -101,13 +101,7 @@ function drawScores(app, scores) {
       .style("opacity", 0.35);
     bar.attr("y", Math.min(y(0), y(z))).attr("height", Math.abs(y(z) - y(0)));
   });
-  bars
-    .append("line")
-    .attr("x1", x.range()[0])
-    .attr("x2", x.range()[1])
-    .attr("y1", y(0))
-    .attr("y2", y(0))
-    .style("stroke", "var(--ex-muted)");
+  rule(bars, [x.range()[0], y(0)], [x.range()[1], y(0)], "var(--ex-muted)");
   drawScoreHandles(app, panel, { x, y }, scores, scoreRange, -12);
 }
 
@@ -126,22 +120,9 @@ function drawVisited(panel, now, memory) {
     xLabel: "largest weight",
   });
   const group = fresh(panel.svg, "visited");
-  group
-    .append("line")
-    .attr("x1", x(0.25))
-    .attr("x2", x(1))
-    .attr("y1", y(0.5))
-    .attr("y2", y(0.5))
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-dasharray", "4 3");
+  rule(group, [x(0.25), y(0.5)], [x(1), y(0.5)], "var(--ex-ink)").style("stroke-dasharray", "4 3");
   const dot = ([largest, norm], r, opacity) =>
-    group
-      .append("circle")
-      .attr("cx", x(largest))
-      .attr("cy", y(norm))
-      .attr("r", r)
-      .style("fill", colour("weights"))
-      .style("opacity", opacity);
+    point(group, x(largest), y(norm), r, colour("weights")).style("opacity", opacity);
   memory.visited.forEach((place) => dot(place, 2.2, 0.5));
   dot(now, 6, 1);
   const right = now[0] > 0.8;

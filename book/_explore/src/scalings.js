@@ -2,7 +2,18 @@
 import * as d3 from "./d3.js";
 import { colour, data, lookUp } from "./data.js";
 import * as math from "./math.js";
-import { addButtons, axes, element, fresh, marker, rich, richText, say, show3 } from "./shared.js";
+import {
+  addButtons,
+  axes,
+  element,
+  fresh,
+  marker,
+  rich,
+  richText,
+  rule,
+  say,
+  show3,
+} from "./shared.js";
 
 /** The divisors that are compared, and what they are called. */
 const { labels } = data.scalings;
@@ -211,13 +222,7 @@ function drawRows(app, key, values, scale, ticks, write) {
         .style("font-weight", weight),
       labels[name],
     );
-    group
-      .append("line")
-      .attr("x1", left)
-      .attr("x2", right)
-      .attr("y1", middle)
-      .attr("y2", middle)
-      .style("stroke", "var(--ex-grid)");
+    rule(group, [left, middle], [right, middle], "var(--ex-grid)");
     marker(group, name, x(values[name]), middle);
     if (name !== chosen) continue;
     const before = x(values[name]) > (left + right) / 2;

@@ -129,6 +129,20 @@ export const say = (parent, text, x, y, anchor) =>
     .attr("text-anchor", anchor)
     .text(text);
 
+/** A straight line from a place to another. */
+export const rule = (parent, [x1, y1], [x2, y2], stroke) =>
+  parent
+    .append("line")
+    .attr("x1", x1)
+    .attr("y1", y1)
+    .attr("x2", x2)
+    .attr("y2", y2)
+    .style("stroke", stroke);
+
+/** A round point. */
+export const point = (parent, x, y, r, fill) =>
+  parent.append("circle").attr("cx", x).attr("cy", y).attr("r", r).style("fill", fill);
+
 /** A rescaling's marker at (x, y). */
 export function marker(parent, name, x, y) {
   const { marker, filled } = looks[name];

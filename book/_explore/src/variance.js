@@ -2,7 +2,20 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import * as math from "./math.js";
-import { axes, bar, element, fresh, layer, rich, show, show3, spread } from "./shared.js";
+import {
+  axes,
+  bar,
+  element,
+  fresh,
+  layer,
+  point,
+  rich,
+  rule,
+  say,
+  show,
+  show3,
+  spread,
+} from "./shared.js";
 
 const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
 // With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
@@ -127,35 +140,21 @@ function drawDots(panel, places, std) {
     .style("display", (at) => (Math.abs(at) > REACH ? "none" : null));
   const group = fresh(panel.svg, "bars");
   for (const at of [-1, 1])
-    group
-      .append("line")
-      .attr("x1", x(at))
-      .attr("x2", x(at))
-      .attr("y1", bottom)
-      .attr("y2", top)
-      .style("stroke", "var(--ex-muted)")
-      .style("stroke-dasharray", "4 3");
+    rule(group, [x(at), bottom], [x(at), top], "var(--ex-muted)").style("stroke-dasharray", "4 3");
   const level = top - 9;
   const [from, to] = [x(-Math.min(std, REACH)), x(Math.min(std, REACH))];
   bar(group, from, to, level, std > REACH);
-  const say = (text, at, anchor, height) =>
-    group
-      .append("text")
-      .attr("class", "rim")
-      .attr("x", at)
-      .attr("y", height)
-      .attr("text-anchor", anchor)
-      .text(text);
   const beside = to + 50 < right;
   say(
+    group,
     `±${show(std)}`,
     beside ? to + 6 : (from + to) / 2,
-    beside ? "start" : "middle",
     beside ? level + 4 : level - 5,
+    beside ? "start" : "middle",
   );
   const beyond = [-1, 1].map((side) => places.filter((at) => side * at > REACH).length);
-  if (beyond[0]) say(`← ${beyond[0]} more`, left - 8, "start", bottom + 34);
-  if (beyond[1]) say(`${beyond[1]} more →`, right + 8, "end", bottom + 34);
+  if (beyond[0]) say(group, `← ${beyond[0]} more`, left - 8, bottom + 34, "start");
+  if (beyond[1]) say(group, `${beyond[1]} more →`, right + 8, bottom + 34, "end");
   panel.describe(
     `${places.length} dots on an axis from −${REACH} to ${REACH}; derived standard deviation ${show3(std)}; ${beyond[0] + beyond[1]} lie farther out.`,
   );
@@ -176,14 +175,7 @@ function drawLine(panel, setting, measured, chosen, ratio) {
   });
   const group = fresh(panel.svg, "curves");
   const [left, right] = x.range();
-  group
-    .append("line")
-    .attr("x1", left)
-    .attr("x2", right)
-    .attr("y1", y(1))
-    .attr("y2", y(1))
-    .style("stroke", "var(--ex-muted)")
-    .style("stroke-dasharray", "4 3");
+  rule(group, [left, y(1)], [right, y(1)], "var(--ex-muted)").style("stroke-dasharray", "4 3");
   const grid = Array.from({ length: 65 }, (_, i) => DIMS.at(-1) ** (i / 64));
   group
     .append("path")
@@ -195,20 +187,13 @@ function drawLine(panel, setting, measured, chosen, ratio) {
     .style("stroke", colour("weights"))
     .style("stroke-width", 2);
   measured.forEach(({ variance, error }, at) => {
-    group
-      .append("line")
-      .attr("x1", x(DIMS[at]))
-      .attr("x2", x(DIMS[at]))
-      .attr("y1", y(variance - error))
-      .attr("y2", y(variance + error))
-      .style("stroke", colour("key"))
-      .style("stroke-width", 1.5);
-    group
-      .append("circle")
-      .attr("cx", x(DIMS[at]))
-      .attr("cy", y(variance))
-      .attr("r", at === chosen ? 6 : 3)
-      .style("fill", colour("key"));
+    rule(
+      group,
+      [x(DIMS[at]), y(variance - error)],
+      [x(DIMS[at]), y(variance + error)],
+      colour("key"),
+    ).style("stroke-width", 1.5);
+    point(group, x(DIMS[at]), y(variance), at === chosen ? 6 : 3, colour("key"));
   });
   group
     .append("text")

@@ -191,6 +191,7 @@ def test_divisors_of_the_keys_that_the_explorable_draws(data, scripts, distribut
     sets = table["sets"][row][column]
     drawn = scripts(SAMPLE, [(n * d_k, distribution, seed + 1) for seed in range(sets)])
     keys = torch.tensor(drawn, dtype=torch.float64).view(sets, n, d_k)
+    assert list(table["divisors"]) == ["none", "sqrt_d_k", "k_mean", "k_total"]
     for name, divisors in table["divisors"].items():
         stored = torch.tensor(divisors[distribution][row][column]).double()
         theirs = sdpa.RESCALINGS[name](keys).flatten()
