@@ -6,7 +6,7 @@ The models' own lengths, in the thousands, are shortened so that few keys reach 
 
 import pytest
 
-from sdpa_lib import RESCALINGS
+from sdpa_lib import RESCALINGS, get_rescaling
 from sdpa_lib.rescaling import LogBeyond, LogCount, LogSteps, PowerOfDk
 
 RESCALINGS_OF_EVERY_KIND = [
@@ -18,3 +18,10 @@ RESCALINGS_OF_EVERY_KIND = [
 RESCALINGS_OF_EVERY_KIND += [LogBeyond(4), LogSteps(4, 0.5)]
 
 EVERY_RESCALING = pytest.mark.parametrize("rescaling", RESCALINGS_OF_EVERY_KIND, ids=str)
+
+# For what takes long and can't depend on the numbers in a rescaling, such as the shape of its graph.
+ONE_OF_EACH_CLASS = pytest.mark.parametrize(
+    "rescaling",
+    {type(get_rescaling(r)): r for r in RESCALINGS_OF_EVERY_KIND}.values(),
+    ids=str,
+)

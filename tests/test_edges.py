@@ -9,7 +9,7 @@ from typing import assert_type
 import pytest
 import torch
 import torch.nn.functional as F
-from every import EVERY_RESCALING
+from every import EVERY_RESCALING, ONE_OF_EACH_CLASS
 from test_fused import LargestTensor, qkv, textbook
 from torch.export import Dim
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
@@ -426,7 +426,7 @@ def test_types_say_whether_weights_come():
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.* is")  # torch's own forward mode
-@EVERY_RESCALING
+@ONE_OF_EACH_CLASS
 @pytest.mark.parametrize("batch", [(), (2,)])
 @pytest.mark.parametrize("mask", ["none", "causal", "additive"])
 def test_second_derivatives_and_forward_mode(rescaling, batch, mask):
@@ -492,7 +492,7 @@ class Attention(torch.nn.Module):
         )
 
 
-@EVERY_RESCALING
+@ONE_OF_EACH_CLASS
 @pytest.mark.parametrize(
     ("kind", "dynamic"),
     [("every key", None), ("causal", None), ("mask", None), ("padding", None), ("causal", True)],
@@ -513,7 +513,7 @@ def test_two_graphs_do_for_every_length(rescaling, kind, dynamic):
     assert len(graphs) <= 2
 
 
-@EVERY_RESCALING
+@ONE_OF_EACH_CLASS
 @KINDS
 def test_export_with_any_batch_and_lengths(rescaling, kind):
     attend = Attention(rescaling, kind)

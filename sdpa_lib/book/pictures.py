@@ -73,8 +73,10 @@ def picture(figure: Figure) -> str:
     """The figure as SVG, and in its metadata the same figure for a narrow column where it can be
     drawn so: an SVG element whose id is ``narrow``.
     """
-    wide = svg(figure)
-    narrow = _narrow_svg(figure)
+    in_the_way = len(collisions(figure))
+    with _laid_out(figure):
+        wide = svg(figure)
+    narrow = _narrow_svg(figure, in_the_way)
     if narrow is None:
         return wide
     inner = narrow.replace("<svg ", '<svg id="narrow" ', 1)
@@ -175,16 +177,25 @@ def _dark_style(text: str) -> str:
     return f"<style>@media (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
 
 
-def _narrow_svg(figure: Figure) -> str | None:
+def _narrow_svg(figure: Figure, in_the_way: int) -> str | None:
     """The figure for a narrow column; ``None`` where nothing but more room keeps its texts apart
-    from each other and from what is drawn.
+    from each other and from what is drawn, as far as they are in the wide one.
     """
-    in_the_way = len(collisions(figure))
     for width in NARROW:
         with _narrow(figure, width):
             if len(collisions(figure)) <= in_the_way:
-                return svg(figure)
+                with _laid_out(figure):
+                    return svg(figure)
     return None
+
+
+@contextmanager
+def _laid_out(figure: Figure) -> Iterator[None]:
+    """Leave everything where the last drawing put it: finding the places is half of the work."""
+    engine = figure.get_layout_engine()
+    figure.set_layout_engine("none")
+    yield
+    figure.set_layout_engine(engine)
 
 
 @contextmanager
