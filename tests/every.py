@@ -19,7 +19,7 @@ RESCALINGS_OF_EVERY_KIND += [LogBeyond(4), LogSteps(4, 0.5)]
 
 EVERY_RESCALING = pytest.mark.parametrize("rescaling", RESCALINGS_OF_EVERY_KIND, ids=str)
 
-# For what takes long and can't depend on the numbers in a rescaling, such as the shape of its graph.
+# For what takes long and can't depend on the numbers in a rescaling, as its graph can't.
 ONE_OF_EACH_CLASS = pytest.mark.parametrize(
     "rescaling",
     {type(get_rescaling(r)): r for r in RESCALINGS_OF_EVERY_KIND}.values(),
