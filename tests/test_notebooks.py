@@ -72,6 +72,19 @@ def test_every_figure_says_what_is_seen(path):
             assert len(re.search(r":alt: (.*)", image)[1]) > 40
 
 
+@pytest.mark.parametrize("path", [*CHAPTERS, TEMPLATE], ids=lambda p: p.stem)
+def test_every_table_has_a_title(path):
+    for cell in cells(path, "code"):
+        if "remove-output" in cell.metadata.get("tags", []):
+            continue
+        tables = [x for x in cell.outputs if "sdpa-table" in x.get("data", {}).get("text/html", "")]
+        titles = cell.metadata.get("caption", [])
+        titles = [titles] if isinstance(titles, str) else titles
+        if tables:
+            assert len(titles) == len(tables), f"{cell.id} needs `caption` in its metadata"
+            assert all(len(title) > 40 and title.endswith(".") for title in titles), titles
+
+
 def test_at_most_three_cells_are_not_compared():
     ignored = [
         cell

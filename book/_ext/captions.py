@@ -1,8 +1,10 @@
 """Sphinx extension: figures and tables of a chapter have a number, and figures a caption.
 
 A caption is the cell's metadata ``caption`` where it has one, and else the beginning of what its
-metadata ``mystnb.image.alt`` says for those who can't see it. A table without the former has its
-number alone. A figure has the address ``#figure-4-2``, a table ``#table-4-1``.
+metadata ``mystnb.image.alt`` says for those who can't see it. A table's title is the cell's
+``caption``, of a cell that puts out several the next of a list, and one without has its number
+alone. A figure has the address ``#figure-4-2``, a table ``#table-4-1``. Where nothing is numbered,
+as on a page that is no chapter, a table has its title alone.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from table_names import typeset
 
 AT_LEAST = 40  # characters of a caption
+OUTPUT = '<table class="sdpa-table"'
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -33,6 +36,8 @@ class NumberFigures(SphinxPostTransform):
     def run(self, **_kwargs: Any) -> None:
         chapter = re.match(r"(?:.*/)?(\d\d)_", self.env.docname)
         if chapter is None:
+            for output in tables(self.document):
+                entitle(output, titled(output))
             return
         # The chapter without a number, which is the first, counts its own alone.
         before = [int(chapter[1])] if int(chapter[1]) else []
@@ -54,10 +59,9 @@ class NumberFigures(SphinxPostTransform):
                 name, _ = label("Figure")
                 sentence: Any = node.parent[node.parent.index(node) + 1]
                 sentence.insert(0, raw(f"<strong>{name}.</strong> "))
-            elif 'class="sdpa-table"' in text:
+            elif isinstance(node, nodes.raw) and OUTPUT in text:
                 name, address = label("Table")
-                start = f'<table class="sdpa-table" id="{address}">{titled(node, name)}'
-                node[:] = [nodes.Text(text.replace('<table class="sdpa-table">', start))]
+                entitle(node, titled(node, name), f' id="{address}"')
             elif isinstance(node, nodes.table):
                 name, address = label("Table")
                 node["ids"].append(address)
@@ -75,19 +79,33 @@ def frame(node: nodes.Element, start: str, end: str) -> None:
     node.parent.insert(place, raw(start))
 
 
+def tables(within: nodes.Node) -> list[nodes.raw]:
+    """What cells put out that is a table."""
+    return [node for node in within.findall(nodes.raw) if OUTPUT in node.astext()]
+
+
+def entitle(table: nodes.raw, title: str, attributes: str = "") -> None:
+    start = f"{OUTPUT}{attributes}>{title}"
+    table[:] = [nodes.Text(table.astext().replace(f"{OUTPUT}>", start))]
+
+
 def given(node: nodes.Element) -> str | None:
     """The ``caption`` in the metadata of the cell that a node comes from."""
     inside: Any = node
     while inside is not None and "cell_metadata" not in inside:
         inside = inside.parent
-    told: str | None = None if inside is None else inside["cell_metadata"].get("caption")
-    return told
+    told: Any = None if inside is None else inside["cell_metadata"].get("caption")
+    if isinstance(told, list):  # of the cell's tables
+        told = told[tables(inside).index(node)]
+    return None if told is None else str(told)
 
 
-def titled(node: nodes.Element, name: str) -> str:
+def titled(node: nodes.Element, name: str = "") -> str:
+    """A table's title, of its name, if it has one, and what its cell says of it."""
     told = given(node)
-    more = "" if told is None else f" {typeset(html.escape(told, quote=False))}"
-    return f"<caption><strong>{name}{'.' if told else ''}</strong>{more}</caption>"
+    parts = [f"<strong>{name}{'.' if told else ''}</strong>"] if name else []
+    parts += [typeset(html.escape(told, quote=False))] if told else []
+    return f"<caption>{' '.join(parts)}</caption>" if parts else ""
 
 
 def caption(node: nodes.image, name: str) -> str:

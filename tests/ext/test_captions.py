@@ -8,9 +8,12 @@ TABLE = '<table class="sdpa-table"><thead><tr><th>a</th></tr></thead></table>'
 MARKDOWN = "# A\n\n| a |\n|---|\n| 1 |\n"
 
 
-def cell(kind, content, **metadata):
-    output = {"output_type": "display_data", "metadata": {}, "data": {kind: content}}
-    code = {"cell_type": "code", "execution_count": 1, "source": "1", "outputs": [output]}
+def cell(kind, *contents, **metadata):
+    outputs = [
+        {"output_type": "display_data", "metadata": {}, "data": {kind: content}}
+        for content in contents
+    ]
+    code = {"cell_type": "code", "execution_count": 1, "source": "1", "outputs": outputs}
     return {**code, "metadata": metadata}
 
 
@@ -24,6 +27,7 @@ def page(build, tmp_path):
             cell("image/svg+xml", SVG, mystnb={"image": {"alt": ALT}}),
             cell("text/html", TABLE, caption="What W_Q < 1 gives"),
             cell("image/svg+xml", SVG, mystnb={"image": {"alt": ALT}}, caption="Growth."),
+            cell("text/html", TABLE, TABLE, caption=["Of the first.", "Of the second."]),
         ]
         notebook = {"cells": cells, "metadata": {"orphan": True}, "nbformat": 4}
         (tmp_path / "source").mkdir()
@@ -50,6 +54,8 @@ def test_figures_and_tables_of_a_chapter_are_numbered(page):
     assert [c.text.rstrip("¶") for c in built.select("caption")] == [
         "Table 4.1",
         "Table 4.2. What WQ < 1 gives",
+        "Table 4.3. Of the first.",
+        "Table 4.4. Of the second.",
     ]
     assert built.select_one("table#table-4-1").caption is not None
     assert built.select_one("table.sdpa-table")["id"] == "table-4-2"
@@ -60,4 +66,7 @@ def test_the_numbers_of_the_first_page_have_no_chapter(page):
 
 
 def test_a_page_that_is_no_chapter_has_no_numbers(page):
-    assert page("ledger").select("figure, caption") == []
+    built = page("ledger")
+    assert built.select("figure") == []
+    titles = [caption.text for caption in built.select("caption")]
+    assert titles == ["What WQ < 1 gives", "Of the first.", "Of the second."]
