@@ -3,6 +3,7 @@ import MiniSearch from "minisearch";
 import { words } from "./words.js";
 
 const HEADING = 12; // how much more an entry counts if the question is its heading, and not in its text alone
+const COVERED = 0.3; // how much a word of the question counts in a phrase that has a group: the group stands for it
 
 /**
  * A function from a question to what it finds, `{entry, words}`: `words` are the stems by which the entry was found.
@@ -15,15 +16,18 @@ export function finder({ entries, synonyms }) {
       phrases.set(first, [...(phrases.get(first) ?? []), { rest, group: `=${i}` }]);
   const wordsOf = (group) => synonyms[group.slice(1)].flatMap(words).filter((s) => s.length > 2);
 
-  const tokenize = (text) => {
+  /** The stems of a text, the groups of which it holds a phrase, and the stems of these phrases, if longer than a word. */
+  const read = (text) => {
     const stems = words(text);
-    const groups = stems.flatMap((stem, i) =>
+    const held = stems.flatMap((stem, i) =>
       (phrases.get(stem) ?? [])
         .filter(({ rest }) => rest.every((word, j) => stems[i + 1 + j] === word))
-        .map(({ group }) => group),
+        .map(({ rest, group }) => ({ group, covered: rest.length ? [stem, ...rest] : [] })),
     );
-    return [...stems, ...groups];
+    const covered = new Set(held.flatMap(({ covered }) => covered));
+    return { terms: [...stems, ...held.map(({ group }) => group)], covered };
   };
+  const tokenize = (text) => read(text).terms;
 
   const frequency = new Map();
   const unknown = (term) => !frequency.has(term);
@@ -56,14 +60,17 @@ export function finder({ entries, synonyms }) {
   );
 
   return (question) => {
-    const asked = rarity(new Set(tokenize(question)));
+    const { terms: wanted, covered } = read(question);
+    const counting = (terms) => terms.filter((term) => !covered.has(term));
+    const asked = rarity(new Set(counting(wanted)));
     const rank = ({ id, score, queryTerms, terms }) => {
-      const common = rarity(terms.filter((term) => headings[id].has(term)));
+      const common = rarity(counting(terms).filter((term) => headings[id].has(term)));
       const alike = common / (asked + rarity(headings[id]) - common || 1);
-      return score * entries[id].weight * (rarity(queryTerms) / asked) * (1 + HEADING * alike);
+      const answered = rarity(counting(queryTerms)) / asked;
+      return score * entries[id].weight * answered * (1 + HEADING * alike);
     };
     return index
-      .search(question)
+      .search(question, { boostTerm: (term) => (covered.has(term) ? COVERED : 1) })
       .map((result) => ({
         entry: entries[result.id],
         words: result.terms.flatMap((term) => (term[0] === "=" ? wordsOf(term) : term)),
