@@ -88,7 +88,7 @@ def entries(document: nodes.document, page: str, url: str) -> Iterator[Entry]:
             "page": of_page,
             "heading": heading,
             "text": " ".join(text(*content).split()),
-            "weight": weight / 2 if REPEATS.match(heading) else weight,
+            "weight": weight / 4 if REPEATS.match(heading) else weight,
         }
 
     for section in document.findall(nodes.section):

@@ -52,7 +52,7 @@ def test_sections_and_terms_are_entries_without_code(index):
     assert (below["heading"], below["text"]) == ("Below it", "A B cell ‖k‖^2")
     assert (term["heading"], term["text"]) == ("Temperature", "What scores are divided by.")
     assert term["url"] == below["url"] == "index.html#below-it"
-    assert again["weight"] == 0.5
+    assert again["weight"] == 0.25
 
 
 def test_objects_of_the_reference_are_entries_and_come_last(index, monkeypatch):

@@ -31,9 +31,10 @@ export function finder({ entries, synonyms }) {
 
   const frequency = new Map();
   const unknown = (term) => !frequency.has(term);
+  /** How much words say together: a rare one more than several that stand everywhere. */
   const rarity = (terms) => {
     let sum = 0;
-    for (const term of terms) sum += Math.log(1 + entries.length / (frequency.get(term) ?? 1));
+    for (const term of terms) sum += Math.log(1 + entries.length / (frequency.get(term) ?? 1)) ** 2;
     return sum;
   };
 

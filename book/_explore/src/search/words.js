@@ -26,6 +26,7 @@ export function words(text) {
     .normalize("NFKD")
     .replace(/[\u0300-\u036f’']/g, "")
     .replace(/√/g, " sqrt ")
+    .replace(/⊤/g, "T")
     .toLowerCase()
     .replace(/\b([a-z])_(?=[a-z\d])/g, "$1");
   const found = [];
