@@ -95,8 +95,9 @@ def given(node: nodes.Element) -> str | None:
     while inside is not None and "cell_metadata" not in inside:
         inside = inside.parent
     told: Any = None if inside is None else inside["cell_metadata"].get("caption")
-    if isinstance(told, list):  # of the cell's tables
-        told = told[tables(inside).index(node)]
+    if inside is not None and isinstance(told, list):
+        of_cell: list[Any] = tables(inside)
+        told = told[of_cell.index(node)]
     return None if told is None else str(told)
 
 
