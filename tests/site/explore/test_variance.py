@@ -106,7 +106,11 @@ def test_the_bar_is_one_standard_deviation(explorable):
         ("mu_k=1", ["Var(q·k)/dk = 1 + μk2", "= 2", "The constant is 2"]),
         (
             "mu_q=1,rho_k=0.3",
-            ["Var(q·k)/dk = 1 + μq2 + (dk − 1)(μq2ρk)", "= 2 + 63 · 0.3 = 20.9", "The power breaks"],
+            [
+                "Var(q·k)/dk = 1 + μq2 + (dk − 1)(μq2ρk)",
+                "= 2 + 63 · 0.3 = 20.9",
+                "The power breaks",
+            ],
         ),
     ],
 )
