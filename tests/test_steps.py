@@ -68,6 +68,19 @@ def test_stored_exponents_are_the_theorems(stored, optimiser, power):
     assert abs(first.value - OPTIMISERS[optimiser].step(power)) < 0.1
 
 
+@pytest.mark.parametrize("optimiser", ["SGD", "Adam"])
+def test_first_steps_at_more_powers_are_made_again(stored, optimiser):
+    first = stored["first steps"][optimiser]
+    assert list(first) == [f"{power:g}" for power in steps.FIRST_POWERS]
+    for power in POWERS:
+        moves = stored["moves"][optimiser][f"{power:g}"]
+        assert first[f"{power:g}"] == {kind: moves[kind] for kind in ("start", "one step")}
+    run = train(64, 0.15, optimiser, seed=1, steps=1)
+    place = 1, WIDTHS.index(64)
+    for kind, made in (("start", run.start), ("one step", run.first)):
+        assert made == pytest.approx(torch.tensor(first["0.15"][kind])[place].item(), rel=1e-3)
+
+
 @pytest.mark.parametrize("power", POWERS)
 @pytest.mark.parametrize("optimiser", EVERY)
 def test_stored_steps_are_made_again(stored, optimiser, power):

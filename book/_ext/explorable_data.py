@@ -498,14 +498,14 @@ GROWTHS = {
 
 
 def power() -> dict[str, Any]:
-    """The exponents of chapter 13's theorem, which are linear in p, at p = 0 and 1, and what was
-    measured, over its size in the narrowest head: means over the seeds.
+    """The exponents of chapter 13's theorem, which are linear in p, at p = 0 and 1, and for each
+    p what was measured, over its size in the narrowest head: means over the seeds.
     """
-    moves = steps.load_steps()["moves"]
+    first_steps = steps.load_steps()["first steps"]
     lines = {}
     for name, (label, short, kept, optimiser, stored, exponent) in GROWTHS.items():
         measured = {}
-        for p, made in moves[optimiser].items():
+        for p, made in first_steps[optimiser].items():
             means = np.mean(made[stored], axis=0)
             measured[p] = [rounded(x) for x in (means / means[0]).tolist()]
         lines[name] = {

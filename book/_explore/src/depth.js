@@ -28,17 +28,20 @@ const blocksControl = {
   name: "blocks",
   label: "L, blocks",
   spoken: "blocks of the model",
-  values: stored.blocks.slice(1), // the end of a stretch
-  value: stored.blocks.at(-1),
+  values: stored.blocks,
+  value: stored.blocks[0],
   text: (blocks) => `${blocks} blocks`,
   drawn: true,
 };
+
+/** Stands in the place of the answer until the reader has gone on from the first number of blocks. */
+const QUESTION = `Thirty models of ${stored.blocks[0]} blocks either way. How large will the gradient be with ${stored.blocks.at(-1)}, undivided and with the root?`;
 
 /** A norm for reading: three digits, and commas. */
 const norm = (x) => (x < 1000 ? show3(x) : showCount(Number(x.toPrecision(3))));
 
 export const depth = {
-  title: "The first gradient through L blocks",
+  title: "How does the first gradient grow with L blocks?",
   controls: [
     {
       name: "d_k",
@@ -57,16 +60,13 @@ export const depth = {
       value: Object.keys(stored.kinds)[0],
     },
   ],
-  readouts: [
-    ...names.map((name) => [name, `median, ${richLabel(stored.labels[name])}`]),
-    ...names.map((name) => [`${name}_range`, `of thirty, ${richLabel(stored.labels[name])}`]),
-  ],
+  readouts: names.map((name) => [name, `median, ${richLabel(stored.labels[name])}`]),
   panels: [
     [
       "norms",
       "norm of the gradient of all parameters; a dot is a model",
       320,
-      { left: 40, right: 102, top: 32 },
+      { left: 40, right: 112, top: 32 },
     ],
   ],
   update(app) {
@@ -74,20 +74,14 @@ export const depth = {
     const { norms, brake } = stored.kinds[kind];
     const width = stored.d_k.indexOf(dK);
     const now = stored.blocks.indexOf(blocks);
-    const grown = growths(norms, width, now, brake);
+    const grown = now ? growths(norms, width, now, brake) : undefined;
     drawNorms(app, norms, width, now, grown);
-    const chosen = Object.fromEntries(names.map((name) => [name, norms[name][width][now]]));
-    const said = grown.map(({ times, rate }) => `${times} (${brake ? "like " : ""}${rate})`);
-    const sentence = `From ${stored.blocks[now - 1]} to ${blocks} blocks the median is multiplied by ${said[0]} undivided, by ${said[1]} with the root.`;
+    const sentence = grown ? verdict(now, grown, brake) : QUESTION;
     app.formula.replaceChildren(rich(sentence));
-    const ranges = names.map((name) => {
-      const { all } = chosen[name];
-      return [`${name}_range`, `${norm(all[0])} to ${norm(all.at(-1))}`];
-    });
-    const medians = names.map((name) => [name, norm(chosen[name].median)]);
+    const medians = names.map((name) => norm(norms[name][width][now].median));
     return {
-      values: Object.fromEntries([...medians, ...ranges]),
-      spoken: `${names.map((name) => `${stored.labels[name]} ${norm(chosen[name].median)}`).join(", ")} with ${blocks} blocks. ${sentence}`,
+      values: Object.fromEntries(names.map((name, i) => [name, medians[i]])),
+      spoken: `${names.map((name, i) => `${stored.labels[name]} ${medians[i]}`).join(", ")} with ${blocks} blocks. ${sentence}`,
     };
   },
 };
@@ -104,18 +98,18 @@ function growths(norms, width, now, brake) {
   });
 }
 
-/** "×10, L^{3.4}" as pieces of a text in a drawing: an exponent is raised. */
-function rateText(text, { times, rate }) {
-  const [, base, power] = /^(.*?)(?:\^\{(.*)\})?$/.exec(rate);
-  text.text(`×${times}, ${base}`);
-  if (power) text.append("tspan").attr("dy", -4).attr("font-size", "75%").text(power);
+/** What the last stretch multiplies. */
+function verdict(now, grown, brake) {
+  const said = grown.map(({ times, rate }) => `${times} (${brake ? "like " : ""}${rate})`);
+  return `From ${stored.blocks[now - 1]} to ${stored.blocks[now]} blocks the median is multiplied by ${said[0]} undivided, by ${said[1]} with the root.`;
 }
 
+/** Medians and models up to the number of blocks that is chosen, each line with its name at its end. */
 function drawNorms(app, norms, width, now, grown) {
   const panel = app.panels.norms;
-  const x = d3.scaleLog([stored.blocks[0] / 1.25, stored.blocks.at(-1) * 1.25], panel.xRange);
+  const x = d3.scaleLog([stored.blocks[0] / 1.7, stored.blocks.at(-1) * 1.25], panel.xRange);
   const y = d3.scaleLog(extent, panel.yRange);
-  const [right] = x.range().slice(-1);
+  const end = x(stored.blocks[now]);
   const [bottom, top] = y.range();
   axes(panel, {
     x,
@@ -129,12 +123,12 @@ function drawNorms(app, norms, width, now, grown) {
   const under = fresh(panel.svg, "under");
   const group = fresh(panel.svg, "curves");
   const medians = (name, place) =>
-    stored.blocks.map((blocks, i) => [x(blocks), y(norms[name][place][i].median)]);
+    norms[name][place].slice(0, now + 1).map(({ median }, i) => [x(stored.blocks[i]), y(median)]);
   const ends = [];
   names.forEach((name, side) => {
     stored.d_k.forEach((dK, place) => {
       const chosen = place === width;
-      if (!chosen && name !== "none") return; // the root's lie on each other
+      if (!chosen && (name !== "none" || !grown)) return; // the root's lie on each other
       group
         .append("path")
         .attr("d", d3.line()(medians(name, place)))
@@ -143,19 +137,20 @@ function drawNorms(app, norms, width, now, grown) {
         .style("stroke-width", chosen ? 2.5 : 1.5)
         .style("stroke-dasharray", looks[name].dashes)
         .style("opacity", chosen ? 1 : 0.5);
-      const text = chosen ? stored.labels[name] : `undivided, ${dK}`;
-      ends.push({ level: y(norms[name][place].at(-1).median), name, text, chosen });
+      const times = grown ? ` ×${grown[side].times}` : "";
+      const text = chosen ? `${stored.labels[name]}${times}` : `undivided, ${dK}`;
+      ends.push({ level: medians(name, place).at(-1)[1], name, text, chosen });
     });
     // The stretch of which the sentence speaks.
     group
       .append("path")
       .attr("class", "stretch")
-      .attr("d", d3.line()(medians(name, width).slice(now - 1, now + 1)))
+      .attr("d", d3.line()(medians(name, width).slice(-2)))
       .style("fill", "none")
       .style("stroke", colour(name))
       .style("stroke-width", 9)
       .style("opacity", 0.3);
-    norms[name][width].forEach(({ all, median }, i) => {
+    norms[name][width].slice(0, now + 1).forEach(({ all, median }, i) => {
       const models = under.append("g").style("fill", colour(name)).style("fill-opacity", 0.35);
       all.forEach((value, model) =>
         models
@@ -175,42 +170,36 @@ function drawNorms(app, norms, width, now, grown) {
     ends.map(({ level }) => level),
     15,
     top,
-    bottom,
+    bottom - 8,
   );
   ends.forEach(({ level, name, text, chosen }, i) => {
     under
       .append("path")
-      .attr("d", `M${x(stored.blocks.at(-1)) + 4},${level}L${right + 4},${heights[i]}`)
+      .attr("d", `M${end + 4},${level}L${end + 22},${heights[i]}`)
       .style("fill", "none")
       .style("stroke", "var(--ex-muted)");
     richText(
       group
         .append("text")
         .attr("class", "rim end")
-        .attr("x", right + 6)
+        .attr("x", end + 24)
         .attr("y", heights[i] + 4)
         .style("fill", chosen ? colour(name) : "var(--ex-muted)")
         .style("font-weight", chosen ? 700 : 400),
       text,
     );
   });
-  // What the stretch multiplies: above the undivided line, and below the root's.
-  names.forEach((name, side) => {
-    const [from, to] = medians(name, width).slice(now - 1, now + 1);
-    const text = group
-      .append("text")
-      .attr("class", "rim rate")
-      .attr("y", Math.min(bottom - 5, (from[1] + to[1]) / 2 + (side ? 26 : -14)))
-      .style("fill", colour(name))
-      .style("font-weight", 700);
-    rateText(text, grown[side]);
-    const long = text.node().getComputedTextLength();
-    const start = (from[0] + to[0]) / 2 - long * (side ? 0.5 : 1);
-    text.attr("x", Math.min(right - long, Math.max(x.range()[0] + 4, start)));
-  });
   drawCursor(app, panel, under, blocksControl, x);
   panel.describe(
-    `With heads of ${stored.d_k[width]}, the median norm against ${stored.blocks.join(", ")} blocks, both axes logarithmic: ${names.map((name) => `${stored.labels[name]} ${norms[name][width].map(({ median }) => norm(median)).join(", ")}`).join("; ")}.`,
+    `With heads of ${stored.d_k[width]}, the median norm against ${stored.blocks.slice(0, now + 1).join(", ")} blocks, both axes logarithmic: ${names
+      .map(
+        (name) =>
+          `${stored.labels[name]} ${norms[name][width]
+            .slice(0, now + 1)
+            .map(({ median }) => norm(median))
+            .join(", ")}`,
+      )
+      .join("; ")}.`,
     "group",
   );
 }

@@ -241,7 +241,10 @@ export function start(figure, spec) {
 
   for (const control of spec.controls) addControl(app, control.below ? below : controls, control);
   if (below.hasChildNodes()) readouts.after(below);
-  reset.addEventListener("click", () => app.set(defaults(spec)));
+  reset.addEventListener("click", () => {
+    spec.forget?.(app);
+    app.set(defaults(spec));
+  });
   const still = figure.querySelector(".explorable-static");
   if (still) {
     still.hidden = true;

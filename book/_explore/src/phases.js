@@ -65,6 +65,9 @@ export const phases = {
     ["weights", "the row’s weights, by rank", 128, { left: 40, right: 24, top: 12 }],
     ["keys", "effective keys at this σ, against n", 128, { left: 40, right: 24, top: 12 }],
   ],
+  forget({ memory }) {
+    delete memory.visited;
+  },
   update(app) {
     const { n, sigma, d_k: dK } = app.state;
     const { weights, effective } = measure(app.memory, n, sigma);
@@ -73,10 +76,11 @@ export const phases = {
     const keys = effective[counts.indexOf(n)];
     drawPlane(app, n, sigma, dK);
     drawWeights(app.panels.weights, weights, keys);
-    drawKeys(app.panels.keys, n, sigma, effective);
+    const visited = (app.memory.visited ??= new Map()).set(`${n} ${sigma}`, [n, keys]);
+    drawKeys(app.panels.keys, n, sigma, effective, visited);
     const side = ratio > 1 ? "above the border" : ratio > 0.5 ? "in the crossover" : "far below";
     const [share, place] = [
-      `${show3(keys)} of ${showCount(n)} keys share the weight`,
+      `${count(keys)} of ${showCount(n)} keys share the weight`,
       `σ is ${show(ratio)} times σ_c: ${side}`,
     ];
     app.formula.replaceChildren(
@@ -89,6 +93,14 @@ export const phases = {
   },
 };
 
+/** Three digits of so many keys, with commas. */
+const count = (keys) => (keys < 1000 ? show3(keys) : showCount(Number(keys.toPrecision(3))));
+
+const called = (name) => (name === "none" ? "undivided" : short(name));
+
+const label = (group, text, x, y) =>
+  richText(group.append("text").attr("class", "rim").attr("x", x).attr("y", y), text);
+
 const line = (group, points, stroke) =>
   group.append("path").attr("d", d3.line()(points)).style("fill", "none").style("stroke", stroke);
 
@@ -96,7 +108,7 @@ const line = (group, points, stroke) =>
 function drawPlane(app, n, sigma, dK) {
   const panel = app.panels.phases;
   const x = d3.scaleLog([2, most], panel.xRange);
-  const y = d3.scaleLog([0.1, 40], panel.yRange);
+  const y = d3.scaleLog([0.03, 40], panel.yRange);
   const [left, right] = x.range();
   const [bottom, top] = y.range();
   const ground = fresh(panel.svg, "ground");
@@ -126,7 +138,14 @@ function drawPlane(app, n, sigma, dK) {
   });
   const group = fresh(panel.svg, "lines");
   const at = (name, m) => y(sigmaOf(name, m, dK));
-  const [beside, below] = [[], new Map()]; // labels of lines that end at the right, and at the foot by where
+  // What is named at the right: the border, the ground to either side, and lines that end there; and by where their foot is, others.
+  const critical = math.criticalSigma(most);
+  const beside = [
+    { text: "frozen", level: y(2.5 * critical) },
+    { text: "border σ_c", level: y(critical) },
+    { text: "crossover", level: y(0.7 * critical) },
+  ];
+  const below = new Map();
   for (const name of names) {
     const points = counts.map((m) => [x(m), at(name, m)]);
     const inside = points.filter(([, level]) => level <= bottom && level >= top);
@@ -137,7 +156,7 @@ function drawPlane(app, n, sigma, dK) {
       inside.push([from + ((bottom - level) / (next[1] - level)) * (next[0] - from), bottom]);
       const foot = Math.round(inside.at(-1)[0]);
       below.set(foot, { inside, names: [...(below.get(foot)?.names ?? []), name] });
-    } else beside.push({ name, level: inside.at(-1)[1] });
+    } else beside.push({ text: called(name), level: inside.at(-1)[1], line: true });
     line(group, inside, colour(name))
       .attr("data-rescaling", name)
       .attr("data-sigma", sigmaOf(name, n, dK))
@@ -146,7 +165,7 @@ function drawPlane(app, n, sigma, dK) {
   }
   const levels = beside.map(({ level }) => level);
   const heights = apart(levels, 15, top, bottom);
-  beside.forEach(({ name, level }, i) => {
+  beside.forEach(({ text, level, line: ofLine }, i) => {
     line(
       group,
       [
@@ -155,41 +174,30 @@ function drawPlane(app, n, sigma, dK) {
       ],
       "var(--ex-grid)",
     );
-    label(group, [name], right + 8, heights[i] + 4);
+    label(group, text, right + 8, heights[i] + 4)
+      .classed("name", true)
+      .style("font-style", ofLine ? "normal" : "italic");
   });
-  [...below.values()].forEach(({ inside, names }, i) => {
-    const height = i % 2 ? 36 : 8; // neighbours do not collide
+  const level = bottom - at("d_k", 2); // a level line, which crosses the others
+  for (const { inside, names } of below.values()) {
     const [start, foot] = [inside[0], inside.at(-1)];
     const slope = (foot[0] - start[0]) / (foot[1] - start[1]);
-    label(group, names, foot[0] - slope * (height + 4) + 6, bottom - height);
-  });
+    let height = 6;
+    for (const name of names) {
+      if (level > height - 6 && level < height + 13) height = level + 7;
+      label(group, called(name), foot[0] - slope * height + 6, bottom - height).classed(
+        "name",
+        true,
+      );
+      height += 16;
+    }
+  }
   line(group, border(1), "var(--ex-ink)").style("stroke-width", 2);
-  const said = (x, y, text) =>
-    richText(group.append("text").attr("class", "rim").attr("x", x).attr("y", y), text);
-  said(left + 6, top + 14, "frozen: a few keys");
-  said(left + 6, y(math.criticalSigma(2)) - 10, "border σ_c");
   drawPoint(app, panel, x, y, n, sigma);
   panel.describe(
     `The border rises from ${show(math.criticalSigma(2))} at 2 keys to ${show(math.criticalSigma(most))} at ${showCount(most)}. Lines of the divisors for ${dK} components: undivided at ${show3(Math.sqrt(dK))}, the root at 1. The point is at ${showCount(n)} keys and ${show3(sigma)}.`,
     "group",
   );
-}
-
-/** Names of divisors in a row, each with what its first "_" lowers. */
-function label(group, names, x, y) {
-  const text = group.append("text").attr("class", "rim name").attr("x", x).attr("y", y);
-  names.forEach((name, i) => {
-    const [head, ...tail] = (name === "none" ? "undivided" : short(name)).split("_");
-    text
-      .append("tspan")
-      .attr("dy", i ? -3 : 0)
-      .text(`${i ? ", " : ""}${head}`);
-    text
-      .append("tspan")
-      .attr("dy", 3)
-      .attr("font-size", "75%")
-      .text(tail.join(" ") || "\u200b");
-  });
 }
 
 /** The point (n, σ): left and right arrow keys move n, up and down σ. */
@@ -267,20 +275,21 @@ function drawWeights(panel, weights, keys) {
     "var(--ex-ink)",
   );
   const right = keys > 300;
+  const start = Math.max(x(keys), n <= 64 ? x(n) : 0) + 5; // past the even share, where that is high
   group
     .append("text")
     .attr("class", "rim")
-    .attr("x", x(keys) + (right ? -5 : 5))
+    .attr("x", right ? x(keys) - 5 : start)
     .attr("y", top + 11)
     .attr("text-anchor", right ? "end" : "start")
-    .text(`${show3(keys)} effective keys`);
+    .text(`${count(keys)} effective keys`);
   panel.describe(
     `Weights of ${showCount(n)} keys in order, the largest ${show(weights[0])}, the least ${show(weights.at(-1))}; dashed, even weights of ${show(1 / n)}`,
   );
 }
 
-/** How many keys share the weight as the row gets more of them: at this σ the border is crossed where the ground changes. */
-function drawKeys(panel, n, sigma, effective) {
+/** How many keys share the weight as the row gets more of them: at this σ the border is crossed where the ground changes. Small dots are where one has been. */
+function drawKeys(panel, n, sigma, effective, visited) {
   const x = d3.scaleLog([2, most], panel.xRange);
   const y = d3.scaleLog([1, most], panel.yRange);
   const [left, right] = x.range();
@@ -315,12 +324,14 @@ function drawKeys(panel, n, sigma, effective) {
   group
     .append("text")
     .attr("class", "rim")
-    .attr("x", right - 34)
+    .attr("x", right - 64)
     .attr("y", top + 11)
     .attr("text-anchor", "end")
     .text("all n");
   const points = counts.map((m, i) => [x(m), y(effective[i])]);
   line(group, points, colour("weights")).style("stroke-width", 2);
+  for (const [m, keys] of visited.values())
+    point(group, x(m), y(keys), 2.2, colour("weights")).attr("class", "been").style("opacity", 0.5);
   const [cx, cy] = points[counts.indexOf(n)];
   point(group, cx, cy, 6, colour("weights"))
     .style("stroke", "var(--ex-ground)")

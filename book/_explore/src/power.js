@@ -2,15 +2,11 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { powerControl } from "./scores.js";
-import { apart, axes, fresh, rich, rule, show, show3, showCount } from "./shared.js";
+import { apart, axes, fresh, rich, rule, say, show, show3, showCount } from "./shared.js";
 
 const { power: steps } = data;
 const names = Object.keys(steps.lines);
 const [least, most] = [steps.d_k[0], steps.d_k.at(-1)];
-
-/** Stands in the place of the answer until the reader has found a flat line. */
-const QUESTION =
-  "Which p keeps the start as large as it was, which gradient descent’s step, and which Adam’s? Is there one for all three?";
 
 /** How a line and its points are drawn. */
 const looks = {
@@ -22,6 +18,9 @@ const looks = {
   },
   Adam: { stroke: colour("Adam"), dashes: "9 7", outline: "M0,-5.5L5,4H-5Z" },
 };
+
+/** In this order one that has gaps or is small lies above the others. */
+const layers = ["SGD", "Adam", "start"];
 
 /** The power of d_k by which something grows when d_k^p divides. */
 const exponent = (name, p) => {
@@ -37,37 +36,53 @@ const isFlat = (name, p) => Math.abs(exponent(name, p)) < 1e-9;
 export const power = {
   title: "Divide by d_k^p: which line is flat?",
   controls: [powerControl],
-  readouts: names.map((name) => [name, steps.lines[name].label]),
+  readouts: [],
+  panelWidth: "100%",
   panels: [
     [
       "lines",
-      `how many times as large as at ${least} components; points: measured, at p = 0, ½ and 1`,
-      300,
+      `how many times as large as at ${least} components; points: measured`,
+      240,
       { left: 40, right: 118, top: 14 },
     ],
+    [
+      "visited",
+      `the lines’ right ends against p, where you have been`,
+      132,
+      { left: 40, right: 36, top: 10 },
+    ],
   ],
-  update(app) {
-    const { p } = app.state;
-    drawLines(app.panels.lines, p);
-    const flat = names.filter((name) => isFlat(name, p)).map((name) => steps.lines[name].kept);
-    const powers = names.map(
-      (name, i) =>
-        `${steps.lines[name].kept}${i ? "" : " goes"} like d_k^{${plain(exponent(name, p))}}`,
-    );
-    const kept = flat.length ? `Flat: ${flat.join(" and ")}.` : "None of the three is flat.";
-    app.memory.found ||= flat.length > 0;
-    app.formula.replaceChildren(
-      rich(
-        app.memory.found ? `Divided by d_k^{${plain(p)}}: ${powers.join(", ")}. ${kept}` : QUESTION,
-      ),
-    );
-    const values = Object.fromEntries(names.map((name) => [name, change(name, p)]));
+  forget({ memory }) {
+    delete memory.visited;
+  },
+  update({ state: { p }, panels, memory, formula }) {
+    const visited = (memory.visited ??= new Set()).add(p);
+    drawLines(panels.lines, p);
+    drawVisited(panels.visited, p, visited);
+    const sentence = found(visited);
+    formula.replaceChildren(rich(sentence));
     return {
-      values: Object.fromEntries(names.map((name) => [name, `${show3(values[name])} times`])),
-      spoken: `Divided by d_k to the power ${plain(p)}, from ${least} to ${most} components: ${names.map((name) => `${steps.lines[name].label} ${show3(values[name])} times`).join(", ")}.${app.memory.found ? ` ${kept}` : ""}`,
+      values: {},
+      spoken: `Divided by d_k to the power ${plain(p)}, from ${least} to ${most} components: ${names.map((name) => `${steps.lines[name].label} ${show3(change(name, p))} times`).join(", ")}. ${sentence}`,
     };
   },
 };
+
+/** What is flat where the reader has been, and what is left to find. */
+function found(visited) {
+  const kept = (name) => steps.lines[name].kept;
+  const flatAt = names.map((name) => [...visited].find((p) => isFlat(name, p)));
+  const left = names.filter((_, i) => flatAt[i] === undefined).map(kept);
+  if (left.length === names.length)
+    return "Which p keeps the start as large as it was, which gradient descent’s step, and which Adam’s? Is there one for all three?";
+  const places = [...new Set(flatAt)].filter((p) => p !== undefined).sort();
+  const flat = places.map((p) => {
+    const these = names.filter((_, i) => flatAt[i] === p).map(kept);
+    return `${these.join(" and ")} at p = ${plain(p)}`;
+  });
+  const rest = left.length ? `Is ${left.join(" or ")} flat anywhere?` : "No p keeps all three.";
+  return `Flat: ${flat.join(", ")}. ${rest}`;
+}
 
 /** A power without needless zeros. */
 const plain = (x) => show(x).replace(/\.?0+$/, "");
@@ -78,9 +93,22 @@ const brief = (x) =>
     .replace(/(\.\d*?)0+$/, "$1")
     .replace(/\.$/, "");
 
+/** A measured point, or where one has been: in the form and colour of its line. */
+const mark = (group, name, x, y) =>
+  group
+    .append("path")
+    .attr("data-line", name)
+    .attr("d", looks[name].outline)
+    .attr("transform", `translate(${x},${y})`)
+    .style("stroke", looks[name].stroke)
+    .style("stroke-width", 1.8);
+
+/** Of a line's ends, and a little more for the measured ones. */
+const reach = [least / most / 1.5, (1.5 * most) / least];
+
 function drawLines(panel, p) {
   const x = d3.scaleLog([least / 1.25, most], panel.xRange);
-  const y = d3.scaleLog([least / most / 1.5, (1.5 * most) / least], panel.yRange);
+  const y = d3.scaleLog(reach, panel.yRange);
   const [left, right] = x.range();
   const [bottom, top] = y.range();
   axes(panel, {
@@ -97,9 +125,8 @@ function drawLines(panel, p) {
   rule(under, [left, y(1)], [right, y(1)], "var(--ex-muted)");
   const levels = names.map((name) => y(change(name, p)));
   const heights = apart(levels, 32, top, bottom - 16);
-  // The one with gaps lies above the one without.
-  for (const name of ["SGD", "Adam", "start"]) {
-    const { stroke, dashes, outline } = looks[name];
+  for (const name of layers) {
+    const { stroke, dashes } = looks[name];
     const place = names.indexOf(name);
     group
       .append("path")
@@ -110,17 +137,10 @@ function drawLines(panel, p) {
       .style("stroke-width", isFlat(name, p) ? 4.5 : 3)
       .style("stroke-linecap", name === "start" ? "round" : "butt")
       .style("stroke-dasharray", dashes);
-    const measured = steps.lines[name].measured[p] ?? [];
-    measured.forEach((value, i) =>
-      group
-        .append("path")
+    steps.lines[name].measured[p].forEach((value, i) =>
+      mark(group, name, x(steps.measured_at[i]), y(value))
         .attr("class", "measured")
-        .attr("data-line", name)
-        .attr("d", outline)
-        .attr("transform", `translate(${x(steps.measured_at[i])},${y(value)})`)
-        .style("fill", "var(--ex-ground)")
-        .style("stroke", stroke)
-        .style("stroke-width", 1.8),
+        .style("fill", "var(--ex-ground)"),
     );
     under
       .append("path")
@@ -133,16 +153,47 @@ function drawLines(panel, p) {
       .attr("x", right + 11)
       .attr("y", heights[place] + 4)
       .style("fill", stroke)
-      .style("font-weight", isFlat(name, p) ? 700 : 400)
       .selectAll("tspan")
       .data([steps.lines[name].short, `×${brief(change(name, p))}`])
       .enter()
       .append("tspan")
       .attr("x", right + 11)
       .attr("dy", (_, i) => 15 * i)
+      .style("font-weight", (_, i) => (i && isFlat(name, p) ? 700 : 400))
       .text(String);
   }
   panel.describe(
     `From ${least} to ${most} components, both axes logarithmic: ${names.map((name) => `${steps.lines[name].label} goes to ${show3(change(name, p))} times`).join(", ")}.`,
+  );
+}
+
+/** The right ends of the lines at every p where the reader has been: a line is flat where its marks cross the level of 1. */
+function drawVisited(panel, now, visited) {
+  const x = d3.scaleLinear([-0.03, 1], panel.xRange);
+  const y = d3.scaleLog(reach, panel.yRange);
+  const [left, right] = x.range();
+  axes(panel, {
+    x,
+    y,
+    xLabel: "p",
+    xTicks: [0, 0.25, 0.5, 0.75, 1],
+    yTicks: [0.01, 1, 100],
+    xFormat: plain,
+    yFormat: d3.format("~r"),
+  });
+  const group = fresh(panel.svg, "visited");
+  rule(group, [left, y(1)], [right, y(1)], "var(--ex-muted)");
+  say(group, "flat", right + 10, y(1) + 4, "start");
+  rule(group, [x(now), y.range()[0]], [x(now), y.range()[1]], "var(--ex-muted)").style(
+    "stroke-dasharray",
+    "4 3",
+  );
+  for (const name of layers)
+    for (const p of visited)
+      mark(group, name, x(p), y(change(name, p)))
+        .attr("class", "been")
+        .style("fill", p === now ? looks[name].stroke : "none");
+  panel.describe(
+    `At the ${visited.size} powers where you have been, how many times as large each is at ${most} components as at ${least}; the level of 1 is where a line is flat.`,
   );
 }

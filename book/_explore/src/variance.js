@@ -1,6 +1,7 @@
 /** The variance of q·k: which of its assumptions may be dropped. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
+import { drawCursor } from "./handles.js";
 import * as math from "./math.js";
 import {
   axes,
@@ -21,35 +22,46 @@ const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
 // With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
 const [PAIRS, SEED] = [400, 2];
 const REACH = 8; // of the axis, in roots of d_k
-const HIGHEST = 120; // variance over d_k on its axis, on which all that can be chosen stands
+const HIGHEST = 400; // variance over d_k on its axis, on which all that can be chosen stands
 
-const slider = (name, label, max) => ({
+const dimsControl = {
+  name: "d_k",
+  label: "d_k",
+  spoken: "components of a vector",
+  values: DIMS,
+  value: 64,
+  text: (dK) => `${dK} component${dK > 1 ? "s" : ""}`,
+  drawn: true,
+};
+
+/** A box that drops an assumption: a mean or a correlation is 0, or this. */
+const box = (name, symbol, dropped) => ({
   name,
-  label,
-  min: 0,
-  max,
-  step: max / 10,
-  value: 0,
-  text: (x) => show(x),
+  label: `${symbol} = ${dropped}`,
+  options: { 0: "0", [dropped]: String(dropped) },
+  value: "0",
+  check: true,
 });
+
+/** Stands in the place of the answer while all assumptions hold. */
+const QUESTION =
+  "Each box drops an assumption of the proof. Which lift the line, and which make it rise with d_k?";
 
 export const variance = {
   title: "What moves the variance of q·k?",
-  paired: true,
   controls: [
+    dimsControl,
+    { ...box("mu_q", "μ_q", 1), group: "means" },
+    box("mu_k", "μ_k", 1),
+    { ...box("rho_q", "ρ_q", 0.3), group: "correlations" },
+    box("rho_k", "ρ_k", 0.3),
     {
-      name: "d_k",
-      label: "d_k",
-      values: DIMS,
-      value: 64,
-      text: String,
-      group: "number and shape",
+      name: "components",
+      label: "made of draws",
+      options: data.distributions,
+      value: "normal",
+      group: "components",
     },
-    { name: "components", label: "components", options: data.distributions, value: "normal" },
-    { ...slider("mu_q", "mean μ_q", 1), group: "means" },
-    slider("mu_k", "mean μ_k", 1),
-    { ...slider("rho_q", "correlation ρ_q", 0.3), group: "correlations" },
-    slider("rho_k", "correlation ρ_k", 0.3),
   ],
   readouts: [
     ["derived", "variance over d_k, derived"],
@@ -58,11 +70,18 @@ export const variance = {
   ],
   panels: [
     ["dots", "q·k of 400 pairs, less its mean, over √d_k", 190, { left: 14, right: 14, top: 30 }],
-    ["line", "variance over d_k, derived and measured", 190, { left: 34, top: 22 }],
+    ["line", "variance over d_k, derived and measured", 190, { left: 34, right: 20, top: 30 }],
   ],
+  forget({ memory }) {
+    delete memory.visited;
+  },
   update(app) {
-    const { d_k: dK, mu_q: muQ, mu_k: muK, rho_q: rhoQ, rho_k: rhoK, components } = app.state;
+    const { d_k: dK, components } = app.state;
+    const [muQ, muK, rhoQ, rhoK] = ["mu_q", "mu_k", "rho_q", "rho_k"].map((name) =>
+      Number(app.state[name]),
+    );
     const setting = { muQ, muK, rhoQ, rhoK };
+    const visited = (app.memory.visited ??= new Map()).set(JSON.stringify(setting), setting);
     const drawn = pairs(components, app.memory);
     const derived = math.dotProductVariance(dK, setting);
     const samples = DIMS.map((dims, at) => math.dotProducts(drawn, at, dims, setting));
@@ -74,14 +93,12 @@ export const variance = {
     const ratio = derived.variance / dK;
     const places = Array.from(samples[chosen], (s) => (s - dK * muQ * muK) / Math.sqrt(dK));
     drawDots(app.panels.dots, places, Math.sqrt(ratio));
-    drawLine(app.panels.line, setting, measured, chosen, ratio);
-    const verdict = judge(derived);
+    drawLine(app, setting, measured, chosen, ratio, visited);
+    const verdict = judge(setting, derived);
     app.formula.replaceChildren(
-      rich(
-        "Var(q·k)/d_k = 1 + μ_q^2 + μ_k^2 + (d_k − 1)(ρ_qρ_k + μ_q^2ρ_k + μ_k^2ρ_q) = " +
-          `${brief(derived.constant)} + ${dK - 1} · ${brief(derived.excess)} = ${brief(ratio)}. `,
-      ),
-      element("span", { class: "explorable-line" }, rich(verdict)),
+      ...[terms(setting), numbers(dK, derived), verdict]
+        .filter(Boolean)
+        .map((text) => element("span", { class: "explorable-line" }, rich(text))),
     );
     const { variance: found, error } = measured[chosen];
     const values = { derived: ratio, measured: found, error };
@@ -95,11 +112,40 @@ export const variance = {
 /** Three digits, without zeros at the end. */
 const brief = (x) => show3(x).replace(/\.?0+$/, "");
 
+/** The formula, with the terms that are not zero. */
+function terms({ muQ, muK, rhoQ, rhoK }) {
+  const sum = (all) =>
+    all
+      .filter(([factors]) => factors.every((x) => x > 0))
+      .map(([, text]) => text)
+      .join(" + ");
+  const constant = sum([
+    [[1], "1"],
+    [[muQ], "μ_q^2"],
+    [[muK], "μ_k^2"],
+  ]);
+  const excess = sum([
+    [[rhoQ, rhoK], "ρ_qρ_k"],
+    [[muQ, rhoK], "μ_q^2ρ_k"],
+    [[muK, rhoQ], "μ_k^2ρ_q"],
+  ]);
+  return `Var(q·k)/d_k = ${constant}${excess && ` + (d_k − 1)(${excess})`}`;
+}
+
+/** The same in numbers, where there is more than the 1. */
+function numbers(dK, { constant, excess, variance }) {
+  if (constant === 1 && excess === 0) return "";
+  const risen = excess > 0 ? ` + ${dK - 1} · ${brief(excess)} = ${brief(variance / dK)}` : "";
+  return `= ${brief(constant)}${risen}`;
+}
+
 /** What the assumptions that are left say. */
-function judge({ constant, excess }) {
+function judge(setting, { constant, excess }) {
+  if (Object.values(setting).every((x) => x === 0)) return QUESTION;
   if (excess > 0) return "The power breaks: the line rises with d_k.";
-  if (constant > 1) return `The constant is ${brief(constant)}; the power of d_k holds.`;
-  return "The variance is d_k.";
+  if (constant > 1)
+    return `The constant is ${brief(constant)}; the power holds: the line is level.`;
+  return "A correlation on one side alone moves nothing.";
 }
 
 /** The pairs of a distribution, drawn once; soon after, in a pause, those of the next. */
@@ -160,32 +206,38 @@ function drawDots(panel, places, std) {
   );
 }
 
-/** The derived variance over d_k against d_k, and what was measured, with bars of one standard error. */
-function drawLine(panel, setting, measured, chosen, ratio) {
+/** The derived variance over d_k against d_k, pale where one has been, and what was measured, with bars of one standard error. */
+function drawLine(app, setting, measured, chosen, ratio, visited) {
+  const panel = app.panels.line;
   const x = d3.scaleLog([1, DIMS.at(-1)], panel.xRange);
   const y = d3.scaleLog([0.5, HIGHEST], panel.yRange);
   axes(panel, {
     x,
     y,
     xTicks: [1, 4, 16, 64, 128],
-    yTicks: [0.5, 1, 2, 5, 10, 20, 50, 100],
+    yTicks: [0.5, 1, 2, 5, 10, 20, 50, 100, 200],
     xFormat: String,
     yFormat: String,
     xLabel: "d_k",
   });
+  const cursor = fresh(panel.svg, "cursor");
+  const been = fresh(panel.svg, "been");
   const group = fresh(panel.svg, "curves");
   const [left, right] = x.range();
   rule(group, [left, y(1)], [right, y(1)], "var(--ex-muted)").style("stroke-dasharray", "4 3");
   const grid = Array.from({ length: 65 }, (_, i) => DIMS.at(-1) ** (i / 64));
-  group
-    .append("path")
-    .attr(
-      "d",
-      d3.line()(grid.map((dK) => [x(dK), y(math.dotProductVariance(dK, setting).variance / dK)])),
-    )
-    .style("fill", "none")
-    .style("stroke", colour("weights"))
-    .style("stroke-width", 2);
+  const curve = (parent, of) =>
+    parent
+      .append("path")
+      .attr(
+        "d",
+        d3.line()(grid.map((dK) => [x(dK), y(math.dotProductVariance(dK, of).variance / dK)])),
+      )
+      .style("fill", "none")
+      .style("stroke", colour("weights"))
+      .style("stroke-width", 2);
+  for (const other of visited.values()) curve(been, other).style("opacity", 0.3);
+  curve(group, setting);
   measured.forEach(({ variance, error }, at) => {
     rule(
       group,
@@ -195,15 +247,19 @@ function drawLine(panel, setting, measured, chosen, ratio) {
     ).style("stroke-width", 1.5);
     point(group, x(DIMS[at]), y(variance), at === chosen ? 6 : 3, colour("key"));
   });
-  group
-    .append("text")
-    .attr("class", "rim")
-    .attr("x", Math.min(Math.max(x(DIMS[chosen]), left + 18), right - 14))
-    .attr("y", y(Math.max(ratio, measured[chosen].variance)) - 11)
-    .attr("text-anchor", "middle")
-    .style("font-weight", 700)
-    .text(show3(ratio));
+  // Beside the line to drag, where the curve is lower.
+  const [at, level] = [x(DIMS[chosen]), y(Math.max(ratio, measured[chosen].variance))];
+  const atLeft = at < left + 44;
+  say(
+    group,
+    show3(ratio),
+    at + (atLeft ? 9 : -9),
+    level - (atLeft ? 15 : 10),
+    atLeft ? "start" : "end",
+  ).style("font-weight", 700);
+  drawCursor(app, panel, cursor, dimsControl, x);
   panel.describe(
     `Variance over d_k, derived and measured: ${measured.map(({ variance, error }, i) => `at ${DIMS[i]} ${show3(math.dotProductVariance(DIMS[i], setting).variance / DIMS[i])}, measured ${show(variance)} ± ${show(error)}`).join("; ")}.`,
+    "group",
   );
 }

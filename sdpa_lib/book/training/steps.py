@@ -44,6 +44,8 @@ N_TOKENS, D_MODEL = 16, 32
 SMOOTHING = 0.1
 WIDTHS = (16, 64, 256, 1024, 4096)
 POWERS = (0.0, 0.5, 1.0)
+FIRST_POWERS = tuple(i / 20 for i in range(21))
+"""The powers of the figure that readers move, which shows nothing but the first step."""
 STEPS = 100
 MOVE_SEEDS, RATE_SEEDS = 6, 3
 RATE_WIDTHS = (64, 256, 1024, 4096)
@@ -370,6 +372,16 @@ def _moves(optimiser: str, power: float) -> dict[str, Any]:
     return made
 
 
+def _first_steps(optimiser: str, power: float) -> dict[str, Any]:
+    """Of what :func:`_moves` gives the spread at the start and the one step."""
+    made: dict[str, Any] = {"start": [], "one step": []}
+    for seed in range(MOVE_SEEDS):
+        runs = [train(d_k, power, optimiser, seed=seed, steps=1) for d_k in WIDTHS]
+        made["start"].append([_short(run.start) for run in runs])
+        made["one step"].append([_short(run.first) for run in runs])
+    return made
+
+
 def _rates(optimiser: str, power: float, from_zero: bool = False) -> dict[str, Any]:
     """By criterion, for each width and seed, the decimal logarithm of the best rate, and how far
     W_Q moves at the best rate of the end.
@@ -409,9 +421,10 @@ def provenance() -> dict[str, Any]:
 
 
 def load_steps(path: Path = STORED) -> dict[str, Any]:
-    """The stored figures: ``provenance``, and by optimiser and power ``moves``, ``rates`` and
-    ``rates from zero``. The last are those of scores that start at 0, for p = 0 and p = 1/2; at
-    p = 1 the start is next to nothing as it is.
+    """The stored figures: ``provenance``, and by optimiser and power ``moves``, ``first steps``,
+    ``rates`` and ``rates from zero``. The first steps are those of gradient descent and Adam at
+    more powers. The last are those of scores that start at 0, for p = 0 and p = 1/2; at p = 1 the
+    start is next to nothing as it is.
 
     Example:
         >>> load_steps()["provenance"]["settings"]["steps"]
@@ -423,17 +436,19 @@ def load_steps(path: Path = STORED) -> dict[str, Any]:
 
 def make_steps(path: Path = STORED, *, workers: int = 1) -> None:
     """Make the figures, each run with one thread, and store them."""
-    jobs: dict[str, tuple[Callable[[str, float], dict[str, Any]], Sequence[float]]] = {
-        "moves": (_moves, POWERS),
-        "rates": (_rates, POWERS),
-        "rates from zero": (functools.partial(_rates, from_zero=True), POWERS[:2]),
+    jobs: dict[str, tuple[Callable[[str, float], dict[str, Any]], Iterable[str], Sequence[float]]]
+    jobs = {
+        "moves": (_moves, OPTIMISERS, POWERS),
+        "first steps": (_first_steps, ("SGD", "Adam"), FIRST_POWERS),
+        "rates": (_rates, OPTIMISERS, POWERS),
+        "rates from zero": (functools.partial(_rates, from_zero=True), OPTIMISERS, POWERS[:2]),
     }
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, torch.set_num_threads, (1,)) as pool:
         made = {
             (kind, name, f"{power:g}"): pool.submit(job, name, power)
-            for kind, (job, powers) in jobs.items()
-            for name in OPTIMISERS
+            for kind, (job, names, powers) in jobs.items()
+            for name in names
             for power in powers
         }
         result: dict[str, Any] = {"provenance": provenance()}

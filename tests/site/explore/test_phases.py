@@ -50,10 +50,11 @@ def test_the_line_of_every_rescaling_is_where_the_library_puts_it(explorable):
     )
 
 
-@pytest.mark.parametrize("d_k", [1, 1024])
-def test_labels_of_lines_do_not_collide(explorable, d_k):
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("d_k", [1, 4, 16, 64, 128, 256, 512, 1024])
+def test_labels_and_lines_do_not_collide(explorable, d_k, width):
     page, figure = explorable("phases", f"d_k={d_k}")
-    page.set_viewport_size({"width": 360, "height": 700})
+    page.set_viewport_size({"width": width, "height": 700})
     page.wait_for_timeout(200)
     boxes = figure.locator("[data-panel=phases] .name").evaluate_all(
         "texts => texts.map(text => text.getBoundingClientRect())"
@@ -68,3 +69,15 @@ def test_labels_of_lines_do_not_collide(explorable, d_k):
     assert all(apart)
     frame = figure.locator(".explorable-app").bounding_box()
     assert max(box[1] for box in boxes) <= frame["x"] + frame["width"]
+
+
+def test_dots_stay_where_the_reader_has_been_until_reset(explorable):
+    page, figure = explorable("phases", "n=512,sigma=8")
+    been = figure.locator("[data-panel=keys] circle.been")
+    before = been.count()
+    figure.get_by_role("slider", name="the row").press("ArrowRight")
+    wait_for_state(page, "n=1024,")
+    assert been.count() == before + 1
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "n=512,sigma=1,")
+    assert been.count() == 1

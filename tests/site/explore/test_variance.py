@@ -21,13 +21,13 @@ def agrees(figure):
     return off < 4 * read(figure, "error")
 
 
-@pytest.mark.parametrize("setting", ["", "mu_q=1,mu_k=0.5", "rho_q=0.3", "rho_q=0.3,rho_k=0.3"])
+@pytest.mark.parametrize("setting", ["", "mu_q=1,mu_k=1", "rho_q=0.3", "rho_q=0.3,rho_k=0.3"])
 @pytest.mark.parametrize("name", sdpa.DISTRIBUTIONS)
 def test_the_shape_of_components_does_not_matter(explorable, name, setting):
     page, figure = explorable("variance", f"d_k=32,{setting}")
     before = read(figure, "derived"), read(figure, "measured")
-    figure.get_by_role("combobox", name="components").select_option(name)
-    wait_for_state(page, f"components={name},")
+    figure.get_by_role("combobox", name="made of draws").select_option(name)
+    wait_for_state(page, f"components={name}")
     assert read(figure, "derived") == before[0]
     assert agrees(figure)
     assert (read(figure, "measured") == before[1]) == (name == "normal")
@@ -36,12 +36,12 @@ def test_the_shape_of_components_does_not_matter(explorable, name, setting):
 def test_a_mean_moves_the_constant_by_the_keyboard(explorable):
     page, figure = explorable("variance", "d_k=64")
     assert read(figure, "derived") == pytest.approx(derived(64)) == 1
-    figure.get_by_label("mean μq").press("End")
+    figure.get_by_label("μq = 1").press("Space")
     wait_for_state(page, "mu_q=1,")
     for d_k in (64, 128):
         assert read(figure, "derived") == pytest.approx(derived(d_k, mu_q=1))
         assert agrees(figure)
-        figure.get_by_label("dk", exact=True).press("ArrowRight")
+        figure.get_by_role("slider", name="components of a vector").press("ArrowRight")
         wait_for_state(page, "d_k=128,")
     assert "The constant is 2" in figure.locator(".explorable-formula").inner_text()
 
@@ -50,7 +50,7 @@ def test_correlation_breaks_the_power_where_both_sides_have_it(explorable):
     page, figure = explorable("variance", "d_k=64,rho_q=0.3")
     assert read(figure, "derived") == 1
     assert agrees(figure)
-    figure.get_by_label("correlation ρk").press("End")
+    figure.get_by_label("ρk = 0.3").check()
     wait_for_state(page, "rho_k=0.3")
     assert read(figure, "derived") == pytest.approx(1 + 63 * 0.3 * 0.3)
     assert agrees(figure)
@@ -67,7 +67,7 @@ def test_the_largest_variance_is_on_its_axis_and_dots_beyond_theirs_are_counted(
     tops = line.locator(".curves > *").evaluate_all("all => all.map(one => one.getBBox().y)")
     assert min(tops) >= 0
     points = line.locator(".curves circle").evaluate_all("all => all.map(c => c.cy.baseVal.value)")
-    assert min(points) >= 22  # below the upper end of the axis
+    assert min(points) >= 30  # below the upper end of the axis
     assert len(points) == 8
     dots = figure.locator("[data-panel=dots] svg")
     seen = dots.locator(".dots circle:visible").count()
@@ -96,3 +96,43 @@ def test_the_bar_is_one_standard_deviation(explorable):
     _, figure = explorable("variance", "d_k=16,mu_q=1,mu_k=1")
     text = figure.locator("[data-panel=dots] .bars text").first.text_content()
     assert text == f"±{math.sqrt(derived(16, 1, 1)):.2f}"
+
+
+@pytest.mark.parametrize(
+    ("setting", "lines"),
+    [
+        ("", ["Var(q·k)/dk = 1", "Each box drops"]),
+        ("rho_q=0.3", ["Var(q·k)/dk = 1", "A correlation on one side alone moves nothing."]),
+        ("mu_k=1", ["Var(q·k)/dk = 1 + μk2", "= 2", "The constant is 2"]),
+        (
+            "mu_q=1,rho_k=0.3",
+            [
+                "Var(q·k)/dk = 1 + μq2 + (dk − 1)(μq2ρk)",
+                "= 2 + 63 · 0.3 = 20.9",
+                "The power breaks",
+            ],
+        ),
+    ],
+)
+def test_the_formula_has_the_terms_that_are_not_zero(explorable, setting, lines):
+    _, figure = explorable("variance", setting)
+    said = figure.locator(".explorable-line").all_text_contents()
+    assert len(said) == len(lines)
+    assert all(text.startswith(line) for text, line in zip(said, lines, strict=True))
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_jumps_and_reset_forgets_the_lines(explorable, width):
+    page, figure = explorable("variance")
+    page.set_viewport_size({"width": width, "height": 700})
+    page.wait_for_timeout(200)
+    app = figure.locator(".explorable-app")
+    height = app.bounding_box()["height"]
+    been = figure.locator("[data-panel=line] .been path")
+    for i, setting in enumerate(("mu_q=1", "rho_k=0.3", "mu_q=1,rho_q=0.3,mu_k=1,rho_k=0.3"), 2):
+        page.evaluate(f"location.hash = '#variance:{setting}'")
+        page.locator(f".been path:nth-child({i})").wait_for(state="attached")
+        assert app.bounding_box()["height"] == pytest.approx(height, abs=0.5)
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "mu_q=0,")
+    assert been.count() == 1
