@@ -215,6 +215,12 @@ export function start(figure, spec) {
     app.sentence = sentence;
   };
   const redraw = (app.redraw = () => (frame ||= requestAnimationFrame(draw)));
+  /** Draw now what waits for the next frame: a key that follows fast moves on from what the last one set. */
+  app.settle = () => {
+    if (!frame) return;
+    cancelAnimationFrame(frame);
+    draw();
+  };
 
   /** Change some of the state: redraw at once; speak, and write the address, when the reader pauses. */
   app.set = (changes) => {
@@ -241,7 +247,10 @@ export function start(figure, spec) {
 
   for (const control of spec.controls) addControl(app, control.below ? below : controls, control);
   if (below.hasChildNodes()) readouts.after(below);
-  reset.addEventListener("click", () => app.set(defaults(spec)));
+  reset.addEventListener("click", () => {
+    spec.forget?.(app);
+    app.set(defaults(spec));
+  });
   const still = figure.querySelector(".explorable-static");
   if (still) {
     still.hidden = true;
