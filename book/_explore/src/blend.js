@@ -47,6 +47,9 @@ export const blend = {
       { left: 32, top: 8, bottom: 24, right: 8 },
     ],
   ],
+  forget({ memory }) {
+    memory.visited = [];
+  },
   update(app) {
     const scores = [1, 2, 3].map((j) => app.state[`z${j}`]);
     const values = [1, 2, 3].map((j) => [app.state[`x${j}`], app.state[`y${j}`]]);
@@ -66,6 +69,13 @@ export const blend = {
     };
   },
 };
+
+/** The weights that the reader has seen, the oldest first. */
+function visited({ memory }, p) {
+  const before = memory.visited ?? [];
+  const moved = String(before.at(-1)) !== String(p);
+  return (memory.visited = moved ? [...before.slice(-300), p] : before);
+}
 
 /** Under each score a bar, as long as the weight. */
 function drawShares(app, p) {
@@ -113,6 +123,11 @@ function drawPlane(app, scores, values, p, output) {
     .style("fill", colour("value"))
     .style("fill-opacity", 0.14)
     .style("stroke", colour("value"));
+  const been = group.append("g").attr("class", "been").style("opacity", 0.4);
+  for (const weights of visited(app, p)) {
+    const [left, level] = at(math.blend(weights, values));
+    point(been, left, level, 1.8, colour("weights"));
+  }
   const way = wayOf(scores, values).map(at);
   point(group, way[0][0], way[0][1], 3.5, "none")
     .style("stroke", "var(--ex-muted)")
@@ -132,7 +147,7 @@ function drawPlane(app, scores, values, p, output) {
     const [left, level] = at(value);
     const [right, down] = [left - centre[0], level - centre[1]]; // out of the triangle
     const towards = Math.hypot(right, down) < 1 ? -Math.PI / 2 : Math.atan2(down, right);
-    return { text: `v${"₁₂₃"[j]}`, at: [[left, level]], towards, gap: sizes[j] + 7, width: 13 };
+    return { text: `v${"₁₂₃"[j]}`, at: [[left, level]], towards, gap: sizes[j] + 9, width: 15 };
   });
   const lines = values.map((value, j) => [at(value), at(values[(j + 1) % 3])]);
   const terms = [];
@@ -183,7 +198,7 @@ function drawPlane(app, scores, values, p, output) {
   const taken = [
     ...lines.flatMap(along),
     ...way.map((place) => [place, 1]),
-    ...values.map((value, j) => [at(value), sizes[j] + 6]), // with the ring of the focus
+    ...values.map((value, j) => [at(value), sizes[j] + 8]), // with the ring of the focus
     [at([0, 0]), 4],
     [way[0], 4],
     [[left, level], 6],
@@ -191,7 +206,7 @@ function drawPlane(app, scores, values, p, output) {
   const middle = { text: "o", at: [[left, level]], towards: 0, gap: 9, width: 10, bold: true };
   drawLabels(panel, above, [middle, ...names, ...terms], taken);
   panel.describe(
-    `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Dotted, the output's path from the highest temperature to the lowest.`,
+    `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Dotted, the output's path from the highest temperature to the lowest; small dots, where the weights so far have put it.`,
     "group",
   );
 }
@@ -205,7 +220,7 @@ function along([[x1, y1], [x2, y2]]) {
   });
 }
 
-const HEIGHT = 13; // of a label
+const HEIGHT = 15; // of a label
 
 /** Where the middle of a label may stand: beside the places it belongs to, the side that it likes best first, then farther away. */
 function* placesFor({ at, towards, gap, width }) {

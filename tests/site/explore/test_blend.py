@@ -100,3 +100,29 @@ def test_no_label_stands_on_another_or_on_a_line(explorable, width, setting):
     }""")
     assert {"o", "v₁", "v₂", "v₃"} <= {*labels}
     assert met == []
+
+
+def test_where_the_output_has_been_moves_with_the_triangle_and_stays_in_it(explorable):
+    page, figure = explorable("blend", "z1=0,z2=0,z3=0")
+    trail = figure.locator("[data-panel=plane] .been circle")
+    slider = figure.get_by_label("score z1")
+    before = trail.count()
+    for number in (1, 2, 3):
+        slider.press("PageUp")
+        page.wait_for_function(
+            "count => document.querySelectorAll('.been circle').length === count",
+            arg=before + number,
+        )
+    drag(page, figure.get_by_role("slider", name="value 3"), 60, -100)
+    assert trail.count() == before + 3
+    outside = figure.locator("[data-panel=plane] svg").evaluate("""svg => {
+        const hull = svg.querySelector(".vectors path");
+        return [...svg.querySelectorAll(".been circle")].filter((dot) => {
+            const at = new DOMPoint(dot.cx.baseVal.value, dot.cy.baseVal.value);
+            return !hull.isPointInFill(at) && !hull.isPointInStroke(at);
+        }).length;
+    }""")
+    assert outside == 0
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "z1=1.25,")
+    assert trail.count() == 1
