@@ -14,7 +14,7 @@ const VALUES = [
 const pointRange = { min: -0.3, max: 1, step: 0.02 };
 
 export const blend = {
-  title: "Weights times V: the output stays in the hull of the values",
+  title: "Weights times V: where can the output go?",
   paired: true,
   beside: true,
   controls: [
@@ -47,6 +47,9 @@ export const blend = {
       { left: 32, top: 8, bottom: 24, right: 8 },
     ],
   ],
+  forget({ memory }) {
+    memory.visited = [];
+  },
   update(app) {
     const scores = [1, 2, 3].map((j) => app.state[`z${j}`]);
     const values = [1, 2, 3].map((j) => [app.state[`x${j}`], app.state[`y${j}`]]);
@@ -66,6 +69,13 @@ export const blend = {
     };
   },
 };
+
+/** The weights that the reader has seen, the oldest first. */
+function visited({ memory }, p) {
+  const before = memory.visited ?? [];
+  const moved = String(before.at(-1)) !== String(p);
+  return (memory.visited = moved ? [...before.slice(-300), p] : before);
+}
 
 /** Under each score a bar, as long as the weight. */
 function drawShares(app, p) {
@@ -113,6 +123,11 @@ function drawPlane(app, scores, values, p, output) {
     .style("fill", colour("value"))
     .style("fill-opacity", 0.14)
     .style("stroke", colour("value"));
+  const been = group.append("g").attr("class", "been").style("opacity", 0.4);
+  for (const weights of visited(app, p)) {
+    const [left, level] = at(math.blend(weights, values));
+    point(been, left, level, 1.8, colour("weights"));
+  }
   const way = wayOf(scores, values).map(at);
   point(group, way[0][0], way[0][1], 3.5, "none")
     .style("stroke", "var(--ex-muted)")
@@ -126,35 +141,33 @@ function drawPlane(app, scores, values, p, output) {
     .style("stroke-width", 1.5)
     .style("stroke-dasharray", "2 3");
   point(group, x(0), y(0), 4, "var(--ex-ink)");
+  const sizes = p.map((w) => 4 + 10 * Math.sqrt(w));
+  const centre = [0, 1].map((c) => values.reduce((sum, value) => sum + at(value)[c] / 3, 0));
+  const names = values.map((value, j) => {
+    const [left, level] = at(value);
+    const [right, down] = [left - centre[0], level - centre[1]]; // out of the triangle
+    const towards = Math.hypot(right, down) < 1 ? -Math.PI / 2 : Math.atan2(down, right);
+    return { text: `v${"₁₂₃"[j]}`, at: [[left, level]], towards, gap: sizes[j] + 9, width: 15 };
+  });
+  const lines = values.map((value, j) => [at(value), at(values[(j + 1) % 3])]);
+  const terms = [];
   let end = [0, 0];
   values.forEach((value, j) => {
     const next = [end[0] + p[j] * value[0], end[1] + p[j] * value[1]];
-    arrow(group, at(end), at(next), colour("weights"), 2.2);
-    const [[x1, y1], [x2, y2]] = [at(end), at(next)];
-    const length = Math.hypot(x2 - x1, y2 - y1);
-    const aside = j < 2 ? 16 : -16; // at the arrow's right, the last at its left: both may be short
-    if (length > 8)
-      group
-        .append("text")
-        .attr("class", "rim")
-        .attr("x", (x1 + x2) / 2 - (aside * (y2 - y1)) / length)
-        .attr("y", (y1 + y2) / 2 + (aside * (x2 - x1)) / length + 4)
-        .attr("text-anchor", "middle")
-        .style("fill", colour("weights"))
-        .text(`p${"₁₂₃"[j]}v${"₁₂₃"[j]}`);
+    const [from, to] = [at(end), at(next)];
+    arrow(group, from, to, colour("weights"), 2.2);
+    const [right, down] = [to[0] - from[0], to[1] - from[1]];
+    lines.push([from, to]);
+    if (Math.hypot(right, down) > 14)
+      terms.push({
+        text: `p${"₁₂₃"[j]}v${"₁₂₃"[j]}`,
+        at: [0.5, 0.3, 0.7].map((share) => [from[0] + share * right, from[1] + share * down]),
+        towards: Math.atan2(down, right) + (Math.PI / 2) * (j < 2 ? 1 : -1), // aside
+        gap: 4,
+        width: 27,
+        role: "weights",
+      });
     end = next;
-  });
-  const middle = values.reduce((sum, value) => sum + value[1] / 3, 0);
-  const sizes = p.map((w) => 4 + 10 * Math.sqrt(w));
-  const taken = [];
-  values.forEach((value, j) => {
-    const side = value[1] >= middle ? -1 : 1; // outside the triangle
-    const [left, level] = at(value);
-    let height = level + side * (sizes[j] + (side < 0 ? 7 : 15));
-    const overprints = ([x, y]) => Math.abs(x - left) < 60 && Math.abs(y - height) < 15;
-    while (taken.some(overprints)) height += side * 4;
-    taken.push([left, height]);
-    say(group, `v${"₁₂₃"[j]}: ${p[j].toFixed(2)}`, left, height, "middle");
   });
   const { made, all } = drawHandles(panel, values, pointRange, "value");
   made.attr(
@@ -182,9 +195,68 @@ function drawPlane(app, scores, values, p, output) {
   point(above, left, level, 6, colour("weights"))
     .style("stroke", "var(--ex-ground)")
     .style("stroke-width", 1.5);
-  say(above, "o", left + 17, level + 5, "start").style("font", "700 15px system-ui, sans-serif");
+  const taken = [
+    ...lines.flatMap(along),
+    ...way.map((place) => [place, 1]),
+    ...values.map((value, j) => [at(value), sizes[j] + 8]), // with the ring of the focus
+    [at([0, 0]), 4],
+    [way[0], 4],
+    [[left, level], 6],
+  ];
+  const middle = { text: "o", at: [[left, level]], towards: 0, gap: 9, width: 10, bold: true };
+  drawLabels(panel, above, [middle, ...names, ...terms], taken);
   panel.describe(
-    `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Dotted, the output's path from the highest temperature to the lowest.`,
+    `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Dotted, the output's path from the highest temperature to the lowest; small dots, where the weights so far have put it.`,
     "group",
   );
+}
+
+/** A line as small discs [place, radius]. */
+function along([[x1, y1], [x2, y2]]) {
+  const steps = Math.ceil(Math.hypot(x2 - x1, y2 - y1) / 4) + 1;
+  return Array.from({ length: steps + 1 }, (_, i) => {
+    const share = i / steps;
+    return [[x1 + share * (x2 - x1), y1 + share * (y2 - y1)], 1];
+  });
+}
+
+const HEIGHT = 15; // of a label
+
+/** Where the middle of a label may stand: beside the places it belongs to, the side that it likes best first, then farther away. */
+function* placesFor({ at, towards, gap, width }) {
+  for (const farther of [0, 7, 15, 25])
+    for (const [x, y] of at)
+      for (const turn of [0, 0.5, -0.5, 1, -1, 1.6, -1.6, 2.3, -2.3, Math.PI])
+        yield [
+          x + Math.cos(towards + turn) * (gap + farther + width / 2),
+          y + Math.sin(towards + turn) * (gap + farther + HEIGHT / 2),
+        ];
+}
+
+/** Labels one after the other, each at the first place where nothing is drawn; one that finds none is left out. */
+function drawLabels(panel, group, labels, taken) {
+  const [[left, right], [bottom, top]] = [panel.xRange, panel.yRange];
+  const set = [];
+  for (const label of labels) {
+    const { text, width, role, bold } = label;
+    const free = ([x, y]) =>
+      x - width / 2 > left + 2 &&
+      x + width / 2 < right &&
+      y - HEIGHT / 2 > top &&
+      y + HEIGHT / 2 < bottom - 2 &&
+      taken.every(([[a, b], radius]) => {
+        const [dx, dy] = [Math.abs(a - x) - width / 2, Math.abs(b - y) - HEIGHT / 2];
+        return Math.hypot(Math.max(0, dx), Math.max(0, dy)) > radius;
+      }) &&
+      set.every(
+        (other) =>
+          Math.abs(other.x - x) > (other.width + width) / 2 || Math.abs(other.y - y) > HEIGHT,
+      );
+    const place = [...placesFor(label)].find(free);
+    if (!place) continue;
+    set.push({ x: place[0], y: place[1], width });
+    const words = say(group, text, place[0], place[1] + 4, "middle");
+    if (role) words.style("fill", colour(role));
+    if (bold) words.style("font", "700 15px system-ui, sans-serif");
+  }
 }

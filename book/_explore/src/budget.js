@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawCursor } from "./handles.js";
-import { axes, fresh, rich, richLabel, richText, rule } from "./shared.js";
+import { axes, fresh, rich, richLabel, richText, rule, say } from "./shared.js";
 
 const { budget: study } = data;
 const names = Object.keys(study.labels);
@@ -40,8 +40,9 @@ export const budget = {
     },
     {
       name: "later",
-      label: "what came later",
+      label: "show what came later",
       options: { hidden: "hidden", shown: "shown" },
+      check: true,
       value: "hidden",
     },
   ],
@@ -55,10 +56,11 @@ export const budget = {
     ],
   ],
   update(app) {
-    const { stop, cell, later } = app.state;
+    const { stop, cell } = app.state;
     const { learned } = study.cells[cell];
-    drawModels(app, learned, stop, later === "shown");
-    const sentence = verdict(learned, stop, later === "shown");
+    const to = uncovered(app);
+    drawModels(app, learned, stop, to);
+    const sentence = verdict(learned, stop, to === study.steps.at(-1));
     app.formula.replaceChildren(rich(sentence));
     return {
       values: Object.fromEntries(names.map((name) => [name, median(learned[name], stop)])),
@@ -67,6 +69,24 @@ export const budget = {
   },
 };
 
+const SWEEP = 1500; // milliseconds, to the end of the axis
+
+/** To which step the drawing goes: the one at which the study stops or, when what came later is shown, on from there to the last one, at once for those who want no motion. */
+function uncovered(app) {
+  const { memory } = app;
+  const { stop, later } = app.state;
+  const time = performance.now();
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const end = study.steps.at(-1);
+  if (later === "hidden") memory.since = undefined;
+  else memory.since ??= calm ? -Infinity : time;
+  if (memory.since === undefined) return stop;
+  const to = stop + (end * (time - memory.since)) / SWEEP;
+  if (to >= end) return end;
+  app.redraw();
+  return to;
+}
+
 /** "3 of 10 learned, 7 not yet". */
 function counted(learned, stop) {
   const count = seen(learned, stop);
@@ -74,7 +94,7 @@ function counted(learned, stop) {
   return `${count} of ${learned.length} learned${left ? `, ${left} not yet` : ""}`;
 }
 
-/** What a study that stops can say of the undivided models, what it can't, and, if it is shown, what came later. */
+/** What a study that stops can say of the undivided models, what it can't, and, when it has been shown, what came later. */
 function verdict({ none, ...others }, stop, later) {
   const count = seen(none, stop);
   const any = count || Object.values(others).some((learned) => seen(learned, stop));
@@ -83,11 +103,19 @@ function verdict({ none, ...others }, stop, later) {
   const left = none.length - count;
   if (left) {
     const has = `A study that stops at step ${stop} has seen ${count || "no"} undivided model${count > 1 ? "s" : ""} learn.`;
-    if (!later)
-      return `${has} Will the ${count ? `other ${left}` : left} never learn, or have they not learned yet? It can’t know.`;
-    return count
-      ? `${has} The other ${left} had not learned yet, and the last does at step ${none.at(-1)}.`
-      : `${has} “It does not learn” would be wrong: they had not learned yet, and the first does at step ${none[0]}.`;
+    const last = none.at(-1);
+    if (!later) {
+      const asked =
+        left > 1
+          ? `Will the ${count ? `other ${left}` : left} never learn, or have they not learned yet?`
+          : "Will the last one never learn, or has it not learned yet?";
+      return `${has} ${asked} The study can’t know.`;
+    }
+    if (!count)
+      return `${has} “They don’t learn” would be wrong: the first does at step ${none[0]}, the last at step ${last}.`;
+    return left > 1
+      ? `${has} “The other ${left} don’t learn” would be wrong: the last of them does at step ${last}.`
+      : `${has} “The last one doesn’t learn” would be wrong: it does at step ${last}.`;
   }
   return `By step ${stop} all ${none.length} undivided models have learned. What the missing division costs here is time.`;
 }
@@ -106,8 +134,8 @@ function curve(learned, from, to) {
   ];
 }
 
-/** A row for each rescaling: its curve, and a dot at each model's step; what lies behind the stop is hidden, or pale. */
-function drawModels(app, learned, stop, later) {
+/** A row for each rescaling: its curve, and a dot at each model's step. What lies behind the stop is hidden, or pale up to a step; dotted, how it would go on if no other model ever learned. */
+function drawModels(app, learned, stop, to) {
   const panel = app.panels.models;
   const end = study.steps.at(-1);
   const x = d3.scaleLinear([0, end], panel.xRange);
@@ -119,12 +147,12 @@ function drawModels(app, learned, stop, later) {
   const group = fresh(panel.svg, "rows");
   const [left, right] = x.range();
   const [bottom, top] = panel.yRange;
-  if (!later)
+  if (to < end)
     under
       .append("rect")
       .attr("class", "future")
-      .attr("x", x(stop))
-      .attr("width", right - x(stop))
+      .attr("x", x(to))
+      .attr("width", right - x(to))
       .attr("y", top)
       .attr("height", bottom - top)
       .style("fill", "var(--ex-panel)");
@@ -143,7 +171,7 @@ function drawModels(app, learned, stop, later) {
         .style("font-size", "11px")
         .text(count);
     const parts = [[curve(times, 0, stop), 1, "none"]];
-    if (later) parts.push([curve(times, stop, end), 0.85, "3 3"]);
+    if (to > stop) parts.push([curve(times, stop, to), 0.6, "none"]);
     for (const [points, opacity, dashes] of parts) {
       const at = points.map(([when, count]) => [x(when), y(count)]);
       under
@@ -160,8 +188,19 @@ function drawModels(app, learned, stop, later) {
         .style("stroke-dasharray", dashes)
         .style("opacity", opacity);
     }
-    const drawn = later ? times : times.slice(0, seen(times, stop));
-    drawn.forEach((when, i) => {
+    const waiting = times.length - seen(times, stop);
+    if (waiting && stop < end) {
+      rule(under, [x(stop), y(waiting)], [right, y(waiting)], "var(--ex-ink)")
+        .attr("class", "never")
+        .style("stroke-width", 1.5)
+        .style("stroke-dasharray", "2 4");
+      if (right - x(stop) > 50)
+        say(under, "never?", right, y(waiting) + (waiting > 8 ? 15 : -5), "end").style(
+          "fill",
+          "var(--ex-muted)",
+        );
+    }
+    times.slice(0, seen(times, to)).forEach((when, i) => {
       group
         .append("circle")
         .attr("class", when <= stop ? "seen" : "unseen")

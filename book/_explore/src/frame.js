@@ -215,6 +215,12 @@ export function start(figure, spec) {
     app.sentence = sentence;
   };
   const redraw = (app.redraw = () => (frame ||= requestAnimationFrame(draw)));
+  /** Draw now what waits for the next frame: a key that follows fast moves on from what the last one set. */
+  app.settle = () => {
+    if (!frame) return;
+    cancelAnimationFrame(frame);
+    draw();
+  };
 
   /** Change some of the state: redraw at once; speak, and write the address, when the reader pauses. */
   app.set = (changes) => {

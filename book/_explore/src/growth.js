@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { powerControl } from "./scores.js";
-import { axes, bar, fresh, point, rich, rule, say, show, show3 } from "./shared.js";
+import { axes, bar, fresh, layer, point, rich, rule, say, show, show3 } from "./shared.js";
 
 /** Where the tables have a d_k. */
 const place = (dK) => data.growth.d_k.indexOf(dK);
@@ -42,10 +42,14 @@ export const growth = {
     ["variance", "variance, divided"],
   ],
   panels: [
-    ["raw", "q·k, raw", 168, { left: 52, top: 34 }],
-    ["divided", "q·k / d_k^p", 168, { left: 52, top: 34 }],
-    ["spread", "std of q·k / d_k^p at every d_k", 128, { left: 52, top: 8 }],
+    ["raw", "q·k, raw", 162, { left: 52, top: 34 }],
+    ["divided", "q·k / d_k^p", 162, { left: 52, top: 34 }],
+    ["spread", "std of q·k / d_k^p at every d_k", 146, { left: 52, top: 8 }],
   ],
+  forget({ memory }) {
+    memory.pinned = undefined;
+    memory.steady = undefined;
+  },
   update(app) {
     const { d_k: dK, p } = app.state;
     const variance = dK ** (1 - 2 * p);
@@ -91,7 +95,7 @@ function curve({ d_k: dK, p, components }, reach) {
   return [...half.map(([at, height]) => [-at, height]).reverse(), ...half];
 }
 
-/** The density of q·k / d_k^p with a bar of plus and minus one standard deviation above it, beside the normal density of the same variance and, pale, the density at the pinned setting. The axes stand still, so that the curve is seen to move: a bar that is longer than the axis ends in arrows, and a curve that is higher has one, too. */
+/** The density of q·k / d_k^p with a bar of plus and minus one standard deviation above it, beside the normal density of the same variance and, pale, the density and the bar at the pinned setting. The axes stand still, so that the curve is seen to move: a bar that is longer than the axis ends in arrows, and a curve that is higher leaves the frame, with an arrow beside it. */
 function drawDensity(panel, { d_k: dK, components }, p, pinned) {
   const [c, std] = [dK ** p, dK ** (0.5 - p)];
   const raw = panel.svg.node().parentNode.dataset.panel === "raw";
@@ -99,16 +103,24 @@ function drawDensity(panel, { d_k: dK, components }, p, pinned) {
   const x = d3.scaleLinear([-reach, reach], panel.xRange);
   const y = d3.scaleLinear([0, highest], panel.yRange);
   axes(panel, { x, y, yLabel: "density", xLabel: raw ? "q·k" : "q·k, divided", yTicks: 4 });
-  const ghost = fresh(panel.svg, "ghost");
-  const group = fresh(panel.svg, "densities");
   const [left, right] = x.range();
   const [bottom, top] = y.range();
+  const frame = `growth-${raw ? "raw" : "divided"}`;
+  const window = layer(panel.svg, "window", "clipPath").attr("id", frame);
+  layer(window, "inner", "rect")
+    .attr("x", left)
+    .attr("y", top)
+    .attr("width", right - left)
+    .attr("height", bottom - top);
+  const [ghost, group] = ["ghost", "densities"].map((name) =>
+    fresh(panel.svg, name).attr("clip-path", `url(#${frame})`),
+  );
+  const notes = fresh(panel.svg, "notes");
   const inside = Math.min(reach, 5 * std);
   const normal = (at) => Math.exp(-((at / std) ** 2) / 2) / (std * Math.sqrt(2 * Math.PI));
-  const limited = (at) => Math.max(top, y(at));
   const line = d3.line(
     (point) => x(point[0]),
-    (point) => limited(point[1]),
+    (point) => y(point[1]),
   );
   const past = pinned && curve({ ...pinned, p: raw ? 0 : pinned.p }, reach);
   if (past) {
@@ -131,7 +143,7 @@ function drawDensity(panel, { d_k: dK, components }, p, pinned) {
         .attr("x1", x(sum))
         .attr("x2", x(sum))
         .attr("y1", bottom)
-        .attr("y2", limited(height));
+        .attr("y2", y(height));
       stick
         .style("stroke", colour(role))
         .style("stroke-width", Math.max(1.2, Math.min(4, (x(2 / c) - x(0)) * 0.6)));
@@ -145,7 +157,7 @@ function drawDensity(panel, { d_k: dK, components }, p, pinned) {
         d3.area(
           (point) => x(point[0]),
           bottom,
-          (point) => limited(point[1]),
+          (point) => y(point[1]),
         )(points),
       )
       .style("fill", colour(role))
@@ -170,21 +182,27 @@ function drawDensity(panel, { d_k: dK, components }, p, pinned) {
     .style("stroke-dasharray", "4 3");
   const peak = Math.max(data.growth.density[components][place(dK)][0] / std, normal(0));
   if (peak > highest)
-    say(group, "↑ higher at 0", Math.min(x(std), x(reach / 2)) + 8, top + 14, "start");
+    say(notes, "↑ higher at 0", Math.min(x(std), x(reach / 2)) + 8, top + 14, "start");
   const level = top - 9;
-  const [from, to] = [Math.max(left, x(-std)), Math.min(right, x(std))];
+  const drawBar = (std) => {
+    const ends = [Math.max(left, x(-std)), Math.min(right, x(std))];
+    return [bar(notes, ...ends, level, std > reach), ends];
+  };
+  const before = pinned && pinned.d_k ** (0.5 - (raw ? 0 : pinned.p));
+  const [pale, [, ended]] = before ? drawBar(before) : [undefined, [0, 0]];
+  pale?.style("opacity", 0.3);
+  const [, [from, to]] = drawBar(std);
   const leaves = std > reach;
-  bar(group, from, to, level, leaves);
-  const beside = to + 50 < right;
+  const end = Math.max(to, ended);
   const text = `±${show3(std)}`;
-  if (beside) say(group, text, to + 7, level + 4, "start");
-  else say(group, text, (from + to) / 2, level - 6, "middle");
+  if (end + 50 < right) say(notes, text, end + 7, level + 4, "start");
+  else say(notes, text, (from + to) / 2, level - 6, "middle");
   panel.describe(
-    `Density of the ${raw ? "raw" : "divided"} dot product, from −${reach} to ${reach}: standard deviation ${show3(std)}${leaves ? ", so that its bar leaves the axis on both sides" : ""}. Dashed, the normal density of the same variance; pale, the density when the control was taken.`,
+    `Density of the ${raw ? "raw" : "divided"} dot product, from −${reach} to ${reach}: standard deviation ${show3(std)}${leaves ? ", so that its bar leaves the axis on both sides" : ""}. Dashed, the normal density of the same variance; pale, the density and the bar when the control was taken.`,
   );
 }
 
-/** The standard deviation of q·k / d_k^p at every d_k: level for one p alone. Pale, the line of the pinned p. */
+/** The standard deviation of q·k / d_k^p at every d_k: level for one p alone, and for any other there is a wedge between it and the level of 1. Pale, the line of the pinned p. */
 function drawSpread(panel, dK, p, pinned) {
   const dims = data.growth.d_k;
   const x = d3.scaleLog([1, dims.at(-1)], panel.xRange);
@@ -199,16 +217,25 @@ function drawSpread(panel, dK, p, pinned) {
     xLabel: "d_k",
   });
   const group = fresh(panel.svg, "line");
+  const end = x(dims.at(-1));
+  const wedge = [
+    [x(1), y(1)],
+    [end, y(1)],
+    [end, y(dims.at(-1) ** (0.5 - p))],
+  ];
+  group
+    .append("path")
+    .attr("class", "wedge")
+    .attr("d", `M${wedge.join("L")}Z`)
+    .style("fill", colour("weights"))
+    .style("opacity", 0.18);
   const draw = (power, opacity) =>
-    rule(group, [x(1), y(1)], [x(dims.at(-1)), y(dims.at(-1) ** (0.5 - power))], colour("weights"))
+    rule(group, [x(1), y(1)], [end, y(dims.at(-1) ** (0.5 - power))], colour("weights"))
       .style("stroke-width", 2)
       .style("opacity", opacity);
   if (pinned && pinned.p !== p) draw(pinned.p, 0.35);
   draw(p, 1);
-  const std = dK ** (0.5 - p);
-  point(group, x(dK), y(std), 6, colour("weights"));
-  const inside = Math.min(Math.max(x(dK), x(1) + 18), x(dims.at(-1)) - 16);
-  say(group, show3(std), inside, y(std) - 11, "middle").style("font-weight", 700);
+  point(group, x(dK), y(dK ** (0.5 - p)), 6, colour("weights"));
   panel.describe(
     `Standard deviation of q·k over d_k to the power ${show(p)}, against d_k, both axes logarithmic: ${dims.map((dims) => `${show3(dims ** (0.5 - p))} at ${dims}`).join(", ")}.`,
   );

@@ -43,8 +43,9 @@ const byDragNow = new WeakMap();
  */
 export function listen(app, panel, handles, byKey, byDrag) {
   const number = (node) => handles.nodes().indexOf(node) + 1;
-  handles.on("keydown", function (event, value) {
-    const changes = byKey(event, value, number(this));
+  handles.on("keydown", function (event) {
+    app.settle();
+    const changes = byKey(event, d3.select(this).datum(), number(this));
     if (!changes) return;
     event.preventDefault();
     app.set(changes);

@@ -18,7 +18,7 @@ export const online = {
   paired: true,
   controls: [
     { name: "block", label: "keys in a block", options: { 1: "1", 2: "2", 4: "4" }, value: "2" },
-    { name: "read", label: "keys read", min: 0, max: KEYS, step: 1, value: 2, drawn: true },
+    { name: "read", label: "keys read", min: 0, max: KEYS, step: 1, value: 4, drawn: true },
     ...SCORES.map((value, j) => ({ ...scoreControl(j + 1, value), ...scoreRange, drawn: true })),
   ],
   readouts: [
@@ -31,8 +31,8 @@ export const online = {
     [
       "terms",
       "terms e^{z−m} of the keys read; green: times v",
-      136,
-      { ...sides, top: 34, bottom: 38 },
+      138,
+      { ...sides, top: 36, bottom: 38 },
     ],
     ["kept", "kept: pale from before, dark from this block", 70, { ...sides, top: 4, bottom: 24 }],
     ["output", "output o/ℓ", 82, { left: 68, right: 48, top: 16, bottom: 24 }],
@@ -40,11 +40,13 @@ export const online = {
   update(app) {
     const block = Number(app.state.block);
     const scores = SCORES.map((_, j) => app.state[`z${j + 1}`]);
-    const at = Math.floor(app.state.read / block);
     const steps = math.onlineSoftmax(scores, VALUES, block);
+    const asked = Math.floor(app.state.read / block);
+    drawStepper(app, block, asked);
+    const come = progress(app, block, asked);
+    const at = Math.ceil(come);
+    const t = 1 - (at - come); // of the block that is being read
     const [now, before] = [steps[at], steps[at - 1]];
-    drawStepper(app, block, at);
-    const t = progress(app, block, at);
     const shown = between(now, before, t);
     drawScores(app, scores, block, shown, before);
     drawTerms(app.panels.terms, scores, shown, before, now.factor);
@@ -56,10 +58,11 @@ export const online = {
     const forgotten = between(forgetting[at], forgetting[at - 1], t);
     drawKept(app.panels.kept, scores, shown, before);
     drawOutput(app.panels.output, [shown, forgotten].map(quotient), plain);
-    app.formula.replaceChildren(...explain(now, before));
-    const values = { output: quotient(now), plain };
-    const spoken = at
-      ? `${now.read} of ${KEYS} keys read. Maximum ${show(now.m, 1)}, earlier sums times ${show3(now.factor)}; sum ${show(now.l)}, output ${show(now.o / now.l, 3)}; plain softmax ${show(plain, 3)}.`
+    app.formula.replaceChildren(...explain(now, before, t));
+    const values = { output: quotient(shown), plain };
+    const told = steps[asked];
+    const spoken = asked
+      ? `${told.read} of ${KEYS} keys read. Maximum ${show(told.m, 1)}, earlier sums times ${show3(told.factor)}; sum ${show(told.l)}, output ${show(told.o / told.l, 3)}; plain softmax ${show(plain, 3)}.`
       : "No key is read yet.";
     return { values, spoken };
   },
@@ -70,18 +73,21 @@ const quotient = ({ l, o }) => (l ? o / l : "–");
 
 const BEAT = 400; // milliseconds: first m rises and what is kept shrinks, then the new terms come
 
-/** How far the block that was read last has come, from 0 to 1: only a step to the next block takes time, and none for those who want no motion. */
-function progress(app, block, at) {
+/** How many blocks have come, of those that were asked for: only a way onwards takes time, less for each block the more of them are waiting, and none for those who want no motion. */
+function progress(app, block, asked) {
   const { memory } = app;
-  if (memory.block !== block || memory.at !== at) {
-    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const next = memory.block === block && memory.at === at - 1;
-    memory.started = next && !calm ? performance.now() : -Infinity;
-    Object.assign(memory, { block, at });
+  const time = performance.now();
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (memory.block !== block || !(memory.come < asked) || calm) memory.come = asked;
+  else {
+    const waiting = Math.ceil(asked - memory.come);
+    const passed = memory.moving ? time - memory.time : 0;
+    memory.come = Math.min(asked, memory.come + (waiting * passed) / (2 * BEAT));
   }
-  const t = Math.min(1, (performance.now() - memory.started) / (2 * BEAT));
-  if (t < 1) app.redraw();
-  return t;
+  const moving = memory.come < asked;
+  Object.assign(memory, { block, time, moving });
+  if (moving) app.redraw();
+  return memory.come;
 }
 
 /** What is kept on the way from a step to the next; `grown` is the share of the new terms that has come. */
@@ -152,7 +158,7 @@ function keyAxes(panel, y, yTicks) {
 
 function drawScores(app, scores, block, now, before) {
   const panel = app.panels.scores;
-  const y = d3.scaleLinear([scoreRange.min, scoreRange.max], panel.yRange);
+  const y = d3.scaleLinear([scoreRange.min - 1.2, scoreRange.max], panel.yRange); // numbers below
   const ground = fresh(panel.svg, "ground");
   const x = keyAxes(panel, y, [-2, 0, 2, 4, 6]);
   const [bottom, top] = y.range();
@@ -195,8 +201,8 @@ function drawScores(app, scores, block, now, before) {
     maximum(now.m, colour("weights"), "none", `m ${show(now.m, 1)}`, y(now.m));
   }
   const lines = now.read ? [now.m, before.m].filter(Number.isFinite).map(y) : [];
-  const crossed = (level) => level > bottom - 6 || lines.some((at) => Math.abs(at - level) < 12);
-  const below = (z) => (crossed(y(z) + 17) ? -12 : 21);
+  const free = (level) => level < bottom - 5 && lines.every((at) => Math.abs(at - level) > 8);
+  const below = (z) => [21, -12, -26, -40].find((at) => free(y(z) + at - 4)) ?? -54;
   const all = drawScoreHandles(app, panel, { x, y }, scores, scoreRange, below);
   all.select("circle:not(.ring)").style("opacity", (_, j) => (j < now.read ? 1 : 0.5));
   all.select("text").attr("font-size", 11);
@@ -246,7 +252,7 @@ function drawTerms(panel, scores, now, before, factor) {
       .text(term < 0.005 ? "" : show(term));
   });
   if (factor < 1) {
-    const level = panel.margin.top - 18;
+    const level = panel.margin.top - 20;
     const [from, to] = span(x, 0, before.read);
     group
       .append("path")
@@ -353,19 +359,24 @@ function drawOutput(panel, outputs, plain) {
   );
 }
 
-/** The step in numbers. */
-function explain(now, before) {
+/** The step in numbers, each from when it is drawn: first the factor and what it leaves, then the new terms and the sums. */
+function explain(now, before, t) {
   const line = (text) => element("span", { class: "explorable-line" }, rich(text));
   if (!now.read) return ["no key is read yet", "ℓ = 0", "o = 0"].map(line);
   if (!before.read)
     return [
       line(`m = ${show(now.m, 1)}, the largest score of the block`),
-      line(`ℓ = ${show(now.l, 3)}, the sum of its terms`),
-      line(`o = ${show(now.o, 3)}, of terms times v`),
+      line(t < 1 ? "ℓ" : `ℓ = ${show(now.l, 3)}, the sum of its terms`),
+      line(t < 1 ? "o" : `o = ${show(now.o, 3)}, of terms times v`),
     ];
   const [was, m, factor] = [show(before.m, 1), show(now.m, 1), show3(now.factor)];
-  const sum = (name, old, added, total) =>
-    `${name} = ${factor} · ${show(old, 3)} + ${show(added, 3)} = ${show(total, 3)}`;
+  const sum = (name, old, added, total) => {
+    const left = `${name} = ${factor} · ${show(old, 3)}`;
+    if (t < 0.5) return left;
+    return t < 1
+      ? `${left} + ${show(added, 3)}`
+      : `${left} + ${show(added, 3)} = ${show(total, 3)}`;
+  };
   return [
     line(
       now.factor < 1

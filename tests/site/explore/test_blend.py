@@ -58,9 +58,71 @@ def test_the_plane_is_to_scale_and_the_way_ends_at_temperature_0(
     assert end == pytest.approx([x1 + unit * x, y1 - unit * y], abs=1)
 
 
-def test_labels_of_equal_values_stand_apart(explorable):
-    _, figure = explorable("blend", "x1=0.3,y1=0.3,x2=0.3,y2=0.3,x3=0.3,y3=0.3")
-    labels = figure.locator("[data-panel=plane] text").filter(has_text=": ")
-    levels = sorted(labels.evaluate_all("all => all.map(text => text.getBBox().y)"))
-    assert len(levels) == 3
-    assert min(levels[1] - levels[0], levels[2] - levels[1]) >= 14
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "T=1",
+        "z1=10",
+        "z1=10,z2=10",
+        "z3=10",
+        "T=0.1",
+        "T=10",
+        "x1=0.3,y1=0.3,x2=0.3,y2=0.3,x3=0.3,y3=0.3",
+        "x1=-0.3,y1=-0.3,x2=1,y2=1,x3=0.34,y3=0.34",
+        "x1=0,y1=0,x2=1,y2=1,x3=1,y3=-0.3",
+    ],
+)
+def test_no_label_stands_on_another_or_on_a_line(explorable, width, setting):
+    page, figure = explorable("blend", setting)
+    page.set_viewport_size({"width": width, "height": 700})
+    page.wait_for_timeout(200)
+    labels, met = figure.locator("[data-panel=plane] svg").evaluate("""svg => {
+        const labels = [...svg.querySelectorAll(".output text")];
+        const boxes = labels.map((label) => label.getBBox())
+            .map(({ x, y, width, height }) => [x, y + 4, x + width, y + height - 4]);
+        const within = ([left, top, right, bottom]) => ({ x, y }) =>
+            x > left && x < right && y > top && y < bottom;
+        const met = [];
+        boxes.forEach((box, i) => {
+            for (const [j, other] of boxes.entries())
+                if (j < i && box[0] < other[2] && other[0] < box[2] &&
+                    box[1] < other[3] && other[1] < box[3])
+                    met.push([labels[i].textContent, labels[j].textContent]);
+            for (const line of svg.querySelectorAll(".vectors path, .vectors line")) {
+                const length = line.getTotalLength();
+                for (let at = 0; at <= length; at += 1)
+                    if (within(box)(line.getPointAtLength(at)))
+                        return void met.push([labels[i].textContent, line.outerHTML]);
+            }
+        });
+        return [labels.map((label) => label.textContent), met];
+    }""")
+    assert {"o", "v₁", "v₂", "v₃"} <= {*labels}
+    assert met == []
+
+
+def test_where_the_output_has_been_moves_with_the_triangle_and_stays_in_it(explorable):
+    page, figure = explorable("blend", "z1=0,z2=0,z3=0")
+    trail = figure.locator("[data-panel=plane] .been circle")
+    slider = figure.get_by_label("score z1")
+    before = trail.count()
+    for number in (1, 2, 3):
+        slider.press("PageUp")
+        page.wait_for_function(
+            "count => document.querySelectorAll('.been circle').length === count",
+            arg=before + number,
+        )
+    drag(page, figure.get_by_role("slider", name="value 3"), 60, -100)
+    assert trail.count() == before + 3
+    outside = figure.locator("[data-panel=plane] svg").evaluate("""svg => {
+        const hull = svg.querySelector(".vectors path");
+        return [...svg.querySelectorAll(".been circle")].filter((dot) => {
+            const at = new DOMPoint(dot.cx.baseVal.value, dot.cy.baseVal.value);
+            return !hull.isPointInFill(at) && !hull.isPointInStroke(at);
+        }).length;
+    }""")
+    assert outside == 0
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "z1=1.25,")
+    assert trail.count() == 1

@@ -49,18 +49,41 @@ def test_counts_and_medians_are_those_of_the_study(explorable, study, counts, ce
         assert dots.count() == sum(int(count.split()[0]) for count in shown.values())
 
 
-def test_nobody_has_seen_that_a_model_never_learns(explorable, study, counts):
-    page, figure = explorable("budget", "stop=200,cell=64-64,later=shown")
-    first, *_, last = sorted(run.learned_at for run in study["64-64"]["none"])
+@pytest.fixture
+def still(explorable):
+    """The explorable for those who want no motion."""
+
+    def begin(setting):
+        page, figure = explorable("budget", "stop=600")
+        page.emulate_media(reduced_motion="reduce")
+        page.evaluate("setting => (location.hash = `#budget:${setting}`)", setting)
+        wait_for_state(page, setting)
+        return page, figure
+
+    return begin
+
+
+def test_nobody_has_seen_that_a_model_never_learns(still, study, counts):
+    page, figure = still("stop=200,cell=64-64,later=shown")
+    times = sorted(run.learned_at for run in study["64-64"]["none"])
+    first, last = times[0], times[-1]
     said = figure.locator(".explorable-formula")
     assert counts(figure)["none"] == "0 of 10 learned, 10 not yet"
-    assert said.inner_text().endswith(f"not learned yet, and the first does at step {first}.")
-    page.evaluate("location.hash = '#budget:stop=400,cell=64-64,later=shown'")
-    wait_for_state(page, "stop=400")
-    assert counts(figure)["none"] == "3 of 10 learned, 7 not yet"
-    assert said.inner_text().endswith(
-        f"other 7 had not learned yet, and the last does at step {last}."
-    )
+    assert said.inner_text().endswith(f"the first does at step {first}, the last at step {last}.")
+    for stop in (400, times[-2]):
+        left = sum(time > stop for time in times)
+        page.evaluate(f"location.hash = '#budget:stop={stop},cell=64-64,later=shown'")
+        wait_for_state(page, f"stop={stop},cell=64-64,later=shown")
+        assert counts(figure)["none"] == f"{10 - left} of 10 learned, {left} not yet"
+        assert said.inner_text().endswith(
+            f"“The last one doesn’t learn” would be wrong: it does at step {last}."
+            if left == 1
+            else f"“The other {left} don’t learn” would be wrong: "
+            f"the last of them does at step {last}."
+        )
+    page.evaluate(f"location.hash = '#budget:stop={times[-2]},cell=64-64'")
+    wait_for_state(page, f"stop={times[-2]},cell=64-64,later=hidden")
+    assert "Will the last one never learn, or has it not learned yet?" in said.inner_text()
     page.evaluate(f"location.hash = '#budget:stop={last},cell=64-64'")
     wait_for_state(page, f"stop={last}")
     assert said.inner_text().startswith(f"By step {last} all 10 undivided models have learned.")
@@ -70,8 +93,8 @@ def test_nobody_has_seen_that_a_model_never_learns(explorable, study, counts):
 
 
 @pytest.mark.parametrize("stop", [20, 200, 400])
-def test_what_came_later_is_hidden_until_it_is_asked_for(explorable, study, stop):
-    page, figure = explorable("budget", f"stop={stop},cell=64-64")
+def test_what_came_later_is_hidden_until_it_is_asked_for(still, study, stop):
+    page, figure = still(f"stop={stop},cell=64-64")
     panel = figure.locator("[data-panel=models] svg")
     line = panel.locator(".cursor line").evaluate("line => line.x1.baseVal.value")
     drawn = panel.locator(".under path").evaluate_all(
@@ -80,11 +103,37 @@ def test_what_came_later_is_hidden_until_it_is_asked_for(explorable, study, stop
     assert len(drawn) == 2 * 4
     assert max(drawn) <= line + 0.1
     assert panel.locator("circle.unseen").count() == 0
-    figure.get_by_role("combobox", name="what came later").select_option("shown")
+    figure.get_by_role("checkbox", name="show what came later").check()
     wait_for_state(page, "later=shown")
     runs = [run for name in ("none", "sqrt_d_k", "d_k", "k_total") for run in study["64-64"][name]]
     later = [run for run in runs if run.learned_at is not None and run.learned_at > stop]
     assert panel.locator("circle.unseen").count() == len(later) > 0
+    # Dotted, what was not known: a line for each scaling of which a model is left.
+    left = {name for name, of in study["64-64"].items() if any(run in later for run in of)}
+    assert panel.locator(".never").count() == len(left)
+
+
+def test_the_rest_is_uncovered_step_by_step_and_the_words_come_after_it(explorable):
+    page, figure = explorable("budget", "stop=200,cell=64-64")
+    page.evaluate(
+        """() => {
+            window.seen = [];
+            const figure = document.querySelector("[data-explorable=budget]");
+            const look = () => {
+                const words = figure.querySelector(".explorable-formula").textContent;
+                seen.push([figure.querySelectorAll("circle.unseen").length, words]);
+                requestAnimationFrame(look);
+            };
+            look();
+        }"""
+    )
+    figure.get_by_role("checkbox", name="show what came later").check()
+    page.wait_for_function("seen.at(-1)[1].includes('would be wrong')")
+    seen = page.evaluate("seen")
+    dots = [count for count, _ in seen]
+    assert dots == sorted(dots)
+    assert len({*dots}) > 2
+    assert {count for count, words in seen if "would be wrong" in words} == {dots[-1]}
 
 
 def test_the_study_is_stopped_by_slider_handle_and_mouse(explorable):

@@ -80,6 +80,8 @@ def test_the_axes_stand_still_and_the_strip_is_level_at_one_half(explorable):
         wait_for_state(page, f"d_k={setting},")
         assert axis.text_content() == before
         assert (ends()[0] == ends()[1]) is level
+        wedge = strip.locator(".wedge").evaluate("path => path.getBBox().height")
+        assert (wedge == 0) is level
     assert "1.00 at 256" in strip.get_attribute("aria-label")
 
 
@@ -94,3 +96,23 @@ def test_the_curve_from_before_a_slider_was_taken_stays_behind(explorable):
         slider.press("ArrowRight")
         wait_for_state(page, f"d_k={d_k},")
         assert ghost.get_attribute("d") == before
+    bars = figure.locator("[data-panel=raw] .bar")
+    lengths = bars.evaluate_all("all => all.map(bar => bar.getBBox().width)")
+    assert lengths[1] == pytest.approx(2 * lengths[0])  # of 64 components, pale, and of 256
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "d_k=4,")
+    assert ghost.count() == 0
+    assert bars.count() == 1
+
+
+@pytest.mark.parametrize(("d_k", "p"), [(1, 0), (1, 1), (512, 1)])
+def test_a_curve_that_is_higher_than_the_axis_leaves_the_frame(explorable, d_k, p):
+    """Its points are not moved to the frame, which cuts it off."""
+    _, figure = explorable("growth", f"d_k={d_k},p={p}")
+    panel = figure.locator("[data-panel=divided] svg")
+    curve, frame = (
+        panel.locator(name).nth(0).evaluate("shape => shape.getBBox().y")
+        for name in (".densities path", "clipPath rect")
+    )
+    assert curve < frame - 20
+    assert "url(#growth-divided)" in panel.locator(".densities").get_attribute("clip-path")
