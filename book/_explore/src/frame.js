@@ -4,7 +4,7 @@
  *
  * An explorable is an object: `title`, `controls` (see `addControl`), `readouts` [name, label, digits], `panels` [name, title,
  * height, margin], and `update(app)`, which draws app.state into app.panels and returns the readouts' values and a sentence to
- * announce. With `paired` two controls stand side by side on a phone, too; with `beside` the controls stand beside the panels where
+ * announce. `forget(app)` clears what it kept of the reader's way, before Reset. With `paired` two controls stand side by side on a phone, too; with `beside` the controls stand beside the panels where
  * there is room.
  */
 import * as d3 from "./d3.js";
@@ -241,7 +241,10 @@ export function start(figure, spec) {
 
   for (const control of spec.controls) addControl(app, control.below ? below : controls, control);
   if (below.hasChildNodes()) readouts.after(below);
-  reset.addEventListener("click", () => app.set(defaults(spec)));
+  reset.addEventListener("click", () => {
+    spec.forget?.(app);
+    app.set(defaults(spec));
+  });
   const still = figure.querySelector(".explorable-static");
   if (still) {
     still.hidden = true;
