@@ -123,7 +123,8 @@ def test_what_place_decides_is_taken_away_before_the_readers_eyes(explorable):
     )
     page.wait_for_timeout(1000)
     end = dots.evaluate_all(first)
-    assert end < start - 30, "the first character's score rises to the others"
+    unit = (210 - 22 - 40) / (26 + 21)  # of the axis, in pixels
+    assert end < start - 6 * unit, "the first character's score rises to the others"
     assert any(end + 5 < height < start - 5 for height in heights)
 
 
