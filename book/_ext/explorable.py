@@ -156,18 +156,22 @@ def blend() -> None:
 
 
 def scalings() -> None:
-    """Mean weights by rank, a line for each rescaling."""
-    _, ax = plotting.figure(height=3.4)
-    q, k = sdpa.sample(2000, 1, 64, seed=0), sdpa.sample(2000, 32, 64, seed=0, stream=1)
-    for name in sdpa.RESCALINGS:
-        weights = (
-            sdpa.attention_weights(q, k, rescaling=name)
-            .sort(-1, descending=True)
-            .values.mean((0, 1))
-        )
-        ax.plot(range(1, 33), weights.cpu(), **plotting.style(name))
-    ax.set(yscale="log", xlabel="key, by rank of its weight", ylabel="weight")
-    ax.legend(fontsize=9, ncols=2)
+    """Effective keys and gradient along the divisor, and the rescalings' places there."""
+    _, axes = plotting.figure(columns=2, height=3.0)
+    told = explorable_data.scalings()
+    row, column = told["n"].index(32), told["d_k"].index(64)
+    for at, (ax, title) in enumerate(
+        zip(axes, ("effective keys, of 32", "gradient at the query, median"), strict=True)
+    ):
+        along = [measures[at] for measures in told["along"][row][column]]
+        ax.plot(told["ratios"], along, color=plotting.MUTED)
+        for name, label in told["labels"].items():
+            ratio, *measures = told["compared"][name][row][column]
+            look = plotting.style(name, marker=True) | {"linestyle": "none", "label": label}
+            ax.plot(ratio, measures[at], **look)
+        ax.set(xscale="log", xlabel="divisor over $\\sqrt{d_k}$", title=title)
+    axes[1].set(yscale="log")
+    axes[1].legend(fontsize=9)
 
 
 def phases() -> None:
@@ -305,8 +309,9 @@ STATIC: dict[str, tuple[str, Callable[[], None]]] = {
         blend,
     ),
     "scalings": (
-        "Weights by rank, a line for each divisor: they fall steeply without division, gently "
-        "with the root, and hardly where the divisor is large.",
+        "Two curves against the divisor over the root, with four divisors on them: the effective "
+        "keys rise from one to all, and the gradient at the query has a maximum below the root and "
+        "falls in proportion beyond it. k_mean lies on the root, and k_total far to its right.",
         scalings,
     ),
     "phases": (

@@ -47,14 +47,10 @@ class Component(NamedTuple):
 
     Attributes:
         label: the name in menus.
-        uniforms: how many uniform numbers one draw takes.
-        draw: a draw made of them, as ``sample`` in ``math.js`` makes it.
         law: of one component; None where it takes the values -1 and 1 alone.
     """
 
     label: str
-    uniforms: int
-    draw: Callable[..., np.ndarray]
     law: Any
 
     @property
@@ -65,31 +61,11 @@ class Component(NamedTuple):
 
 
 COMPONENTS = {
-    "normal": Component(
-        "normal",
-        2,
-        lambda u, v: np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * np.pi * v),
-        scipy.stats.norm(),
-    ),
-    "uniform": Component(
-        "uniform",
-        1,
-        lambda u: math.sqrt(3) * (2 * u - 1),
-        scipy.stats.uniform(-math.sqrt(3), 2 * math.sqrt(3)),
-    ),
-    "rademacher": Component("Rademacher (±1)", 1, lambda u: np.where(u < 0.5, -1.0, 1.0), None),
-    "laplace": Component(
-        "Laplace",
-        2,
-        lambda u, v: np.log1p(-u) * np.where(v < 0.5, -1.0, 1.0) / math.sqrt(2),
-        scipy.stats.laplace(scale=1 / math.sqrt(2)),
-    ),
-    "student_t": Component(
-        "Student's t, 10 degrees",
-        2,
-        lambda u, v: np.sqrt(8 * ((1 - u) ** -0.2 - 1)) * np.cos(2 * np.pi * v),
-        scipy.stats.t(10, scale=math.sqrt(0.8)),
-    ),
+    "normal": Component("normal", scipy.stats.norm()),
+    "uniform": Component("uniform", scipy.stats.uniform(-math.sqrt(3), 2 * math.sqrt(3))),
+    "rademacher": Component("Rademacher (±1)", None),
+    "laplace": Component("Laplace", scipy.stats.laplace(scale=1 / math.sqrt(2))),
+    "student_t": Component("Student's t, 10 degrees", scipy.stats.t(10, scale=math.sqrt(0.8))),
 }
 """One for each of ``sdpa.DISTRIBUTIONS``."""
 
@@ -127,6 +103,9 @@ def script() -> str:
 # ---------------------------------------------------------------- heads
 
 HEADS = DecoderRun("sqrt_d_k")
+FIRST = 7
+"""The first character that may look: shorter rows say nothing of a spread."""
+
 LEVELS_PER_ROOT = 24
 """A score is kept as the root of its distance from its row's largest, in so many parts of 1: fine
 where a weight is, coarse where none is.
@@ -134,10 +113,19 @@ where a weight is, coarse where none is.
 
 
 def heads() -> dict[str, Any]:
-    """Which passage, and of which moments of a training a decoder's scores are there."""
+    """Which passage, and of which moments of a training a decoder's scores are there; `reach` is
+    between what they all lie about the mean of their row, whole or in parts, from `first` on.
+    """
     stored = load_results(LONGER)
-    _, key = load_vectors(HEADS, "line", LONGER)
+    query, key = load_vectors(HEADS, "line", LONGER)
+    whole, place = sdpa.attention_scores(query, key), load_places(HEADS, "line", LONGER)
+    parts = torch.stack([whole, place, whole - place])
+    rows = [parts[..., at, : at + 1] for at in range(FIRST, key.shape[-2])]
+    centred = [row - row.mean(-1, keepdim=True) for row in rows]
+    least, most = min(row.min() for row in centred), max(row.max() for row in centred)
     return {
+        "first": FIRST,
+        "reach": [math.floor(least), math.ceil(most)],
         "text": stored.passages["line"],
         "moments": stored.kept[f"{HEADS.name}, line"],
         "layers": key.shape[1],
@@ -312,63 +300,62 @@ def product_probability(distribution: str, z: np.ndarray) -> np.ndarray:
     return np.asarray(spline(np.clip(np.log(z), spline.x[0], spline.x[-1])))
 
 
-# ---------------------------------------------------------------- scalings: divisors of drawn keys
+# ---------------------------------------------------------------- scalings: along the divisor
 
 
+@cache
 def scalings() -> dict[str, Any]:
-    """The rescalings that the explorable compares, and their divisors for every set of keys that it
-    draws: a number where all sets of a setting have the same.
+    """For each n and d_k what a divisor of r times the root does, for many r, and what the
+    rescalings do that the explorable compares: their r, effective keys and gradient at the query.
     """
-    n = d_k = [2**e for e in range(2, 9)]
-    sets = [[number_of_sets(keys, d) for d in d_k] for keys in n]
-    divisors: dict[str, Any] = {name: {} for name in COMPARED}
-    for distribution in sdpa.DISTRIBUTIONS:
-        # The keys are the first draws of each set's generator.
-        draws = [drawn(distribution, n[-1] * d_k[-1], seed + 1) for seed in range(MOST_SETS)]
-        keys = torch.from_numpy(np.array(draws))
-        for name in COMPARED:
-            divisors[name][distribution] = [
-                [
-                    alike(sdpa.RESCALINGS[name](keys[:count, : m * d].view(count, m, d)))
-                    for d, count in zip(d_k, counts, strict=True)
-                ]
-                for m, counts in zip(n, sets, strict=True)
-            ]
-    labels = {name: called(name) for name in COMPARED}
-    rest = {"queries": QUERIES, "sets": sets, "divisors": divisors}
-    return {"n": n, "d_k": d_k, "labels": labels} | rest
+    n, d_k = [2**e for e in range(2, 9)], [4**e for e in range(1, 5)]
+    # From 8 on weights are nearly even and the gradient falls as 1 / r: a straight line.
+    ratios = [2 ** (e / 2) for e in (*range(-9, 7), 10, 17)]
+    root = sdpa.RESCALINGS["sqrt_d_k"]
+    settings = [[Setting.draw(keys, d) for d in d_k] for keys in n]
+    return {
+        "n": n,
+        "d_k": d_k,
+        "labels": {name: called(name) for name in COMPARED},
+        "ratios": [rounded(r) for r in ratios],
+        "along": [
+            [[setting.measure(r * root)[1:] for r in ratios] for setting in row] for row in settings
+        ],
+        "compared": {
+            name: [[setting.measure(sdpa.RESCALINGS[name]) for setting in row] for row in settings]
+            for name in COMPARED
+        },
+    }
 
 
 COMPARED = ("none", "sqrt_d_k", "k_mean", "k_total")
 """Those that chapter 7 is about; its folded table has the others."""
 
-QUERIES, MOST_SETS = 100, 8
 
+class Setting(NamedTuple):
+    """Random queries with random keys and values, as chapter 7 has them, in several sets."""
 
-def number_of_sets(n: int, d_k: int) -> int:
-    """How many sets of keys a reader's machine works through without a pause: about eight million
-    products, at most ``MOST_SETS``.
-    """
-    return max(2, min(MOST_SETS, 8_000_000 // (QUERIES * n * d_k)))
+    query: Tensor
+    key: Tensor
+    value: Tensor
 
+    @classmethod
+    def draw(cls, n: int, d_k: int) -> Setting:
+        sets = max(4, min(32, 2**16 // (n * d_k)))  # seconds for all settings together
+        sizes = ((100, d_k), (n, d_k), (n, 64))
+        drawn = (sdpa.sample(sets, *size, seed=0, stream=s) for s, size in enumerate(sizes))
+        return cls(*(components.float() for components in drawn))
 
-def drawn(distribution: str, count: int, seed: int) -> np.ndarray:
-    """The first components that ``sample(count, distribution, makeGenerator(seed))`` of ``math.js``
-    gives: Mulberry32, which counts, so that all its numbers can be mixed at once.
-    """
-    component = COMPONENTS[distribution]
-    steps = np.arange(1, component.uniforms * count + 1, dtype=np.uint32)
-    state = np.uint32(seed) + steps * np.uint32(0x6D2B79F5)
-    x = (state ^ (state >> 15)) * (state | 1)
-    x ^= x + (x ^ (x >> 7)) * (x | 61)
-    uniform = (x ^ (x >> 14)) / 2**32
-    return component.draw(*uniform.reshape(count, component.uniforms).T)
-
-
-def alike(divisors: Tensor) -> float | list[float]:
-    """The divisors of all sets, or the one that they share."""
-    flat = [rounded(c) for c in divisors.flatten().tolist()]
-    return flat[0] if len(set(flat)) == 1 else flat
+    def measure(self, rescaling: sdpa.Rescaling) -> list[float]:
+        """The mean divisor over the root, the mean of the effective keys, the median gradient."""
+        weights = sdpa.attention_weights(self.query, self.key, rescaling=rescaling)
+        gradients = sdpa.attention_gradients(*self, rescaling=rescaling).query
+        measures = (
+            rescaling(self.key).mean() / math.sqrt(self.key.shape[-1]),
+            sdpa.effective_keys(weights).mean(),
+            gradients.norm(dim=-1).median(),
+        )
+        return [rounded(measure.item()) for measure in measures]
 
 
 # ---------------------------------------------------------------- phases: divisors of typical keys

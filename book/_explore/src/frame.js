@@ -2,9 +2,9 @@
  * The frame around an explorable: labelled controls, readouts that screen readers hear, and a state that lives in the address,
  * #growth:d_k=64,p=0.5.
  *
- * An explorable is an object: `title`, `controls` (see `addControl`), `readouts` [name, label, digits], `panels` [name, title,
+ * An explorable is an object: `title`, `controls` (see `addControl`), `readouts` [name, label, decimals or what writes the number], `panels` [name, title,
  * height, margin], and `update(app)`, which draws app.state into app.panels and returns the readouts' values and a sentence to
- * announce. With `paired` two controls stand side by side on a phone, too; with `beside` the controls stand beside the panels where
+ * announce. `forget(app)` clears what it kept of the reader's way, before Reset. With `paired` two controls stand side by side on a phone, too; with `beside` the controls stand beside the panels where
  * there is room.
  */
 import * as d3 from "./d3.js";
@@ -204,9 +204,9 @@ export function start(figure, spec) {
       shown[key].textContent =
         typeof values[key] === "string"
           ? values[key]
-          : digits === undefined
-            ? show3(values[key])
-            : show(values[key], digits);
+          : typeof digits === "number"
+            ? show(values[key], digits)
+            : (digits ?? show3)(values[key]);
       shown[key].dataset.value = values[key];
     }
     link.href = toHash(name, app.state);

@@ -2,9 +2,10 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import * as math from "./math.js";
-import { axes, element, fresh, layer, point, show, show3, showCount } from "./shared.js";
+import { fromKey } from "./handles.js";
+import { axes, element, fresh, layer, point, show, show2, show3, showCount } from "./shared.js";
 
-const { text, moments, heads: count, layers, unit } = data.heads;
+const { text, moments, heads: count, layers, unit, reach, first: FIRST } = data.heads;
 const places = [...text];
 const shown = { " ": "·", "\n": "⏎" };
 const here = document.currentScript.src;
@@ -13,7 +14,6 @@ const names = Array.from({ length: layers * count }, (_, i) => [
   `layer ${Math.floor(i / count) + 1}, head ${(i % count) + 1}`,
 ]);
 
-const FIRST = 7; // shorter rows say nothing of a spread
 const MOVES = 800; // milliseconds, in which what place decides is taken away
 
 const scores = new Map();
@@ -43,9 +43,6 @@ function rowOf(levels, away, head, place) {
   const from = (heads * all * (all + 1)) / 2 + (place * (place + 1)) / 2;
   return Array.from(levels.subarray(from, from + place + 1), (level) => -((level / unit) ** 2));
 }
-
-const back = (many) =>
-  many ? `${many} ${many === 1 ? "character" : "characters"} back` : "the character itself";
 
 const average = (values) => values.reduce((sum, x) => sum + x, 0) / values.length;
 
@@ -95,30 +92,27 @@ export const heads = {
     },
     {
       name: "place",
-      label: "looked at from",
       min: FIRST,
       max: places.length - 1,
       step: 1,
       value: places.length - 1,
-      text: (place) => `${shown[places[place]] ?? places[place]} (character ${place + 1})`,
-      below: true,
+      drawn: true,
     },
   ],
   readouts: [
-    ["sigma", "σ of the row"],
-    ["critical", "border √(2 ln n)"],
-    ["keys", "effective keys, 1/Σp²"],
-    ["normal", "of a normal row"],
+    ["ratio", "σ/σ_c of the row", show2],
+    ["keys", "effective keys, 1/Σp²", show2],
+    ["normal", "those of a normal row", show2],
   ],
   panels: [
     [
       "text",
-      "its weights; click to look from there",
+      "who looks, and its weights: click, or arrow keys",
       128,
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
-    ["back", "its scores; the line is what place decides", 170, { left: 34 }],
-    ["heads", "σ/σ_c in each head: choose one", 170, { left: 46, right: 4, top: 22, bottom: 6 }],
+    ["back", "its scores; the line is what place decides", 210, { left: 34 }],
+    ["heads", "σ/σ_c in each head: choose one", 210, { left: 46, right: 4, top: 22, bottom: 6 }],
   ],
   update(app) {
     const { step, place, head } = app.state;
@@ -138,26 +132,20 @@ export const heads = {
       app,
       names.map(([one]) => spread(rowOf(levels, away, one, place)) / critical),
     );
-    const best = weights.indexOf(Math.max(...weights));
     const values = {
-      sigma,
-      critical,
+      ratio: sigma / critical,
       keys: math.effectiveKeys(weights),
       normal: 1 / normalSquares(row.length, sigma),
     };
-    const name = (at) => `${shown[places[at]] ?? places[at]} at ${at + 1}`;
     const called = names[head][1];
     const side = sigma > critical ? "past" : "below";
     const ratio = values.keys / values.normal;
     const compared =
       ratio > 1.15 ? "more even than" : ratio < 1 / 1.15 ? "sharper than" : "about as even as";
-    const other = away
-      ? `With what place decides it was ${show3(spread(whole))}.`
-      : `Without what place decides it is ${show3(spread(rowOf(levels, true, head, place)))}.`;
+    const [other, others] = away ? ["With", whole] : ["Without", rowOf(levels, true, head, place)];
     const said = [
-      `${called[0].toUpperCase()}${called.slice(1)}, from ${name(place)}: most weight, ${show(weights[best])}, is on ${name(best)}, ${back(place - best)}.`,
-      `The row is ${compared} a normal one of this spread, which is ${side} the border.`,
-      other,
+      `${called[0].toUpperCase()}${called.slice(1)}: a row ${side} the border, and ${compared} a normal one of its spread.`,
+      `${other} what place decides its spread is ${show2(spread(others) / critical)} times the border.`,
     ];
     app.formula.replaceChildren(
       ...said.map((text) => element("span", { class: "explorable-line" }, text)),
@@ -204,8 +192,25 @@ function drawText(app, weights) {
     if (character === "\n") [line, column] = [line + 1, 0];
   });
   const marked = weights.map((w, i) => [w, i]).filter(([w]) => w >= 0.1);
-  const said = marked.map(([w, i]) => `${shown[places[i]] ?? places[i]} at ${i + 1}: ${show(w)}`);
-  panel.describe(`Weights of a tenth or more: ${said.join(", ") || "none"}`);
+  const named = (at) => `${shown[places[at]] ?? places[at]} at ${at + 1}`;
+  const said = marked.map(([w, i]) => `${named(i)}: ${show(w)}`);
+  panel.describe("the character that looks", "slider");
+  const range = { min: FIRST, max: places.length - 1, step: 1 };
+  panel.svg
+    .attr("tabindex", 0)
+    .attr("aria-valuemin", range.min + 1)
+    .attr("aria-valuemax", range.max + 1)
+    .attr("aria-valuenow", app.state.place + 1)
+    .attr(
+      "aria-valuetext",
+      `${named(app.state.place)}; weights of a tenth or more: ${said.join(", ") || "none"}`,
+    )
+    .on("keydown", (event) => {
+      const place = fromKey(event, app.state.place, range);
+      if (place === null) return;
+      event.preventDefault();
+      app.set({ place });
+    });
 }
 
 /** How much of what place decides is taken away by now, from 0 to 1: the answer of the box, unless it has just changed. */
@@ -236,9 +241,8 @@ function drawBack(app, whole, read, weights) {
   const row = whole.map((s, place) => s - away * ramp[place]);
   const last = row.length - 1;
   const x = d3.scaleLinear([last, 0], panel.xRange);
-  const all = [...whole, ...read, ...ramp]; // the axis stands still while the line is taken away
-  const y = d3.scaleLinear([Math.min(...all), Math.max(...all)], panel.yRange).nice();
-  axes(panel, { x, y, xLabel: "characters back", yTicks: 4, yLabel: "score" });
+  const y = d3.scaleLinear(reach, panel.yRange); // of all rows: it stands still
+  axes(panel, { x, y, xLabel: "characters back", yTicks: 5, yLabel: "score" });
   const group = fresh(panel.svg, "points");
   const at = (values) => values.map((s, place) => [x(last - place), y(s)]);
   const line = (values, stroke, opacity, width) =>

@@ -99,7 +99,7 @@ export function criticalSigma(n) {
   return Math.sqrt(2 * Math.log(n));
 }
 
-// Samples, and what attention does with them
+// Samples
 
 /**
  * A generator of uniform numbers in [0, 1): Mulberry32, a 32-bit counter with a mixing function, period 2^32.
@@ -136,106 +136,6 @@ export function sample(count, distribution, uniform) {
   const drawn = new Float64Array(count);
   for (let i = 0; i < count; i++) drawn[i] = draw();
   return drawn;
-}
-
-/**
- * Queries, keys and, for each query, what the upstream gradient says about each value (its dot product with it).
- * @param {{queries: number, n: number, dK: number, dV: number, distribution: string, seed: number}} setting
- * @returns {{n: number, dK: number, query: Float64Array, key: Float64Array, value: Float64Array, upstream: Float64Array,
- *   scores: Float64Array, products: Float64Array}} query (queries, dK), key (n, dK), value (n, dV), upstream (queries, dV),
- *   undivided scores (queries, n), upstream times value (queries, n). The keys come first: explorable_data.py draws them, too.
- */
-export function sampleAttention({ queries, n, dK, dV, distribution, seed }) {
-  const uniform = makeGenerator(seed);
-  const key = sample(n * dK, distribution, uniform);
-  const query = sample(queries * dK, distribution, uniform);
-  const value = sample(n * dV, distribution, uniform);
-  const upstream = sample(queries * dV, "normal", uniform);
-  return {
-    n,
-    dK,
-    query,
-    key,
-    value,
-    upstream,
-    scores: table(query, key, dK),
-    products: table(upstream, value, dV),
-  };
-}
-
-/** Dot product of two stretches of `size` numbers. */
-function dot(a, i, b, j, size) {
-  let sum = 0;
-  for (let c = 0; c < size; c++) sum += a[i + c] * b[j + c];
-  return sum;
-}
-
-/** All dot products of rows of a (rows, size) with rows of b (n, size): (rows, n), flat. */
-function table(a, b, size) {
-  const n = b.length / size;
-  return Float64Array.from({ length: (a.length / size) * n }, (_, at) =>
-    dot(a, Math.floor(at / n) * size, b, (at % n) * size, size),
-  );
-}
-
-/**
- * The length of the gradient that reaches a query: (1 / c) |sum_j g_j k_j| with g = (diag(p) - p p^T) u.
- * @param {Array} weights p, (n,).
- * @param {Array} products u, (n,): the upstream gradient times each value.
- * @param {Array} key (n, dK), flat.
- * @param {number} c the divisor.
- * @returns {number}
- */
-export function gradientAtQuery(weights, products, key, c) {
-  const n = weights.length;
-  const dK = key.length / n;
-  // Less the product at the largest weight: it changes no g, and nothing cancels near a one-hot row.
-  const base = products[weights.indexOf(largestWeight(weights))];
-  let mean = 0;
-  for (let j = 0; j < n; j++) mean += weights[j] * (products[j] - base);
-  const gradient = new Float64Array(dK);
-  for (let j = 0; j < n; j++) {
-    const g = weights[j] * (products[j] - base - mean);
-    for (let i = 0; i < dK; i++) gradient[i] += g * key[j * dK + i];
-  }
-  return Math.sqrt(dot(gradient, 0, gradient, 0, dK)) / c;
-}
-
-/**
- * Median of some numbers: the lower of the two in the middle, as torch.median has it.
- * @param {Array} values (count,), at least one.
- * @returns {number}
- */
-export function median(values) {
-  return Float64Array.from(values).sort()[Math.floor((values.length - 1) / 2)];
-}
-
-/**
- * What one rescaling does with a sample: chapter 7's report, for one set of keys.
- * @param {object} drawn from sampleAttention.
- * @param {number} c what the rescaling divides by, for these keys.
- * @returns {{first: number[], effectiveKeys: number, largestTimesN: number, gradients: number[]}} `first` is each query's weight of
- *   the first key, (queries,); all but it and `gradients`, (queries,), are means.
- */
-export function report(drawn, c) {
-  const { n, key, scores, products } = drawn;
-  const rows = scores.length / n;
-  const [first, gradients] = [[], []];
-  let [effective, largest] = [0, 0];
-  for (let row = 0; row < rows; row++) {
-    const z = scores.subarray(row * n, (row + 1) * n);
-    const p = softmax(z, c);
-    first.push(p[0]);
-    effective += effectiveKeys(p) / rows;
-    largest += (largestWeight(p) * n) / rows;
-    gradients.push(gradientAtQuery(p, products.subarray(row * n, (row + 1) * n), key, c));
-  }
-  return {
-    first,
-    effectiveKeys: effective,
-    largestTimesN: largest,
-    gradients,
-  };
 }
 
 // The variance of q·k, when its assumptions are dropped
@@ -350,13 +250,3 @@ export function onlineSoftmax(scores, values, block, rescale = true) {
   }
   return steps;
 }
-
-// What the Jacobian leaves of a gradient
-
-/**
- * The length of each row of the Jacobian: how large the gradient at a score is, in standard deviations, where those that reach the
- * weights are independent with variance 1.
- * @param {Array} weights (n,), summing to 1.
- * @returns {number[]} (n,).
- */
-export const jacobianRows = (weights) => jacobian(weights).map((row) => Math.hypot(...row));

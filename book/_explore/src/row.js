@@ -1,14 +1,14 @@
-/** One row of softmax under a larger or smaller divisor: its weights, the Jacobian, and what of the gradient is left. */
+/** One row of softmax under a larger or smaller divisor: what of the gradient is left, a curve that the reader draws. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import * as math from "./math.js";
 import { drawCursor } from "./handles.js";
-import { apart, axes, fresh, point, rich, rule, show, show3, superscript } from "./shared.js";
-import { drawJacobian, drawWeights, keyScale } from "./weights.js";
+import { axes, fresh, point, rich, rule, say, show2, show3 } from "./shared.js";
+import { drawJacobian, drawWeights } from "./weights.js";
 
 const RATIOS = Array.from({ length: 21 }, (_, i) => 2 ** (i / 2 - 5));
-const LEAST = 1e-8; // on the axis of what is left, and in the colours of the matrix
-const FLOOR = 1e-6; // on the axis of the curves
+const LEAST = 1e-8; // in the colours of the matrix
+const [FLOOR, CEILING] = [0.003, 50]; // of the axis of the curves
 
 const ratioControl = {
   name: "r",
@@ -34,47 +34,58 @@ export const row = {
     },
   ],
   readouts: [
-    ["norm", "norm of J"],
-    ["factor", "1/r"],
-    ["left", "norm of J, over r"],
-    ["ratio", "over that at r = 1"],
+    ["norm", "norm of J", show2],
+    ["factor", "1/r", show2],
+    ["left", "norm of J, over r", show2],
+    ["ratio", "over that at r = 1", show2],
   ],
-  panelWidth: "12.5rem",
+  panelWidth: "15rem",
   panels: [
     [
       "curve",
-      "norm of J, 1/r, and their product, what is left",
-      220,
-      { left: 36, right: 84, top: 32 },
+      "1/r, norm of J, and their product: what is left",
+      250,
+      { left: 36, right: 70, top: 32 },
     ],
     ["weights", "weights p, in hundredths", 150, { left: 30, bottom: 24, top: 18 }],
-    ["jacobian", "Jacobian J, in hundredths", 200, { left: 30, bottom: 22, top: 6, right: 4 }],
-    ["left", "gradient at score ○, query ●", 160, { left: 36, top: 10, bottom: 38 }],
+    ["jacobian", "Jacobian J, in hundredths", 180, { left: 30, bottom: 22, top: 6, right: 4 }],
   ],
   update(app) {
-    const { r } = app.state;
-    const scores = data.row[app.state.row];
+    const { r, row } = app.state;
+    const scores = data.row[row];
     const p = math.softmax(scores, r);
-    const root = math.softmax(scores);
     const norm = math.jacobianNorm(p);
-    const left = norm / r;
-    const atRoot = math.jacobianNorm(root);
     drawWeights(app.panels.weights, p, number, orNothing, hundredths);
-    drawCurve(app, r);
+    drawCurve(app, been(app), r);
     drawJacobian(app.panels.jacobian, math.jacobian(p), orNothing, shareOfDecades);
-    drawLeft(app.panels.left, math.jacobianRows(p), math.jacobianRows(root), r);
-    app.formula.replaceChildren(
-      rich(
-        `${name(r)}: ${show3(norm)} · ${show3(1 / r)} = ${show3(left)}; at the root ${show3(atRoot)}.`,
-      ),
-    );
-    const values = { norm, factor: 1 / r, left, ratio: left / atRoot };
+    const values = { norm, factor: 1 / r, left: norm / r, ratio: left(row)(r) / left(row)(1) };
+    const [low, high] = been(app)[row];
+    const most = largest(row);
+    const top = `The maximum is ${show2(left(row)(most) / left(row)(1))} times.`;
+    const sentence = `${name(r)}${verdict(r, values.ratio)}${low < most && most < high ? ` ${top}` : ""}`;
+    app.formula.replaceChildren(rich(sentence));
     return {
       values,
-      spoken: `Largest weight ${show(p[0])}. Norm of the Jacobian ${show3(norm)}, over r ${show3(left)}, which is ${show3(values.ratio)} times that at the root.`,
+      spoken: `${sentence} Norm of the Jacobian ${show2(norm)}, over r ${show2(norm / r)}.`,
     };
   },
+  forget({ memory }) {
+    memory.been = {};
+  },
 };
+
+/** By row, from where to where the reader has come on the way from the root. */
+function been({ memory, state: { r, row } }) {
+  const [low, high] = (memory.been ??= {})[row] ?? [1, 1];
+  memory.been[row] = [Math.min(low, r), Math.max(high, r)];
+  return memory.been;
+}
+
+/** The norm of a row's Jacobian against r. */
+const fading = (row) => (r) => math.jacobianNorm(math.softmax(data.row[row], r));
+
+/** The same over r: what is left of the gradient. */
+const left = (row) => (r) => fading(row)(r) / r;
 
 const number = (j) => j + 1;
 
@@ -94,130 +105,84 @@ function name(r) {
   return `r = ${show3(r)}, as ${r < 1 ? "undivided" : "divided by d_k"} at d_k = ${dK}`;
 }
 
-/** The two factors and their product against r, and, pale, the product in the other row. */
-function drawCurve(app, r) {
+/** How what is left compares with the root's. */
+function verdict(r, ratio) {
+  if (r === 1) return ". Is more left at a smaller divisor, or less?";
+  const compared = ratio > 1.1 ? "more than" : ratio < 0.9 ? "less than" : "about as much as";
+  return `: ${compared} at the root, ${show2(ratio)} times.`;
+}
+
+/** The r at which most is left. */
+const largest = (row) => GRID.reduce((best, r) => (left(row)(r) > left(row)(best) ? r : best));
+
+const GRID = Array.from({ length: 201 }, (_, i) => 2 ** (i / 20 - 5));
+
+/** The two factors against r, and their product as far as the reader has been; dotted, that in the other row. */
+function drawCurve(app, been, r) {
   const panel = app.panels.curve;
+  const { row } = app.state;
   const x = d3.scaleLog([RATIOS[0], RATIOS.at(-1)], panel.xRange);
-  const y = d3.scaleLog([FLOOR, 100], panel.yRange).clamp(true);
+  const y = d3.scaleLog([FLOOR, CEILING], panel.yRange);
   const [bottom, top] = y.range();
-  const right = x.range()[1];
+  const [start, end] = x.range();
   axes(panel, {
     x,
     y,
     xLabel: "r = c/√d_k",
-    xTicks: [1 / 32, 1 / 8, 1 / 2, 2, 8, 32],
-    xFormat: (at) => (at < 1 ? `1/${1 / at}` : String(at)),
-    yTicks: [1e-6, 1e-4, 0.01, 1, 100],
-    yFormat: powerOfTen,
+    xTicks: [1 / 32, 1 / 8, 1, 8, 32],
+    xFormat: (at) => (at < 1 ? `1/${1 / at}` : at === 1 ? "1, the root" : String(at)),
+    yTicks: [0.01, 0.1, 1, 10],
+    yFormat: String,
   });
   const under = fresh(panel.svg, "under");
+  const dashed = (from, to) =>
+    rule(under, from, to, "var(--ex-muted)").style("stroke-dasharray", "4 3");
+  dashed([x(1), top], [x(1), bottom]);
+  dashed([start, y(left(row)(1))], [x(1), y(left(row)(1))]);
   const group = fresh(panel.svg, "curves");
-  for (const [at, text, level] of [
-    [1 / 8, "undivided, 64 components", 6],
-    [1, "root", 22],
-  ]) {
-    rule(under, [x(at), top], [x(at), bottom], "var(--ex-muted)").style("stroke-dasharray", "4 3");
-    group
-      .append("text")
-      .attr("class", "rim axis-label")
-      .attr("x", x(at) + 4)
-      .attr("y", bottom - level)
-      .text(text);
-  }
-  const fading = (row) => (at) => math.jacobianNorm(math.softmax(data.row[row], at));
-  const left = (row) => (at) => fading(row)(at) / at;
-  const other = Object.keys(rows).find((row) => row !== app.state.row);
-  const lines = [
-    { name: "other", text: "other row", of: left(other), stroke: "key", look: [1.5, "2 4"] },
-    { name: "factor", text: "1/r", of: (at) => 1 / at, stroke: null, look: [1.5, "none"] },
-    {
-      name: "norm",
-      text: "norm of J",
-      of: fading(app.state.row),
-      stroke: "weights",
-      look: [2, "7 4"],
-    },
-    { name: "left", text: "product", of: left(app.state.row), stroke: "query", look: [3, "none"] },
-  ];
-  const grid = Array.from({ length: 101 }, (_, i) => 2 ** (i / 10 - 5));
-  const labelled = lines.slice(1);
-  const heights = apart(
-    labelled.map(({ of }) => y(of(32))),
-    15,
-    top,
-    bottom,
-  );
-  for (const { name, of, stroke, look } of lines) {
-    group
+  const inside = group.append("clipPath").attr("id", "explorable-row-inside").append("rect");
+  inside.attr("x", start - 8).attr("width", end - start + 16);
+  inside.attr("y", top).attr("height", bottom - top);
+  const within = group.append("g").attr("clip-path", "url(#explorable-row-inside)");
+  const curve = (name, of, [low, high], stroke, width, dashes) =>
+    within
       .append("path")
       .attr("data-line", name)
-      .attr("d", d3.line()(grid.filter((at) => of(at) >= FLOOR).map((at) => [x(at), y(of(at))])))
+      .attr(
+        "d",
+        d3.line()(GRID.filter((at) => at >= low && at <= high).map((at) => [x(at), y(of(at))])),
+      )
       .style("fill", "none")
-      .style("stroke", stroke ? colour(stroke) : "var(--ex-muted)")
-      .style("stroke-width", look[0])
-      .style("stroke-dasharray", look[1]);
-  }
-  labelled.forEach(({ text, of, stroke }, i) => {
-    group
-      .append("text")
-      .attr("class", "rim end")
-      .attr("x", right + 6)
-      .attr("y", heights[i] + 4)
-      .style("fill", stroke ? colour(stroke) : "var(--ex-muted)")
-      .text(text);
-    if (of(r) >= FLOOR)
-      point(group, x(r), y(of(r)), i === 2 ? 6 : 4, stroke ? colour(stroke) : "var(--ex-muted)");
+      .style("stroke", stroke)
+      .style("stroke-width", width)
+      .style("stroke-dasharray", dashes);
+  const all = [GRID[0], GRID.at(-1)];
+  const factors = [
+    ["1/r", (at) => 1 / at, "var(--ex-muted)", "none"],
+    ["norm of J", fading(row), colour("weights"), "7 4"],
+  ];
+  const ends = factors.map(([, of]) => y(of(32)));
+  factors.forEach(([text, of, stroke, dashes], i) => {
+    curve(text, of, all, stroke, 1.5, dashes);
+    say(group, text, end + 6, ends[i] + 4, "start")
+      .classed("end", true)
+      .style("fill", stroke);
   });
+  for (const [other, way] of Object.entries(been))
+    if (other !== row) curve("other", left(other), way, colour("key"), 2, "2 4");
+  const product = left(row);
+  curve("left", product, been[row], colour("query"), 3.5, "none");
+  for (const [, of, stroke] of factors) point(within, x(r), y(of(r)), 4, stroke);
+  if (product(r) >= FLOOR) point(within, x(r), y(product(r)), 6, colour("query"));
+  else say(group, "↓", x(r) - 4, bottom - 4, "end").style("font-weight", 700);
+  const most = largest(row);
+  const [low, high] = been[row];
+  if (low < most && most < high)
+    say(group, "max", x(most), y(product(most)) - 7, "middle").style("font-weight", 700);
   drawCursor(app, panel, under, ratioControl, x);
-  const say = (row) => RATIOS.filter((_, i) => i % 4 === 0).map((at) => show3(left(row)(at)));
+  const told = RATIOS.filter((_, i) => i % 4 === 0).map((at) => show2(product(at)));
   panel.describe(
-    `Norm of the Jacobian over r, both axes logarithmic, for r from 1/32 to 32: ${say(app.state.row).join(", ")}; in the other row ${say(other).join(", ")}.`,
+    `Norm of the Jacobian over r, both axes logarithmic, for r from 1/32 to 32: ${told.join(", ")}.`,
     "group",
-  );
-}
-
-const powerOfTen = (v) => (v === 1 ? "1" : `10${superscript(Math.round(Math.log10(v)))}`);
-
-/** What is left of the gradient at each key's score, by softmax alone and with the divisor, beside that at the root. */
-function drawLeft(panel, rows, atRoot, r) {
-  const x = keyScale(panel, rows.length);
-  const y = d3.scaleLog([LEAST, 100], panel.yRange);
-  axes(panel, {
-    x,
-    y,
-    xTicks: x.domain(),
-    xFormat: number,
-    xLabel: "key, the best first",
-    yTicks: [1e-8, 1e-6, 1e-4, 0.01, 1, 100],
-    yFormat: powerOfTen,
-  });
-  const group = fresh(panel.svg, "left");
-  rows.forEach((part, j) => {
-    const at = x(j) + x.bandwidth() / 2;
-    rule(
-      group,
-      [x(j) - 2, y(atRoot[j])],
-      [x(j) + x.bandwidth() + 2, y(atRoot[j])],
-      "var(--ex-ink)",
-    ).style("stroke-width", 2);
-    if (part / r < LEAST) {
-      group
-        .append("text")
-        .attr("x", at)
-        .attr("y", y(LEAST) - 4)
-        .attr("text-anchor", "middle")
-        .text("↓");
-      return;
-    }
-    const shown = Math.max(part, LEAST);
-    rule(group, [at, y(shown)], [at, y(part / r)], colour("query")).style("stroke-width", 1.5);
-    if (part >= LEAST)
-      point(group, at, y(part), 4.5, "var(--ex-ground)")
-        .style("stroke", colour("weights"))
-        .style("stroke-width", 2);
-    point(group, at, y(part / r), 4.5, colour("query"));
-  });
-  panel.describe(
-    `By key, in the Jacobian and over r: ${rows.map((part, j) => `key ${j + 1} ${show3(part)} and ${show3(part / r)}, at the root ${show3(atRoot[j])}`).join("; ")}.`,
   );
 }

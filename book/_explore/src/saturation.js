@@ -1,14 +1,14 @@
-/** Softmax saturates: scores to drag, their weights, and the Jacobian. */
+/** Softmax saturates: scores to drag, their weights, the Jacobian, and where its norm has been. */
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
 import * as math from "./math.js";
-import { drawScoreHandles, scoreControl, scoreRange, temperatureControl } from "./scores.js";
-import { addButtons, axes, fresh, point, rule, say, show, show3 } from "./shared.js";
+import { drawScoreHandles, scoreControl, scoreRange } from "./scores.js";
+import { addButtons, axes, fresh, point, rule, say, show } from "./shared.js";
 import { drawJacobian, drawWeights, keyScale } from "./weights.js";
 
 const KEYS = [1, 2, 3, 4];
 
-/** The rows of the chapter's question, as scores at temperature 1. */
+/** The rows of the chapter's question, as scores. */
 const ROWS = [
   ["even", [0, 0, 0, 0]],
   ["split in two", [6, 6, -6, -6]],
@@ -16,23 +16,18 @@ const ROWS = [
 ];
 
 export const saturation = {
-  title: "Softmax saturates: drag the scores, turn the temperature",
-  controls: [
-    ...[2, 1, 0, -1].map((value, i) => ({ ...scoreControl(i + 1, value), drawn: true })),
-    temperatureControl,
-  ],
+  title: "In which row do the weights move most?",
+  controls: [2, 1, 0, -1].map((value, i) => ({ ...scoreControl(i + 1, value), drawn: true })),
   readouts: [
     ["effective", "effective keys, 1/Σp²", 2],
-    ["norm", "norm of J"],
-    ["factor", "1/T"],
-    ["product", "norm of J, times 1/T"],
+    ["norm", "norm of J", 2],
   ],
   panelWidth: "12.5rem",
   panels: [
     ["scores", "scores z: drag, or arrow keys", 150, { left: 34, bottom: 20, top: 26 }],
-    ["weights", "weights p = softmax(z/T)", 150, { left: 34, bottom: 20, top: 26 }],
+    ["weights", "weights p = softmax(z)", 150, { left: 34, bottom: 20, top: 26 }],
     ["jacobian", "J = diag(p) − pp^{⊤}", 150, { left: 34, bottom: 20, top: 6, right: 4 }],
-    ["visited", "norm of J, and where you have been", 124, { left: 34, top: 10, bottom: 38 }],
+    ["visited", "how much they move: norm of J", 160, { left: 34, top: 10, bottom: 38 }],
   ],
   update(app) {
     const { memory } = app;
@@ -42,45 +37,50 @@ export const saturation = {
       ROWS.map(([label, scores]) => [label, () => go(app, scores)]),
     );
     const scores = KEYS.map((j) => app.state[`z${j}`]);
-    const p = math.softmax(scores, app.state.T);
-    const [norm, factor] = [math.jacobianNorm(p), 1 / app.state.T];
+    const p = math.softmax(scores);
+    const values = { effective: math.effectiveKeys(p), norm: math.jacobianNorm(p) };
     drawScores(app, scores);
     drawWeights(app.panels.weights, p, nameKey, (w) => (w < 0.005 ? "<0.01" : show(w)));
     drawJacobian(app.panels.jacobian, math.jacobian(p), (entry) =>
       Math.abs(entry) < 0.005 ? "≈0" : show(entry),
     );
-    drawVisited(app.panels.visited, [math.largestWeight(p), norm], memory);
+    drawVisited(app.panels.visited, [math.largestWeight(p), values.norm], memory);
     app.formula.hidden = true; // the readouts have it
-    const values = {
-      effective: math.effectiveKeys(p),
-      norm,
-      factor,
-      product: norm * factor,
-    };
-    const spoken = `Weights ${p.map((x) => show(x)).join(", ")}. ${show(values.effective)} effective keys. Norm of the Jacobian ${show3(norm)}, times one over T ${show3(values.product)}.`;
+    const spoken = `Weights ${p.map((x) => show(x)).join(", ")}. ${show(values.effective)} effective keys. Norm of the Jacobian ${show(values.norm)}.`;
     return { values, spoken };
+  },
+  forget({ memory }) {
+    clearInterval(memory.way);
+    memory.visited = [];
   },
 };
 
-/** Moves the scores to those of a row, at temperature 1, so that the way is seen; at once where motion is unwelcome. */
+/**
+ * Moves the scores to those of a row, so that the way is seen; at once where motion is unwelcome. A score that the reader takes on
+ * the way is the reader's; the others arrive.
+ */
 function go(app, to) {
   const { state, memory } = app;
   const from = KEYS.map((j) => state[`z${j}`]);
   const steps = matchMedia("(prefers-reduced-motion: reduce)").matches ? 1 : 60;
+  const left = {};
+  let moving = KEYS;
   let step = 0;
   clearInterval(memory.way);
-  app.set({ T: 1 });
-  let left = "";
   const move = () => {
-    const here = JSON.stringify(state);
-    if (step === steps || (left && here !== left)) return clearInterval(memory.way); // or the reader took over
+    moving = moving.filter((j) => !step || state[`z${j}`] === left[j]);
     step += 1;
     const share = step / steps;
-    app.set(Object.fromEntries(KEYS.map((j, i) => [`z${j}`, from[i] + share * (to[i] - from[i])])));
-    left = JSON.stringify(state);
+    app.set(
+      Object.fromEntries(
+        moving.map((j) => [`z${j}`, from[j - 1] + share * (to[j - 1] - from[j - 1])]),
+      ),
+    );
+    for (const j of moving) left[j] = state[`z${j}`];
+    if (step === steps) clearInterval(memory.way);
   };
-  move();
   memory.way = setInterval(move, 25);
+  move();
 }
 
 const nameKey = (j) => `key ${j + 1}`;
@@ -125,10 +125,12 @@ function drawVisited(panel, now, memory) {
     point(group, x(largest), y(norm), r, colour("weights")).style("opacity", opacity);
   memory.visited.forEach((place) => dot(place, 2.2, 0.5));
   dot(now, 6, 1);
-  const right = now[0] > 0.8;
-  const [left, level] = [x(now[0]) + (right ? -11 : 11), y(now[1]) + (now[1] > 0.3 ? 17 : -7)];
-  say(group, show3(now[1]), left, level, right ? "end" : "start").style("font-weight", 700);
+  const low = now[1] < 0.2; // beside the dot, where below it there is no room
+  const place = low
+    ? [x(now[0]) - 12, Math.min(y(now[1]) + 4, y(0) - 6)]
+    : [x(now[0]), y(now[1]) + 20];
+  say(group, show(now[1]), ...place, low ? "end" : "middle").style("font-weight", 700);
   panel.describe(
-    `The largest weight is ${show(now[0])}, the norm of the Jacobian ${show3(now[1])} on an axis up to one half, its bound; small dots mark the rows before.`,
+    `The largest weight is ${show(now[0])}, the norm of the Jacobian ${show(now[1])} on an axis up to one half, its bound; small dots mark the rows before.`,
   );
 }

@@ -1,29 +1,27 @@
-/** Alternative scalings: what a divisor does with weights, evenness and gradient, beside the root. */
+/** Alternative scalings: where their divisors lie beside the root, and what they do there with evenness and gradient. */
 import * as d3 from "./d3.js";
 import { colour, data, lookUp } from "./data.js";
-import * as math from "./math.js";
 import {
   addButtons,
+  arrow,
   axes,
   element,
   fresh,
   marker,
   rich,
-  richText,
   rule,
   say,
-  show3,
+  show2,
 } from "./shared.js";
 
 /** The divisors that are compared, and what they are called. */
-const { labels } = data.scalings;
+const { labels, ratios } = data.scalings;
 const NAMES = Object.keys(labels);
 
-/** Room for the longest name at the left of a panel. */
-const margin = 14 + 7.4 * Math.max(...NAMES.map((name) => labels[name].length));
+const GLIDES = 600; // milliseconds, from one divisor to another
 
 export const scalings = {
-  title: "Alternative scalings: evenness and gradient",
+  title: "Which divisor is large enough, and not too large?",
   paired: true,
   controls: [
     {
@@ -34,213 +32,152 @@ export const scalings = {
     },
     { name: "n", label: "n, keys", values: data.scalings.n, value: 32, text: String },
     { name: "d_k", label: "d_k", values: data.scalings.d_k, value: 64, text: String },
-    {
-      name: "components",
-      label: "distribution of the components",
-      options: data.distributions,
-      value: "normal",
-      below: true,
-    },
   ],
   readouts: [
-    ["divisor", "divisor, mean"],
-    ["effective", "effective keys, 1/Σp²"],
-    ["largest", "largest weight × n"],
-    ["gradient", "gradient at q, median"],
+    ["ratio", "divisor over √d_k", show2],
+    ["effective", "effective keys, 1/Σp²", show2],
+    ["gradient", "gradient at q, median", show2],
   ],
-  panelWidth: "13rem",
+  panelWidth: "100%",
   panels: [
-    ["shape", "weight of a key; outline √d_k", 186, { left: 42 }],
-    ["evenness", "effective keys, of n", 146, { left: margin, top: 8, bottom: 24 }],
-    ["gradient", "gradient at the query, median", 146, { left: margin, top: 8, bottom: 24 }],
+    ["evenness", "effective keys, of n", 132, { left: 44, top: 14, bottom: 22 }],
+    ["gradient", "gradient at the query, median", 190, { left: 44, top: 12 }],
   ],
   update(app) {
-    const { memory } = app;
-    const { rescaling, n } = app.state;
-    memory.buttons ??= addButtons(
-      app.controls,
-      "divided by",
-      NAMES.map((name) => [labels[name], () => app.set({ rescaling: name })]),
-    );
-    memory.buttons.forEach((button, i) =>
+    const { rescaling, n, d_k: dK } = app.state;
+    app.memory.buttons ??= addChoice(app);
+    app.memory.buttons.forEach((button, i) =>
       button.setAttribute("aria-pressed", NAMES[i] === rescaling),
     );
-    const reports = compareRescalings(app.state, memory);
-    const chosen = reports[rescaling];
-    drawShape(app.panels.shape, chosen.first, reports.sqrt_d_k.first, rescaling);
-    const all = (key, over) =>
-      Object.fromEntries(NAMES.map((name) => [name, reports[name][key] / over]));
-    drawRows(
-      app,
-      "evenness",
-      all("effective", n),
-      d3.scaleLinear(),
-      { 0: "0", 0.5: "n/2", 1: "n" },
-      (share) => show3(share * n),
+    const of = (table) => lookUp(table, data.scalings.n, n, data.scalings.d_k, dK);
+    const compared = Object.fromEntries(
+      NAMES.map((name) => [name, of(data.scalings.compared[name])]),
     );
-    const powers = { 0.001: "0.001", 0.1: "0.1", 10: "10" };
-    drawRows(app, "gradient", all("gradient", 1), d3.scaleLog().domain([0.001, 30]), powers, show3);
-    const sentences = conclude(rescaling, chosen, reports.sqrt_d_k, n);
-    const measured = `Measured on ${chosen.rows} queries and ${chosen.sets} sets of ${n} keys, from a fixed seed.`;
+    const along = of(data.scalings.along);
+    const [ratio, effective, gradient] = compared[rescaling];
+    const [, rootEffective, rootGradient] = compared.sqrt_d_k;
+    const now = glide(app.memory, ratio);
+    if (now !== ratio) app.redraw();
+    const { evenness, gradient: comesBack } = app.panels;
+    const draw = (panel, at, y, yTicks, text) =>
+      drawAlong(panel, {
+        along: along.map((measured) => measured[at]),
+        marks: NAMES.map((name) => [name, compared[name][0], compared[name][at + 1]]),
+        chosen: rescaling,
+        now,
+        y,
+        yTicks,
+        text,
+      });
+    draw(evenness, 0, d3.scaleLinear([0, n], evenness.yRange), [0, n / 2, n], show2(effective));
+    draw(
+      comesBack,
+      1,
+      d3.scaleLog([0.001, 20], comesBack.yRange),
+      [0.001, 0.01, 0.1, 1, 10],
+      rescaling === "sqrt_d_k" ? show2(gradient) : `× ${show2(gradient / rootGradient)}`,
+    );
+    const sentences =
+      rescaling === "sqrt_d_k"
+        ? [`With the root a query hears ${show2(effective)} of ${n} keys.`, "What do others do?"]
+        : [
+            `It hears ${show2(effective)} of ${n} keys; with the root it hears ${show2(rootEffective)}.`,
+            `Its gradient is ${show2(gradient / rootGradient)} times that with the root.`,
+          ];
     app.formula.replaceChildren(
-      ...[...sentences, measured].map((text) =>
-        element("span", { class: "explorable-line" }, rich(text)),
-      ),
+      ...sentences.map((text) => element("span", { class: "explorable-line" }, rich(text))),
     );
-    return { values: chosen, spoken: `${labels[rescaling]}: ${sentences.join(" ")}` };
+    const spoken = `${labels[rescaling]}: ${sentences.join(" ")}`;
+    return { values: { ratio, effective, gradient }, spoken };
   },
 };
 
-/** What the chosen divisor does to a query, and how that compares with the root: lines that a phone need not break. */
-function conclude(name, { effective, gradient }, root, n) {
-  return [
-    `A query hears ${show3(effective)} of ${n} keys.`,
-    name === "sqrt_d_k"
-      ? "Others are compared with its gradient."
-      : `The root has ${show3(root.gradient / gradient)} times its gradient.`,
-  ];
-}
-
-/** All of them on the same draws of queries and keys; the divisors of these keys are the library's. */
-function compareRescalings({ n, d_k: dK, components }, memory) {
-  const setting = `${n} ${dK} ${components}`;
-  if (memory.setting === setting) return memory.reports;
-  const of = (table) => lookUp(table, data.scalings.n, n, data.scalings.d_k, dK);
-  const sets = of(data.scalings.sets);
-  const { queries } = data.scalings;
-  const drawn = Array.from({ length: sets }, (_, seed) =>
-    math.sampleAttention({ queries, n, dK, dV: 64, distribution: components, seed: seed + 1 }),
+/** A button for each divisor, with the marker that it has in the panels. */
+function addChoice(app) {
+  const buttons = addButtons(
+    app.controls,
+    "divided by",
+    NAMES.map((name) => [labels[name], () => app.set({ rescaling: name })]),
   );
-  const reports = {};
-  for (const name of NAMES) {
-    const divisors = [of(data.scalings.divisors[name][components])].flat(); // one where all sets have the same
-    const parts = drawn.map((one, set) => math.report(one, divisors[set % divisors.length]));
-    const mean = (key) => parts.reduce((sum, part) => sum + part[key], 0) / sets;
-    reports[name] = {
-      sets,
-      rows: queries * sets,
-      divisor: divisors.reduce((a, b) => a + b, 0) / divisors.length,
-      effective: mean("effectiveKeys"),
-      largest: mean("largestTimesN"),
-      gradient: math.median(parts.flatMap((part) => part.gradients)),
-      first: parts.flatMap((part) => part.first.map((weight) => weight * n)),
-    };
-  }
-  Object.assign(memory, { setting, reports });
-  return reports;
+  buttons.forEach((button, i) => {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("viewBox", "-8 -8 16 16");
+    svg.setAttribute("aria-hidden", "true");
+    marker(d3.select(svg), NAMES[i], 0, 0);
+    button.prepend(svg);
+  });
+  return buttons;
 }
 
-/** Of a histogram on a logarithmic axis: five bins a power of ten, the middle of one at 1. */
-const [LOWEST, HIGHEST, BINS] = [-3.1, 2.5, 28];
-
-/** The share of the numbers in each bin; what is less than the axis has is in none. */
-function histogram(numbers) {
-  const shares = new Array(BINS).fill(0);
-  for (const number of numbers) {
-    const bin = Math.floor(((Math.log10(number) - LOWEST) / (HIGHEST - LOWEST)) * BINS);
-    if (bin >= 0) shares[Math.min(bin, BINS - 1)] += 1 / numbers.length;
+/** Where between two divisors the drawing is: on the way to the chosen one, or there where motion is unwelcome. */
+function glide(memory, aim) {
+  const time = performance.now();
+  if (memory.aim !== aim) {
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    Object.assign(memory, { aim, from: calm ? aim : (memory.now ?? aim), start: time });
   }
-  return shares;
+  const share = Math.min(1, (time - memory.start) / GLIDES);
+  const eased = share * share * (3 - 2 * share);
+  memory.now = share < 1 ? memory.from * (aim / memory.from) ** eased : aim;
+  return memory.now;
 }
 
-const percent = (share) => `${Math.round(100 * share)} %`;
-
-/** How many queries give one key which weight, in even shares: the chosen divisor's histogram, and the root's as an outline. The axes stand still; a column that is higher ends in an arrow. */
-function drawShape(panel, chosen, root, name) {
-  const x = d3.scaleLog([10 ** LOWEST, 10 ** HIGHEST], panel.xRange);
-  const y = d3.scaleLinear([0, 0.5], panel.yRange);
-  const ticks = panel.width < 240 ? [0.01, 1, 100] : [0.001, 0.01, 0.1, 1, 10, 100];
+/** A measure along the divisor: the curve, the divisors' markers on it, and thick the way from the root to where we are. */
+function drawAlong(panel, { along, marks, chosen, now, y, yTicks, text }) {
+  const x = d3.scaleLog([1 / 50, 1000], panel.xRange);
+  const [bottom, top] = y.range();
   axes(panel, {
     x,
     y,
-    xTicks: ticks,
+    xTicks: [0.1, 1, 10, 100],
     xFormat: String,
-    xLabel: "weight, in even shares 1/n",
-    yTicks: [0, 0.25, 0.5],
-    yFormat: percent,
+    xLabel: panel.margin.bottom > 30 ? "divisor, over √d_k" : undefined, // of the lowest panel
+    yTicks,
+    yFormat: String,
   });
-  const edge = (bin) => x(10 ** (LOWEST + (bin * (HIGHEST - LOWEST)) / BINS));
-  const [bottom, top] = y.range();
-  const outline = (shares) =>
-    `M${edge(0)},${bottom}${shares.map((share, bin) => `V${Math.max(top, y(share))}H${edge(bin + 1)}`).join("")}V${bottom}`;
-  const group = fresh(panel.svg, "histograms");
-  const shares = histogram(chosen);
-  group
-    .append("path")
-    .attr("d", outline(shares))
-    .style("fill", colour(name))
-    .style("fill-opacity", 0.45)
-    .style("stroke", colour(name));
-  group
-    .append("path")
-    .attr("d", outline(histogram(root)))
-    .style("fill", "none")
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 1.5);
-  const most = Math.max(...shares);
-  const mode = shares.indexOf(most);
-  if (most > 0.5) say(group, `↑ ${percent(most)}`, edge(mode + 0.5), top - 6, "middle");
-  const below = 1 - shares.reduce((sum, share) => sum + share, 0);
-  if (below >= 0.005) say(group, `← ${percent(below)} smaller`, edge(0) + 3, top + 12, "start");
-  panel.describe(
-    `Histogram of the weights that queries give to one key, times n, on a logarithmic axis; divided by ${labels[name]}: ${percent(most)} of them near ${show3(10 ** (LOWEST + ((mode + 0.5) * (HIGHEST - LOWEST)) / BINS))}, ${percent(Math.max(0, below))} smaller than the axis has. As an outline, those of the root.`,
-  );
-}
-
-/** One row a divisor, which a press chooses; the chosen one on a band, with its number, as `write` has it. */
-function drawRows(app, key, values, scale, ticks, write) {
-  const panel = app.panels[key];
-  const chosen = app.state.rescaling;
-  const x = scale.range(panel.xRange).clamp(true);
-  const y = d3.scaleBand(NAMES, [panel.yRange[1], panel.yRange[0]]);
-  const bands = fresh(panel.svg, "bands");
-  axes(panel, {
-    x,
-    y: d3.scaleLinear([0, 1], panel.yRange),
-    xTicks: Object.keys(ticks).map(Number),
-    yTicks: 0,
-    xFormat: (tick) => ticks[tick],
-  });
-  bands
-    .append("rect")
-    .attr("x", 0)
-    .attr("width", panel.width)
-    .attr("y", y(chosen))
-    .attr("height", y.bandwidth())
-    .attr("rx", 3)
-    .style("fill", "var(--ex-panel)");
-  const group = fresh(panel.svg, "rows");
-  for (const name of NAMES) {
-    const [left, right] = x.range();
-    const middle = y(name) + y.bandwidth() / 2;
-    const weight = name === chosen ? 700 : 400;
-    richText(
-      group
-        .append("text")
-        .attr("x", 4)
-        .attr("y", middle + 4)
-        .style("font-weight", weight),
-      labels[name],
+  const levels = along.map(y);
+  const level = (r) => {
+    const next = Math.max(
+      1,
+      ratios.findIndex((ratio) => ratio >= r),
     );
-    rule(group, [left, middle], [right, middle], "var(--ex-grid)");
-    marker(group, name, x(values[name]), middle);
-    if (name !== chosen) continue;
-    const before = x(values[name]) > (left + right) / 2;
-    const place = x(values[name]) + (before ? -10 : 10);
-    const anchor = before ? "end" : "start";
-    say(group, write(values[name]), place, middle + 4, anchor).style("font-weight", 700);
-  }
-  for (const name of NAMES)
+    const share = Math.log(r / ratios[next - 1]) / Math.log(ratios[next] / ratios[next - 1]);
+    return levels[next - 1] + share * (levels[next] - levels[next - 1]);
+  };
+  const group = fresh(panel.svg, "along");
+  const curve = (between, stroke, width) =>
     group
-      .append("rect")
-      .attr("x", 0)
-      .attr("width", panel.width)
-      .attr("y", y(name))
-      .attr("height", y.bandwidth())
-      .style("fill", "transparent")
-      .style("cursor", "pointer")
-      .on("click", () => app.set({ rescaling: name }));
+      .append("path")
+      .attr("d", d3.line()(between.map((r) => [x(r), level(r)])))
+      .style("fill", "none")
+      .style("stroke", stroke)
+      .style("stroke-width", width);
+  const here = level(now);
+  const dashed = (from, to) =>
+    rule(group, from, to, "var(--ex-muted)").style("stroke-dasharray", "4 3");
+  dashed([x(1), bottom], [x(1), top]);
+  dashed([x(1), level(1)], [x(now), level(1)]);
+  curve(ratios, "var(--ex-muted)", 1.5);
+  const [low, high] = [Math.min(now, 1), Math.max(now, 1)];
+  curve([low, ...ratios.filter((r) => r > low && r < high), high], colour(chosen), 4);
+  if (Math.abs(here - level(1)) > 12)
+    arrow(
+      group,
+      [x(now), level(1)],
+      [x(now), here + (here > level(1) ? -8 : 8)],
+      colour(chosen),
+      2,
+    );
+  for (const [name, ratio, value] of [...marks].sort(([a], [b]) => (a === chosen) - (b === chosen)))
+    marker(group, name, x(ratio), y(value));
+  // Across the root's level from the arrow, where no curve is.
+  const half = 3.8 * text.length;
+  const beside = x(now) - x(1) < 14 && x(1) - x(now) < 14;
+  const place = beside
+    ? [x(1) + 12 + half, level(1) + 4]
+    : [Math.min(panel.width - half, x(now)), level(1) + (here < level(1) ? 16 : -7)];
+  say(group, text, ...place, "middle").style("font-weight", 700);
   panel.describe(
-    `${panel.heading.textContent}: ${NAMES.map((name) => `${labels[name]} ${write(values[name])}`).join("; ")}`,
+    `${panel.heading.textContent}, along the divisor: ${marks.map(([name, , value]) => `${labels[name]} ${show2(value)}`).join("; ")}`,
   );
 }

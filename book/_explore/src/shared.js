@@ -23,6 +23,12 @@ export const show3 = (x) =>
     ? scientific(x, 2)
     : show(x, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(x) || 1))));
 
+/** Two. */
+export const show2 = (x) =>
+  x !== 0 && Math.abs(x) < 0.001
+    ? scientific(x, 1)
+    : show(x, Math.max(0, 1 - Math.floor(Math.log10(Math.abs(x) || 1))));
+
 /** Of an integer. */
 export const superscript = (exponent) =>
   String(exponent).replace(/./g, (c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]));

@@ -34,7 +34,7 @@ def test_a_row_by_the_keyboard(explorable, data, name):
         assert shown(figure) == pytest.approx(
             measures(data["row"][name], float(state(figure)["r"]))
         )
-        assert "NaN" not in figure.locator("[data-panel=left] svg").inner_html()
+        assert "NaN" not in figure.locator("[data-panel=curve] svg").inner_html()
 
 
 def test_what_the_chapter_says_of_the_two_rows(explorable):
@@ -56,7 +56,7 @@ def test_what_the_chapter_says_of_the_two_rows(explorable):
     assert read(figure, "ratio") < 0.05
 
 
-@pytest.mark.parametrize("r", [0.0625, 1, 32])
+@pytest.mark.parametrize("r", [0.25, 1, 32])
 def test_the_points_ride_on_the_curves(explorable, data, r):
     page, figure = explorable("row", f"r={r},row=decided")
     panel = figure.locator("[data-panel=curve] svg")
@@ -64,9 +64,10 @@ def test_the_points_ride_on_the_curves(explorable, data, r):
         "all => all.map(c => c.cy.baseVal.value)"
     )
     of = measures(data["row"]["decided"], r)
-    top, bottom = 32, 180  # for 100 and for a millionth
+    top, bottom = 32, 210  # for 50 and for 0.003
     expected = [
-        top + (bottom - top) * (2 - math.log10(of[name])) / 8 for name in ("factor", "norm", "left")
+        top + (bottom - top) * math.log(50 / of[name]) / math.log(50 / 0.003)
+        for name in ("factor", "norm", "left")
     ]
     assert heights == pytest.approx(expected, abs=0.1)
     handle = figure.get_by_role("slider", name="r, the divisor over the root")
@@ -77,22 +78,39 @@ def test_the_points_ride_on_the_curves(explorable, data, r):
     assert "NaN" not in panel.inner_html()
 
 
+def test_the_product_is_drawn_as_far_as_the_reader_has_been(explorable, data):
+    page, figure = explorable("row")
+    curve = figure.locator("[data-line=left]")
+    width = "path => path.getBBox().width"
+    assert curve.evaluate(width) == 0
+    maximum = figure.locator("[data-panel=curve]").get_by_text("max", exact=True)
+    slider = figure.get_by_label("r = c/√dk")
+    slider.press("ArrowLeft")
+    wait_for_state(page, "r=0.7")
+    assert maximum.count() == 0
+    for _ in range(7):
+        slider.press("ArrowLeft")
+    wait_for_state(page, "r=0.0625,")
+    drawn = curve.evaluate(width)
+    assert maximum.count() == 1
+    said = figure.locator(".explorable-formula").inner_text()
+    most = max(measures(data["row"]["decided"], 2 ** (-i / 100))["ratio"] for i in range(500))
+    assert f"The maximum is {most:.1f} times." in said
+    slider.press("ArrowRight")
+    wait_for_state(page, "r=0.088")
+    assert curve.evaluate(width) == drawn
+    figure.get_by_role("combobox", name="row").select_option("level")
+    wait_for_state(page, "row=level")
+    assert figure.locator("[data-line=other]").evaluate(width) == drawn
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "r=1,row=decided")
+    assert curve.evaluate(width) == 0
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_labels_stand_apart_and_inside(explorable, width):
     page, figure = explorable("row", "r=32")
     check_labels(page, figure, "[data-panel=curve] text.end", width)
-
-
-def test_the_worst_keys_go_first(explorable):
-    """What is left falls from key to key, and that of the last is below the axis."""
-    _, figure = explorable("row", "r=0.03125,row=level")
-    panel = figure.locator("[data-panel=left] svg .left")
-    full = panel.locator("circle").evaluate_all(
-        "all => all.filter(c => c.style.strokeWidth === '').map(c => c.cy.baseVal.value)"
-    )
-    assert full == sorted(full)
-    assert len(full) == 3
-    assert panel.locator("text").all_text_contents() == ["↓"] * 3
 
 
 def test_rows_are_the_median_one_and_a_level_one_of_many(data):
