@@ -4,6 +4,7 @@ The drawings are looked at as a browser shows them, those for a wide column and 
 one: what is wrong at drawing (``pictures.collisions``) and what goes wrong after it is found alike.
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from conftest import SITE
 from sdpa_lib.book import plotting
 from sdpa_lib.book.pictures import svg
 
-IMAGES = SITE / "_images"
 FONT = "DejaVuSans-"
 
 # Matplotlib clips the data to its axes, and nothing else. A tenth of a letter's height may touch.
@@ -65,6 +65,13 @@ NARROWEST = """() => Math.min(...[...document.querySelectorAll("clipPath > rect"
   .map(axes => axes.width.baseVal.value / document.documentElement.viewBox.baseVal.width))"""
 
 
+def drawings(kind: str) -> list[Path]:
+    """Those that a page shows. The folder may have others, from builds before."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in SITE.rglob("*.html"))
+    names = re.findall(rf'_images/({kind}[^"]+\.svg)"', pages)
+    return [SITE / "_images" / name for name in sorted(set(names))]
+
+
 @pytest.fixture
 def look(tab):
     """What a script finds in each of some drawings, by name."""
@@ -80,16 +87,16 @@ def look(tab):
     return look_at
 
 
-@pytest.mark.parametrize("kind", ["narrow_*.svg", "[!n]*.svg"])
+@pytest.mark.parametrize("kind", ["narrow_", "(?!narrow_)"])
 def test_no_text_of_a_figure_is_cut_or_stands_on_data(look, kind):
-    found = look(FAULTS, *sorted(IMAGES.glob(kind)))
+    found = look(FAULTS, *drawings(kind))
     assert len(found) > 30
     assert {name: faults for name, faults in found.items() if faults} == {}
 
 
-def test_on_a_phone_the_data_has_at_least_half_of_the_width(look):
-    found = look(NARROWEST, *sorted(IMAGES.glob("narrow_*.svg")))
-    assert {name: share for name, share in found.items() if share < 0.5} == {}
+def test_on_a_phone_the_data_has_two_fifths_of_the_width(look):
+    found = look(NARROWEST, *drawings("narrow_"))
+    assert {name: share for name, share in found.items() if share < 0.4} == {}
 
 
 def test_what_covers_data_is_found(look, tmp_path):
