@@ -176,7 +176,7 @@ def scalings() -> None:
 
 def phases() -> None:
     """The border, and the scores' standard deviation under each rescaling, by number of keys."""
-    _, ax = plotting.figure(height=4.2)
+    fig, ax = plotting.figure(height=4.2)
     keys = 2.0 ** torch.arange(1, 18)
     border = (2 * keys.log()).sqrt()
     ax.plot(keys, border, color=plotting.INK, label="border, $\\sqrt{2 \\ln n}$")
@@ -185,7 +185,7 @@ def phases() -> None:
         ax.plot(keys, 8.0 / torch.tensor(divisors), **plotting.style(name))
     ax.set(xscale="log", yscale="log", xlabel="keys", ylabel="std of the scores, $d_k = 64$")
     ax.set_ylim(0.1, 40)
-    ax.legend(fontsize=9, ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+    fig.legend(fontsize=9, ncols=3, loc="outside lower center")
 
 
 def heads() -> None:
@@ -244,7 +244,7 @@ def row() -> None:
 
 def budget(stop: int = 200) -> None:
     """The models that have not learned yet, pale from where a study stops."""
-    _, ax = plotting.figure(height=3.4)
+    fig, ax = plotting.figure(height=3.8)
     told = explorable_data.budget()
     end = told["steps"][-1]
     for name, times in told["cells"][told["start"]]["learned"].items():
@@ -255,7 +255,7 @@ def budget(stop: int = 200) -> None:
     ax.axvspan(stop, end, color="white", alpha=0.75, zorder=2.5)
     ax.axvline(stop, color=plotting.INK, linewidth=1.5, zorder=3)
     ax.set(xlim=(0, end), xlabel="step", ylabel="models that have not learned")
-    ax.legend(fontsize=9, loc="center right", framealpha=1)
+    fig.legend(fontsize=9, ncols=4, loc="outside lower center")
 
 
 def power(p: float = 0.5) -> None:

@@ -2,8 +2,10 @@
 
 All pages of the table of contents are put into one, and Chromium prints that: links lead within the
 file. It is printed twice, since the contents can say on which page a section begins only when that
-is known. Bookmarks are added then. Chromium's own come only with a file of four times the size, and
-lose the space where a heading goes on on the next line.
+is known. Bookmarks are added then: Chromium's own lose the space where a heading goes on on the
+next line. The tags, by which a screen reader knows headings, tables, and what a picture shows, are
+Chromium's. They make the file four times as large as it is without, and packed, as they are in the
+end, by two fifths.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
+import pikepdf
 import yaml
 from bs4 import BeautifulSoup, Tag
 from bs4.element import PageElement
@@ -84,17 +87,19 @@ def make_pdf(site: Path, pdf: Path, browser: Browser) -> int:
     html.parent.mkdir(exist_ok=True)
     html.write_text(str(book), encoding="utf-8")
     page = browser.new_page()
-    page.goto(html.as_uri())
+    page.goto(html.as_uri(), timeout=120_000)  # the whole book, on whatever machine
     page.evaluate("Promise.all([...document.images].map(image => image.decode()))")
     places = places_in(PdfReader(BytesIO(page.pdf(format="A4"))))
     page.evaluate(FILL_IN, {name: number + 1 for name, (number, _) in places.items()})
-    page.pdf(path=pdf, format="A4")
+    page.pdf(path=pdf, format="A4", tagged=True)
     page.close()
     writer = PdfWriter(pdf, incremental=True)  # what Chromium wrote stays as it is
     writer.add_metadata({"/Author": ", ".join(author["name"] for author in citation["authors"])})
     add_bookmarks(writer, book, places_in(PdfReader(pdf)))
     writer.page_mode = "/UseOutlines"
     writer.write(pdf)
+    with pikepdf.open(pdf, allow_overwriting_input=True) as printed:
+        printed.save(object_stream_mode=pikepdf.ObjectStreamMode.generate)
     return len(writer.pages)
 
 

@@ -3,6 +3,7 @@
 import re
 import shutil
 import unicodedata
+from collections import Counter
 from io import BytesIO
 from pathlib import Path
 
@@ -127,6 +128,29 @@ def test_the_contents_of_the_pdf_name_the_pages_of_the_bookmarks(book):
     chapters = [(title, page) for depth, title, page in bookmarks(book) if depth == 0]
     contents = text_of(book.pages[1 : chapters[0][1] - 1])
     assert [title for title, number in chapters if f"{title} {number} " not in contents + " "] == []
+
+
+def test_the_pdf_tells_a_screen_reader_what_is_what(book):
+    root = book.trailer["/Root"]
+    assert root["/Lang"] == "en"
+    assert root["/MarkInfo"]["/Marked"]
+    elements, kinds, told = [root["/StructTreeRoot"]], Counter(), set()
+    while elements:
+        element = elements.pop().get_object()
+        if not isinstance(element, dict):  # the number of a piece of a page
+            continue
+        kinds[element.get("/S")] += 1
+        told.add(element.get("/Alt"))
+        parts = element.get("/K", [])
+        elements += parts if isinstance(parts, list) else [parts]
+    pages = [pdf.read(SITE / f"{chapter}.html").article for chapter in CHAPTERS]
+    assert kinds["/H1"] == len(CHAPTERS) + 1  # and the contents
+    for kind, tag in (("/Table", "table"), ("/TH", "th")):
+        shown = (page.select(f"{tag}:not(details.code {tag})") for page in pages)
+        assert kinds[kind] == sum(map(len, shown))
+    pictures = {image["alt"] for page in pages for image in page.find_all("img")}
+    assert len(pictures) > 50
+    assert pictures <= told
 
 
 def test_the_sections_of_a_chapter_are_bookmarks_below_it(book):

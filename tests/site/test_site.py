@@ -213,6 +213,17 @@ def test_the_chapters_open_and_close_on_a_phone(tab, base):
     opened.wait_for_url("**/notation.html")
 
 
+def test_on_a_phone_the_bar_names_the_chapter_and_leads_to_its_top(tab, base):
+    opened, _ = tab(f"{base}book/04_softmax_saturation.html", width=360)
+    titles = opened.locator(".bar .title:visible")
+    opened.evaluate("scrollTo(0, 9000)")
+    assert titles.all_text_contents() == ["4. What goes wrong when softmax saturates?"]
+    titles.click()
+    opened.wait_for_function("scrollY === 0")
+    opened.set_viewport_size({"width": 1280, "height": 900})
+    assert titles.all_text_contents() == ["Why divide by √dk?"]
+
+
 def test_without_a_script_nothing_is_lost(browser, base):
     context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 800})
     page = context.new_page()

@@ -1,0 +1,115 @@
+"""No text of a figure stands on its data, on another text, or beyond the edge.
+
+The drawings are looked at as a browser shows them, those for a wide column and those for a narrow
+one: what is wrong at drawing (``pictures.collisions``) and what goes wrong after it is found alike.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pytest
+from conftest import SITE
+
+from sdpa_lib.book import plotting
+from sdpa_lib.book.pictures import svg
+
+FONT = "DejaVuSans-"
+
+# Matplotlib clips the data to its axes, and nothing else. A tenth of a letter's height may touch.
+FAULTS = """font => {
+  const named = (use) => use.getAttribute("xlink:href");
+  const root = document.documentElement.getBoundingClientRect();
+  const letters = [...document.querySelectorAll("use")].filter(use => named(use).includes(font));
+  const groups = new Set(letters.map(use => use.closest("g[transform]")));
+  const frames = [...document.querySelectorAll('path[style*="stroke: #cccccc"]')];
+  const box = element => {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    const room = groups.has(element) ? Math.min(right - left, bottom - top) / 10 : 0;
+    return { left: left + room, right: right - room, top: top + room, bottom: bottom - room };
+  };
+  const at = ({ left, top }) => `${Math.round(left)}, ${Math.round(top)}`;
+  const within = (b, p) => b.left < p.x && p.x < b.right && b.top < p.y && p.y < b.bottom;
+  const data = [];
+  for (const path of document.querySelectorAll("path[clip-path]")) {
+    const { stroke } = getComputedStyle(path);
+    if (stroke === "none" || stroke === "rgb(217, 221, 227)") continue; // an area, the grid
+    const clip = document.querySelector(path.getAttribute("clip-path").slice(4, -1));
+    const axes = clip.firstElementChild.getBBox(), length = path.getTotalLength();
+    for (let along = 0; along <= length; along += 1.5) {
+      const point = path.getPointAtLength(along);
+      const { x, y } = point;
+      if (axes.x <= x && x <= axes.x + axes.width && axes.y <= y && y <= axes.y + axes.height)
+        data.push(point.matrixTransform(path.getScreenCTM()));
+    }
+  }
+  for (const marker of document.querySelectorAll("g[clip-path] use")) {
+    const { left, right, top, bottom } = marker.getBoundingClientRect();
+    data.push({ x: (left + right) / 2, y: (top + bottom) / 2 });
+  }
+  const found = [], texts = [...groups].map(box);
+  for (const b of [...texts, ...frames.map(box)])
+    if (data.some(point => within(b, point))) found.push(`data behind the text at ${at(b)}`);
+  texts.forEach((a, i) => texts.slice(0, i).forEach(b => {
+    if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+      found.push(`the texts at ${at(a)} and at ${at(b)} meet`);
+  }));
+  for (const b of texts)
+    if (b.left < root.left || b.right > root.right || b.top < root.top || b.bottom > root.bottom)
+      found.push(`the text at ${at(b)} is cut`);
+  return found;
+}"""
+
+NARROWEST = """() => Math.min(...[...document.querySelectorAll("clipPath > rect")]
+  .map(axes => axes.width.baseVal.value / document.documentElement.viewBox.baseVal.width))"""
+
+
+def drawings(kind: str) -> list[Path]:
+    """Those that a page shows. The folder may have others, from builds before."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in SITE.rglob("*.html"))
+    names = re.findall(rf'_images/({kind}[^"]+\.svg)"', pages)
+    return [SITE / "_images" / name for name in sorted(set(names))]
+
+
+@pytest.fixture
+def look(tab):
+    """What a script finds in each of some drawings, by name."""
+    page, _ = tab("about:blank")
+
+    def look_at(script: str, *files: Path) -> dict[str, Any]:
+        found = {}
+        for file in files:
+            page.goto(file.as_uri())
+            found[file.name] = page.evaluate(script, FONT)
+        return found
+
+    return look_at
+
+
+@pytest.mark.parametrize("kind", ["narrow_", "(?!narrow_)"])
+def test_no_text_of_a_figure_is_cut_or_stands_on_data(look, kind):
+    found = look(FAULTS, *drawings(kind))
+    assert len(found) > 30
+    assert {name: faults for name, faults in found.items() if faults} == {}
+
+
+def test_on_a_phone_the_data_has_two_fifths_of_the_width(look):
+    found = look(NARROWEST, *drawings("narrow_"))
+    assert {name: share for name, share in found.items() if share < 0.4} == {}
+
+
+def test_what_covers_data_is_found(look, tmp_path):
+    figure, ax = plotting.figure()
+    ax.plot([0, 1], [0, 1], label="rising")
+    ax.text(0.5, 0.5, "on the line", ha="center", va="center")
+    ax.text(0.2, 0.8, "one text", ha="center")
+    ax.text(0.2, 0.8, "another", ha="center")
+    ax.vlines(0.7, 0.1, 0.3)
+    ax.text(0.7, 0.2, "on a bar of an error", ha="center")
+    ax.legend(loc="upper right")  # its text and its frame
+    file = tmp_path / "covered.svg"
+    file.write_text(svg(figure), encoding="utf-8")
+    plt.close(figure)
+    found = [fault.split(" at ")[0] for fault in look(FAULTS, file)[file.name]]
+    assert found == [*["data behind the text"] * 4, "the texts"]
