@@ -6,10 +6,10 @@ The models' own lengths, in the thousands, are shortened so that few keys reach 
 
 import pytest
 
-from sdpa_lib import RESCALINGS, get_rescaling
+from sdpa_lib import RESCALINGS, Rescaling, get_rescaling
 from sdpa_lib.rescaling import LogBeyond, LogCount, LogSteps, PowerOfDk
 
-RESCALINGS_OF_EVERY_KIND = [
+RESCALINGS_OF_EVERY_KIND: list[str | Rescaling] = [
     *RESCALINGS,
     PowerOfDk(0.5, factor=3.0),
     LogCount(0.43),
