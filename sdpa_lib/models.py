@@ -3,7 +3,7 @@ r"""What published models do to their dot products before softmax, from their co
 Each entry of ``MODELS`` turns queries and keys of unit variance, as a fresh layer gives them, into
 that model's scores. Most divide by a rescaling; some change the queries and keys first, or bend the
 scores after. Learned numbers stand where they start, but for Scalable-Softmax's s, which stands at
-0.43, the value in the paper's first figure.
+0.43, an illustration in the paper's first figure.
 """
 
 from __future__ import annotations

@@ -107,13 +107,15 @@ def _weights_change(quantity: str, low: int, high: int, n: int) -> float:
 
 
 @cache
-def _gradients(d_k: int, n: int, rescaling: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights, gradients at the divided scores (ROWS, n), and lengths of the gradients at the
-    queries (ROWS,).
+def _gradients(
+    d_k: int, n: int, rescaling: str, std: float = 1.0, queries: int = ROWS
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Weights, gradients at the divided scores (queries, n), and lengths of the gradients at the
+    queries (queries,).
     """
-    q = sample(ROWS, 1, d_k, seed=2, stream=0, device="cpu")
-    k = sample(ROWS, n, d_k, seed=2, stream=1, device="cpu")
-    v = sample(ROWS, n, 32, seed=2, stream=2, device="cpu")
+    q = std * sample(queries, 1, d_k, seed=2, stream=0, device="cpu")
+    k = std * sample(queries, n, d_k, seed=2, stream=1, device="cpu")
+    v = sample(queries, n, 32, seed=2, stream=2, device="cpu")
     gradients = attention_gradients(q, k, v, rescaling=rescaling)
     weights = torch.softmax(attention_scores(q, k, rescaling=rescaling), dim=-1).flatten(0, 1)
     return weights, gradients.scores.flatten(0, 1), gradients.query.flatten(0, 1).norm(dim=-1)
@@ -150,11 +152,15 @@ def weak_links(d_k: int, n: int = 32, factor: float = 10.0) -> Finding:
     return found(*mean_and_error(weak), scaled=scaled)
 
 
-def gradient_at_query(divisor: str, to: str, d_k: int, n: int = 32) -> Finding:
+def gradient_at_query(
+    divisor: str, to: str, d_k: int, n: int = 32, std: float = 1.0, queries: int = ROWS
+) -> Finding:
     """The median gradient at a query with one divisor, over that with the other, from the same
-    queries, keys and values.
+    queries, keys and values; components of queries and keys have standard deviation ``std``.
     """
-    ours, other = (median_and_error(_gradients(d_k, n, name)[2]) for name in (divisor, to))
+    ours, other = (
+        median_and_error(_gradients(d_k, n, name, std, queries)[2]) for name in (divisor, to)
+    )
     return found(*ratio(ours, other), ours_median=ours.value, other_median=other.value)
 
 

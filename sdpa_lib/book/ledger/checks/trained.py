@@ -12,20 +12,26 @@ from sdpa_lib.book.ledger._verdict import Finding, found
 
 
 def reaches_back(tokens: int) -> Finding:
-    """The largest weight on a single key that many tokens back or more, over the heads and queries
-    of the longer trained decoder with the root, on the line whose vectors are stored. As facts
-    which head that is, what its query and its key read, and how far they are apart.
+    """The share of a head's queries that put more than half of their weight on one key that many
+    tokens back or more, in the head where it is largest, of the longer decoder with the root, on
+    the line whose vectors are stored. As facts the same before training, which head that is, the
+    largest weight of all heads before and after, and what that query and its key read.
     """
     run = DecoderRun("sqrt_d_k")
-    query, key = (x[-1] for x in load_vectors(run, "line", LONGER))
-    weights = attention_weights(query, key, is_causal=True).tril(-tokens)  # (layers, heads, n, n)
-    place = torch.unravel_index(weights.argmax(), weights.shape)
-    layer, head, i, j = (int(index) for index in place)
+    query, key = load_vectors(run, "line", LONGER)  # (steps, layers, heads, n, d_k)
+    weights = attention_weights(query, key, is_causal=True).tril(-tokens)
+    shares = (weights.amax(-1) > 0.5).double().mean(-1)  # (steps, layers, heads)
+    trained = weights[-1]
+    *_, i, j = (int(x) for x in torch.unravel_index(trained.argmax(), trained.shape))
+    best = divmod(int(shares[-1].argmax()), shares.shape[-1])
     line = visible(load_results(LONGER).passages["line"])
     return found(
-        weights[layer, head, i, j].item(),
-        layer=layer + 1,
-        head=head + 1,
+        shares[-1].max().item(),
+        before=shares[0].max().item(),
+        layer=best[0] + 1,
+        head=best[1] + 1,
+        largest=trained.max().item(),
+        largest_before=weights[0].max().item(),
         reads=line[i],
         seen=line[j],
         back=i - j,

@@ -62,8 +62,7 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
     and have both scalings. As facts the same over the other comparisons in which all models of the
     other scaling learn; those of them in which fewer than half of this one's do, with what becomes
     of them in a comparison of more steps, and with how many seeds and up to which share that leaves
-    open, the upper end of an exact interval of 95 %; and those in which not all
-    of the other scaling's models learn.
+    open, the upper end of an exact interval of 95 %.
     """
     have = [n for n in _that_have(scaling, against) if not _is_longer(n)]
     names = [n for n in have if _comparisons()[n].contrasts]
@@ -87,21 +86,15 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
         behind="; ".join(_followed(name, scaling) for name in behind) or "none",
         behind_seeds=max(len(_runs(n)[scaling]) for n in behind),
         reach=min(_upper(_runs(n)[scaling]) for n in behind),
-        neither="; ".join(
-            f"{name} ({_count(_runs(name)[scaling])} against {_count(_runs(name)[against])})"
-            for name in others
-            if name not in fair
-        ),
     )
 
 
 def share_that_diverges(*, scaling: str) -> Finding:
     """The share of runs of a scaling that diverge, of all runs that report: after the warm-up the
     loss is ever twice that of guessing, or the gradient a hundred times what it was at the first
-    step of the same run. As facts how far the worst of them go, and how many of the same runs have
-    the study's own flag, a gradient beyond a fixed bound. As facts, too, of the runs that chose a
-    rate, at all that were tried, how many there are, how many have a loss beyond the bound, the
-    largest loss, and how many were given up before their budget.
+    step of the same run. As facts how far the worst of them go; and of the runs that chose a rate,
+    at all that were tried, how many there are, how many have a loss beyond the bound, and how many
+    were given up before their budget.
     """
     runs = [r for name in _comparisons() for r in _runs(name).get(scaling, [])]
     chose = [r for r in _study() if r.run.scaling == scaling and r.run.chooses]
@@ -110,7 +103,6 @@ def share_that_diverges(*, scaling: str) -> Finding:
         not r.finite or r.worst_loss > LOSS_BOUND or rise > RISE_BOUND
         for r, rise in zip(runs, rises, strict=True)
     ]
-    flagged = [r for r in runs if r.blew_up]
     return found(
         *_share(sum(diverged), len(runs)),
         runs=len(runs),
@@ -118,15 +110,8 @@ def share_that_diverges(*, scaling: str) -> Finding:
         deepest=max(r.run.cell.n_layers for r in runs),
         worst_loss=max(r.worst_loss for r in runs),
         rise=max(rises),
-        flagged=len(flagged),
-        flagged_where=", ".join(
-            f"{layers} layers with heads of {d_k}"
-            for layers, d_k in sorted({(r.run.cell.n_layers, r.run.cell.d_k) for r in flagged})
-        ),
-        flagged_start=max((r.curves["gradient"][0] for r in flagged), default=0.0),
         chose=len(chose),
         chose_diverged=sum(not r.finite or r.worst_loss > LOSS_BOUND for r in chose),
-        chose_loss=max(r.worst_loss for r in chose),
         chose_given_up=sum(r.learned_at is None and r.steps < r.run.cell.budget for r in chose),
     )
 
