@@ -96,7 +96,7 @@ def growth(of: str = "variance", power: float = 0.0) -> Finding:
         errors = [error / size for size, error in sizes]
     else:
         halving = {"variance": 1.0, "standard deviation": 0.5}[of]
-        measured = [_moments(d) for d in DIMENSIONS]
+        measured = [_moments(d, n_pairs=40_000) for d in DIMENSIONS]
         logs = [halving * math.log(m.variance) for m in measured]
         errors = [halving * m.standard_error.variance / m.variance for m in measured]
     slope, error = _slope([math.log(d) for d in DIMENSIONS], logs, errors)

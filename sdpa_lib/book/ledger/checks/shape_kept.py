@@ -171,11 +171,11 @@ def spread_of_components(
     d_k: int, divisor: str = "sqrt_d_k", n: int = 32, anew: bool = False
 ) -> Finding:
     """The largest over the smallest standard deviation among the components of the weights, a mean
-    over 30 key sets with 300 queries each; or, ``anew``, over 10 samples of 3,000 queries, each
+    over 30 key sets with 300 queries each; or, ``anew``, over 4 samples of 3,000 queries, each
     with keys of its own.
     """
     if anew:
-        std = torch.stack([_spread_anew(divisor, d_k, n, seed) for seed in range(10)])
+        std = torch.stack([_spread_anew(divisor, d_k, n, seed) for seed in range(4)])
         return found(*mean_and_error(std.amax(-1) / std.amin(-1)))
     raw, k = _raw("normal", d_k, n)
     std = torch.softmax(raw / _divisor(divisor, k), dim=-1).std(dim=1)  # (SETS, n)
