@@ -19,6 +19,7 @@ def panels(noise=0.0):
     """One of each thing that the book draws; ``noise`` is relative to the data."""
     moved = 1 + noise * np.random.default_rng(0).standard_normal(50)
     figure, ((line, cells), (spread, shape)) = plotting.figure(2, 2)
+    figure.set_layout_engine("none")  # it takes half of the time, and isn't described
     figure.suptitle("Everything")
     line.plot(X, np.exp(X) * moved, **plotting.style("sqrt_d_k"))
     line.plot(X, np.sin(np.pi * X) * moved, "o", label="zero, nearly")
