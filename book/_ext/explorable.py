@@ -166,9 +166,9 @@ def scalings() -> None:
         along = [measures[at] for measures in told["along"][row][column]]
         ax.plot(told["ratios"], along, color=plotting.MUTED)
         for name, label in told["labels"].items():
-            ratio, *measures = told["compared"][name][row][column]
+            ratio = told["compared"][name][row][column]
             look = plotting.style(name, marker=True) | {"linestyle": "none", "label": label}
-            ax.plot(ratio, measures[at], **look)
+            ax.plot(ratio, np.interp(np.log(ratio), np.log(told["ratios"]), along), **look)
         ax.set(xscale="log", xlabel="divisor over $\\sqrt{d_k}$", title=title)
     axes[1].set(yscale="log")
     axes[1].legend(fontsize=9)

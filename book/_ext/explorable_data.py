@@ -305,12 +305,15 @@ def product_probability(distribution: str, z: np.ndarray) -> np.ndarray:
 
 @cache
 def scalings() -> dict[str, Any]:
-    """For each n and d_k what a divisor of r times the root does, for many r, and what the
-    rescalings do that the explorable compares: their r, effective keys and gradient at the query.
+    """For each n and d_k what a divisor of r times the root does, for many r, as pairs of effective
+    keys and gradient at the query; and the rescalings that the explorable compares, as their r.
+
+    Keys a times as long make every score a times as large, and so does a divisor that is a times
+    smaller: the explorable finds longer keys at another r.
     """
     n, d_k = [2**e for e in range(2, 9)], [4**e for e in range(1, 5)]
     # From 8 on weights are nearly even and the gradient falls as 1 / r: a straight line.
-    ratios = [2 ** (e / 2) for e in (*range(-9, 7), 10, 17)]
+    ratios = [2 ** (e / 2) for e in (*range(-15, 7), 10, 17)]
     root = sdpa.RESCALINGS["sqrt_d_k"]
     settings = [[Setting.draw(keys, d) for d in d_k] for keys in n]
     return {
@@ -319,11 +322,10 @@ def scalings() -> dict[str, Any]:
         "labels": {name: called(name) for name in COMPARED},
         "ratios": [rounded(r) for r in ratios],
         "along": [
-            [[setting.measure(r * root)[1:] for r in ratios] for setting in row] for row in settings
+            [[setting.measure(r * root) for r in ratios] for setting in row] for row in settings
         ],
         "compared": {
-            name: [[setting.measure(sdpa.RESCALINGS[name]) for setting in row] for row in settings]
-            for name in COMPARED
+            name: [[ratio(name, keys, d) for d in d_k] for keys in n] for name in COMPARED
         },
     }
 
@@ -332,29 +334,36 @@ COMPARED = ("none", "sqrt_d_k", "k_mean", "k_total")
 """Those that chapter 7 is about; its folded table has the others."""
 
 
+def ratio(name: str, n: int, d_k: int) -> float:
+    """A rescaling's mean divisor over the root, for normal keys."""
+    key = sdpa.sample(2**11 // n, n, d_k, seed=0)
+    return rounded(sdpa.RESCALINGS[name](key).mean().item() / math.sqrt(d_k))
+
+
 class Setting(NamedTuple):
-    """Random queries with random keys and values, as chapter 7 has them, in several sets."""
+    """Random queries with random keys and values, as chapter 7 has them, in several sets, and a
+    random gradient that arrives at each output.
+    """
 
     query: Tensor
     key: Tensor
     value: Tensor
+    upstream: Tensor
 
     @classmethod
     def draw(cls, n: int, d_k: int) -> Setting:
-        sets = max(4, min(32, 2**16 // (n * d_k)))  # seconds for all settings together
-        sizes = ((100, d_k), (n, d_k), (n, 64))
+        sets = max(4, min(32, 2**16 // (n * (d_k + 64))))  # seconds for all settings together
+        sizes = ((100, d_k), (n, d_k), (n, 64), (100, 64))
         drawn = (sdpa.sample(sets, *size, seed=0, stream=s) for s, size in enumerate(sizes))
         return cls(*(components.float() for components in drawn))
 
     def measure(self, rescaling: sdpa.Rescaling) -> list[float]:
-        """The mean divisor over the root, the mean of the effective keys, the median gradient."""
+        """The mean of the effective keys, and the median gradient."""
         weights = sdpa.attention_weights(self.query, self.key, rescaling=rescaling)
-        gradients = sdpa.attention_gradients(*self, rescaling=rescaling).query
-        measures = (
-            rescaling(self.key).mean() / math.sqrt(self.key.shape[-1]),
-            sdpa.effective_keys(weights).mean(),
-            gradients.norm(dim=-1).median(),
-        )
+        gradients = sdpa.attention_gradients(
+            self.query, self.key, self.value, rescaling=rescaling, upstream=self.upstream
+        ).query
+        measures = sdpa.effective_keys(weights).mean(), gradients.norm(dim=-1).median()
         return [rounded(measure.item()) for measure in measures]
 
 

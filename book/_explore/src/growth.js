@@ -1,24 +1,41 @@
-/** Dot products grow: the density of q·k, raw and divided by a power of d_k. */
+/** Dot products grow: sums that walk, raw and divided by a power of d_k, and the densities of their ends. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
+import { makeGenerator, sample } from "./math.js";
 import { powerControl } from "./scores.js";
-import { axes, bar, fresh, layer, point, rich, rule, say, show, show3 } from "./shared.js";
+import { axes, bar, element, fresh, layer, point, rich, rule, say, show, show3 } from "./shared.js";
+
+const dims = data.growth.d_k;
 
 /** Where the tables have a d_k. */
-const place = (dK) => data.growth.d_k.indexOf(dK);
+const place = (dK) => dims.indexOf(dK);
+
+const PAIRS = 30;
 
 /** Stands in the place of the law until the reader has found the power. */
 const QUESTION = "With which p does the bar of q·k / d_k^p keep its length when d_k changes?";
 
-/** Whether the reader has seen the bar keep its length: p was one half at two d_k. */
-function found({ state, memory }) {
+/** The d_k at which the reader has seen p = one half: two of them, and the bar has kept its length. */
+function steadyAt({ state, memory }) {
   memory.steady ??= new Set();
   if (state.p === 0.5) memory.steady.add(state.d_k);
-  return memory.steady.size > 1;
+  return [...memory.steady].sort((a, b) => a - b);
+}
+
+/** For every pair its sums q_1 k_1 + ... + q_i k_i, from none of the terms to all. */
+function walks({ state: { components }, memory }) {
+  memory.walks ??= {};
+  memory.walks[components] ??= Array.from({ length: PAIRS }, (_, pair) => {
+    const uniform = makeGenerator(pair);
+    const [query, key] = [0, 1].map(() => sample(dims.at(-1), components, uniform));
+    let sum = 0;
+    return [0, ...Array.from(query, (x, i) => (sum += x * key[i]))];
+  });
+  return memory.walks[components];
 }
 
 export const growth = {
-  title: "Dot products, raw and divided by d_k^p",
+  title: "Why do dot products spread?",
   controls: [
     {
       name: "d_k",
@@ -36,36 +53,44 @@ export const growth = {
       below: true,
     },
   ],
-  readouts: [
-    ["raw_std", "std of q·k, raw"],
-    ["std", "std, divided"],
-    ["variance", "variance, divided"],
-  ],
+  readouts: [],
   panels: [
-    ["raw", "q·k, raw", 162, { left: 52, top: 34 }],
-    ["divided", "q·k / d_k^p", 162, { left: 52, top: 34 }],
-    ["spread", "std of q·k / d_k^p at every d_k", 146, { left: 52, top: 8 }],
+    [
+      "raw",
+      "q·k, raw: 30 pairs, a term at a time",
+      152,
+      { left: 34, top: 22, bottom: 22, right: 6 },
+    ],
+    ["divided", "q·k / d_k^p, the same pairs", 152, { left: 34, top: 22, bottom: 22, right: 6 }],
+    ["spread", "std of q·k / d_k^p, where you have been", 130, { left: 52, top: 8 }],
   ],
   forget({ memory }) {
     memory.pinned = undefined;
     memory.steady = undefined;
+    memory.visited = undefined;
   },
   update(app) {
     const { d_k: dK, p } = app.state;
     const variance = dK ** (1 - 2 * p);
     const [rawStd, std] = [Math.sqrt(dK), Math.sqrt(variance)];
     const { pinned } = pin(app);
-    drawDensity(app.panels.raw, app.state, 0, pinned);
-    drawDensity(app.panels.divided, app.state, p, pinned);
-    drawSpread(app.panels.spread, dK, p, pinned);
+    const steady = steadyAt(app);
+    const found = steady.length > 1;
+    drawSums(app, app.panels.raw, 0, pinned);
+    drawSums(app, app.panels.divided, p, pinned);
+    drawSpread(app, found);
     const power = show(1 - 2 * p).replace(/\.?0+$/, "");
+    const seen =
+      p === 0.5
+        ? `±1.00 at d_k = ${steady.join(", ").replace(/, (\d+)$/, " and $1")}: the bar stays.`
+        : "Here the bar changes with d_k.";
+    const law = `Var(q·k / d_k^p) = d_k^{1 − 2p} = ${dK}^{${power}} = ${show3(variance)}`;
+    const sentences = found ? [seen, law] : [QUESTION];
     app.formula.replaceChildren(
-      found(app)
-        ? rich(`Var(q·k / d_k^p) = d_k^{1 − 2p} = ${dK}^{${power}} = ${show3(variance)}`)
-        : rich(QUESTION),
+      ...sentences.map((text) => element("span", { class: "explorable-line" }, rich(text))),
     );
     return {
-      values: { raw_std: rawStd, std, variance },
+      values: {},
       spoken: `Standard deviation ${show3(rawStd)} raw, ${show3(std)} divided; variance ${show3(variance)}.`,
     };
   },
@@ -81,130 +106,107 @@ function pin({ controls, state, memory }) {
   return memory;
 }
 
-/** The density of q·k / d_k^p as points; nothing where the components make a lattice of sums. */
-function curve({ d_k: dK, p, components }, reach) {
-  if (components === "rademacher") return undefined;
-  const std = dK ** (0.5 - p);
-  const inside = Math.min(reach, 5 * std);
-  const heights = data.growth.density[components][place(dK)].map((height) => height / std);
-  const grid = data.growth.grid.map((at) => at * std);
-  const half = [...grid.filter((at) => at < inside), inside].map((at) => [
-    at,
-    d3.scaleLinear(grid, heights)(at),
-  ]);
-  return [...half.map(([at, height]) => [-at, height]).reverse(), ...half];
+/** The density of q·k / d_k^p on a half of its points; or the heights of the lattice that ±1 makes. */
+function density({ d_k: dK, p, components }) {
+  const heights = data.growth.density[components][place(dK)];
+  const unit = dK ** (0.5 - p);
+  const at =
+    components === "rademacher"
+      ? heights.map((_, i) => (2 * i + (dK % 2)) / dK ** p)
+      : data.growth.grid.map((x) => x * unit);
+  return heights.map((height, i) => [at[i], height / heights[0]]);
 }
 
-/** The density of q·k / d_k^p with a bar of plus and minus one standard deviation above it, beside the normal density of the same variance and, pale, the density and the bar at the pinned setting. The axes stand still, so that the curve is seen to move: a bar that is longer than the axis ends in arrows, and a curve that is higher leaves the frame, with an arrow beside it. */
-function drawDensity(panel, { d_k: dK, components }, p, pinned) {
-  const [c, std] = [dK ** p, dK ** (0.5 - p)];
-  const raw = panel.svg.node().parentNode.dataset.panel === "raw";
-  const [reach, highest, role] = raw ? [30, 0.3, "key"] : [7, 0.6, "weights"];
-  const x = d3.scaleLinear([-reach, reach], panel.xRange);
-  const y = d3.scaleLinear([0, highest], panel.yRange);
-  axes(panel, { x, y, yLabel: "density", xLabel: raw ? "q·k" : "q·k, divided", yTicks: 4 });
-  const [left, right] = x.range();
+/** The sums of some pairs, walking from 0 to q·k / d_k^p, and beside their ends the density, its peak as wide as there is room, and the bar of plus and minus one standard deviation. The axis stands still: what is farther out leaves the frame, and a bar that is longer ends in arrows. Pale, the density and the bar at the pinned setting. */
+function drawSums(app, panel, p, pinned) {
+  const { d_k: dK, components } = app.state;
+  const raw = panel === app.panels.raw;
+  const [reach, role] = raw ? [36, "key"] : [6, "weights"];
+  const [left, right] = panel.xRange;
+  const y = d3.scaleLinear([-reach, reach], panel.yRange);
   const [bottom, top] = y.range();
-  const frame = `growth-${raw ? "raw" : "divided"}`;
-  const window = layer(panel.svg, "window", "clipPath").attr("id", frame);
-  layer(window, "inner", "rect")
+  const end = left + 0.62 * (right - left);
+  const x = d3.scaleLinear([0, dK], [left, end]);
+  axes(panel, {
+    x,
+    y,
+    xTicks: [0, dK],
+    xFormat: (terms) => (terms ? `${terms} ${terms > 1 ? "terms" : "term"}` : "0"),
+    yTicks: [-reach, -reach / 2, 0, reach / 2, reach],
+    yFormat: (at) => String(at).replace("-", "−"),
+  });
+  const name = `growth-${raw ? "raw" : "divided"}`;
+  layer(layer(panel.svg, "window", "clipPath").attr("id", name), "inner", "rect")
     .attr("x", left)
     .attr("y", top)
     .attr("width", right - left)
     .attr("height", bottom - top);
-  const [ghost, group] = ["ghost", "densities"].map((name) =>
-    fresh(panel.svg, name).attr("clip-path", `url(#${frame})`),
-  );
-  const notes = fresh(panel.svg, "notes");
-  const inside = Math.min(reach, 5 * std);
-  const normal = (at) => Math.exp(-((at / std) ** 2) / 2) / (std * Math.sqrt(2 * Math.PI));
-  const line = d3.line(
-    (point) => x(point[0]),
-    (point) => y(point[1]),
-  );
-  const past = pinned && curve({ ...pinned, p: raw ? 0 : pinned.p }, reach);
-  if (past) {
-    ghost
+  const [fan, group, notes] = ["fan", "densities", "notes"].map((of) => fresh(panel.svg, of));
+  for (const drawn of [fan, group]) drawn.attr("clip-path", `url(#${name})`);
+  const c = dK ** p;
+  walks(app).forEach((sums, pair) => {
+    const way = sums.slice(0, dK + 1).map((sum, terms) => [x(terms), y(sum / c)]);
+    const bold = pair === 0;
+    fan
       .append("path")
-      .attr("d", line(past))
+      .attr("d", d3.line()(way))
       .style("fill", "none")
-      .style("stroke", colour(role))
-      .style("stroke-width", 1.5)
-      .style("opacity", 0.35);
-  }
-  if (components === "rademacher") {
-    const heights = data.growth.density[components][place(dK)].map((height) => height / std);
-    const sums = heights.flatMap((height, i) =>
-      [-1, 1].map((sign) => [(sign * (2 * i + (dK % 2))) / c, height]),
-    );
-    for (const [sum, height] of sums.filter(([at]) => Math.abs(at) <= reach)) {
-      const stick = group
-        .append("line")
-        .attr("x1", x(sum))
-        .attr("x2", x(sum))
-        .attr("y1", bottom)
-        .attr("y2", y(height));
-      stick
-        .style("stroke", colour(role))
-        .style("stroke-width", Math.max(1.2, Math.min(4, (x(2 / c) - x(0)) * 0.6)));
+      .style("stroke", bold ? "var(--ex-ink)" : colour(role))
+      .style("stroke-width", bold ? 1.5 : 1)
+      .style("opacity", bold ? 1 : 0.35);
+    point(fan, ...way.at(-1), 2.5, bold ? "var(--ex-ink)" : colour(role)).style("opacity", 0.8);
+  });
+  const base = end + 6;
+  const widest = right - base - 26;
+  const drawDensity = (state, past) => {
+    const opacity = past ? 0.35 : 1;
+    const half = density(state);
+    if (state.components === "rademacher") {
+      const thick = Math.max(1, Math.min(4, 0.6 * (y(0) - y(2 / state.d_k ** state.p))));
+      for (const [at, height] of half)
+        for (const sign of at ? [-1, 1] : [1])
+          rule(group, [base, y(sign * at)], [base + height * widest, y(sign * at)], colour(role))
+            .style("stroke-width", thick)
+            .style("opacity", opacity);
+      return;
     }
-  } else {
-    const points = curve({ d_k: dK, p, components }, reach);
+    const both = [...half.map(([at, height]) => [-at, height]).reverse(), ...half];
+    const outline = both.map(([at, height]) => [base + height * widest, y(at)]);
     group
       .append("path")
-      .attr(
-        "d",
-        d3.area(
-          (point) => x(point[0]),
-          bottom,
-          (point) => y(point[1]),
-        )(points),
-      )
-      .style("fill", colour(role))
-      .style("opacity", 0.18);
-    group
-      .append("path")
-      .attr("d", line(points))
-      .style("fill", "none")
+      .attr("d", d3.line()(outline))
+      .style("fill", past ? "none" : colour(role))
+      .style("fill-opacity", 0.18)
       .style("stroke", colour(role))
-      .style("stroke-width", 2);
-  }
-  const reference = Array.from({ length: 121 }, (_, i) => (inside * (i - 60)) / 60).map((at) => [
-    at,
-    normal(at),
-  ]);
-  group
-    .append("path")
-    .attr("d", line(reference))
-    .style("fill", "none")
-    .style("stroke", "var(--ex-muted)")
-    .style("stroke-width", 1.2)
-    .style("stroke-dasharray", "4 3");
-  const peak = Math.max(data.growth.density[components][place(dK)][0] / std, normal(0));
-  if (peak > highest)
-    say(notes, "↑ higher at 0", Math.min(x(std), x(reach / 2)) + 8, top + 14, "start");
-  const level = top - 9;
-  const drawBar = (std) => {
-    const ends = [Math.max(left, x(-std)), Math.min(right, x(std))];
-    return [bar(notes, ...ends, level, std > reach), ends];
+      .style("stroke-width", past ? 1.5 : 2)
+      .style("opacity", opacity);
   };
-  const before = pinned && pinned.d_k ** (0.5 - (raw ? 0 : pinned.p));
-  const [pale, [, ended]] = before ? drawBar(before) : [undefined, [0, 0]];
-  pale?.style("opacity", 0.3);
-  const [, [from, to]] = drawBar(std);
-  const leaves = std > reach;
-  const end = Math.max(to, ended);
-  const text = `±${show3(std)}`;
-  if (end + 50 < right) say(notes, text, end + 7, level + 4, "start");
-  else say(notes, text, (from + to) / 2, level - 6, "middle");
+  const upright = notes.append("g").attr("transform", "rotate(90)");
+  const drawBar = (power, dK, at, opacity) => {
+    const std = dK ** (0.5 - power);
+    bar(upright, Math.max(top, y(std)), Math.min(bottom, y(-std)), -at, std > reach).style(
+      "opacity",
+      opacity,
+    );
+  };
+  if (pinned) {
+    const past = { ...pinned, p: raw ? 0 : pinned.p };
+    drawDensity(past, true);
+    drawBar(past.p, past.d_k, right - 4, 0.35);
+  }
+  drawDensity({ d_k: dK, p, components }, false);
+  drawBar(p, dK, right - 14, 1);
+  const std = dK ** (0.5 - p);
+  say(notes, `±${show3(std)}`, right, top - 8, "end").style("font-weight", 700);
   panel.describe(
-    `Density of the ${raw ? "raw" : "divided"} dot product, from −${reach} to ${reach}: standard deviation ${show3(std)}${leaves ? ", so that its bar leaves the axis on both sides" : ""}. Dashed, the normal density of the same variance; pale, the density and the bar when the control was taken.`,
+    `Thirty sums of ${dK} terms, ${raw ? "raw" : "divided"}, and the density of their ends, from −${reach} to ${reach}: standard deviation ${show3(std)}${std > reach ? ", so that its bar leaves the axis on both sides" : ""}. Pale, the density and the bar when the control was taken.`,
   );
 }
 
-/** The standard deviation of q·k / d_k^p at every d_k: level for one p alone, and for any other there is a wedge between it and the level of 1. Pale, the line of the pinned p. */
-function drawSpread(panel, dK, p, pinned) {
-  const dims = data.growth.d_k;
+/** The standard deviation of q·k / d_k^p at every d_k that the reader has visited; and the level of 1, once it has been found that one p keeps them there. */
+function drawSpread({ panels: { spread: panel }, state: { d_k: dK, p }, memory }, found) {
+  memory.visited ??= new Set();
+  memory.visited.add(dK);
   const x = d3.scaleLog([1, dims.at(-1)], panel.xRange);
   const y = d3.scaleLog([0.03, 60], panel.yRange);
   axes(panel, {
@@ -216,27 +218,15 @@ function drawSpread(panel, dK, p, pinned) {
     yFormat: String,
     xLabel: "d_k",
   });
-  const group = fresh(panel.svg, "line");
-  const end = x(dims.at(-1));
-  const wedge = [
-    [x(1), y(1)],
-    [end, y(1)],
-    [end, y(dims.at(-1) ** (0.5 - p))],
-  ];
-  group
-    .append("path")
-    .attr("class", "wedge")
-    .attr("d", `M${wedge.join("L")}Z`)
-    .style("fill", colour("weights"))
-    .style("opacity", 0.18);
-  const draw = (power, opacity) =>
-    rule(group, [x(1), y(1)], [end, y(dims.at(-1) ** (0.5 - power))], colour("weights"))
+  const group = fresh(panel.svg, "visited");
+  if (found)
+    rule(group, [x(1), y(1)], [x(dims.at(-1)), y(dims.at(-1) ** (0.5 - p))], colour("weights"))
       .style("stroke-width", 2)
-      .style("opacity", opacity);
-  if (pinned && pinned.p !== p) draw(pinned.p, 0.35);
-  draw(p, 1);
-  point(group, x(dK), y(dK ** (0.5 - p)), 6, colour("weights"));
+      .style("opacity", 0.5);
+  const visited = [...memory.visited].sort((a, b) => a - b);
+  for (const at of visited)
+    point(group, x(at), y(at ** (0.5 - p)), at === dK ? 5 : 3.5, colour("weights"));
   panel.describe(
-    `Standard deviation of q·k over d_k to the power ${show(p)}, against d_k, both axes logarithmic: ${dims.map((dims) => `${show3(dims ** (0.5 - p))} at ${dims}`).join(", ")}.`,
+    `Standard deviation of q·k over d_k to the power ${show(p)}, at the d_k visited, both axes logarithmic: ${visited.map((at) => `${show3(at ** (0.5 - p))} at ${at}`).join(", ")}.`,
   );
 }

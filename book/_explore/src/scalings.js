@@ -1,14 +1,15 @@
-/** Alternative scalings: where their divisors lie beside the root, and what they do there with evenness and gradient. */
+/** Alternative scalings: where their divisors lie among all, in lengths of a key, and which of them leave their place. */
 import * as d3 from "./d3.js";
 import { colour, data, lookUp } from "./data.js";
+import { drawCursor } from "./handles.js";
 import {
-  addButtons,
-  arrow,
   axes,
   element,
   fresh,
   marker,
+  point,
   rich,
+  richLabel,
   rule,
   say,
   show2,
@@ -18,166 +19,196 @@ import {
 const { labels, ratios } = data.scalings;
 const NAMES = Object.keys(labels);
 
-const GLIDES = 600; // milliseconds, from one divisor to another
+/** Those that do not know how long the keys are. */
+const CONSTANT = ["none", "sqrt_d_k"];
+
+const FLOOR = 0.001; // of the gradients that are drawn
+
+const dialControl = {
+  name: "r",
+  label: "divisor",
+  spoken: "divisor, in key lengths",
+  values: Array.from({ length: 61 }, (_, i) => 2 ** (i / 4 - 7)),
+  value: 1,
+  text: show2,
+  drawn: true,
+};
+
+/** The sliders; each leaves some of the divisors where they are. */
+const sliders = [
+  {
+    name: "a",
+    label: "keys × a",
+    values: Array.from({ length: 41 }, (_, i) => 10 ** (i / 20 - 1)),
+    value: 1,
+    text: show2,
+  },
+  { name: "n", label: "n, keys", values: data.scalings.n, value: 32, text: String },
+  { name: "d_k", label: "d_k", values: data.scalings.d_k, value: 64, text: String },
+];
 
 export const scalings = {
-  title: "Which divisor is large enough, and not too large?",
+  title: "Which divisor keeps its place?",
   paired: true,
-  controls: [
-    {
-      name: "rescaling",
-      options: labels,
-      value: "sqrt_d_k",
-      drawn: true,
-    },
-    { name: "n", label: "n, keys", values: data.scalings.n, value: 32, text: String },
-    { name: "d_k", label: "d_k", values: data.scalings.d_k, value: 64, text: String },
-  ],
-  readouts: [
-    ["ratio", "divisor over √d_k", show2],
-    ["effective", "effective keys, 1/Σp²", show2],
-    ["gradient", "gradient at q, median", show2],
-  ],
+  controls: [...sliders, dialControl],
+  readouts: [],
   panelWidth: "100%",
   panels: [
-    ["evenness", "effective keys, of n", 132, { left: 44, top: 14, bottom: 22 }],
-    ["gradient", "gradient at the query, median", 190, { left: 44, top: 12 }],
+    ["evenness", "effective keys, of n", 150, { left: 44, top: 32, bottom: 22 }],
+    ["gradient", "gradient at the query, median", 190, { left: 44, top: 24 }],
   ],
+  forget({ memory }) {
+    memory.ways = undefined;
+    memory.moved = undefined;
+  },
   update(app) {
-    const { rescaling, n, d_k: dK } = app.state;
-    app.memory.buttons ??= addChoice(app);
-    app.memory.buttons.forEach((button, i) =>
-      button.setAttribute("aria-pressed", NAMES[i] === rescaling),
-    );
+    const { a, n, d_k: dK } = app.state;
+    app.memory.legend ??= addLegend(app);
     const of = (table) => lookUp(table, data.scalings.n, n, data.scalings.d_k, dK);
-    const compared = Object.fromEntries(
-      NAMES.map((name) => [name, of(data.scalings.compared[name])]),
-    );
     const along = of(data.scalings.along);
-    const [ratio, effective, gradient] = compared[rescaling];
-    const [, rootEffective, rootGradient] = compared.sqrt_d_k;
-    const now = glide(app.memory, ratio);
-    if (now !== ratio) app.redraw();
-    const { evenness, gradient: comesBack } = app.panels;
-    const draw = (panel, at, y, yTicks, text) =>
-      drawAlong(panel, {
-        along: along.map((measured) => measured[at]),
-        marks: NAMES.map((name) => [name, compared[name][0], compared[name][at + 1]]),
-        chosen: rescaling,
-        now,
-        y,
-        yTicks,
-        text,
-      });
-    draw(evenness, 0, d3.scaleLinear([0, n], evenness.yRange), [0, n / 2, n], show2(effective));
-    draw(
-      comesBack,
-      1,
-      d3.scaleLog([0.001, 20], comesBack.yRange),
-      [0.001, 0.01, 0.1, 1, 10],
-      rescaling === "sqrt_d_k" ? show2(gradient) : `× ${show2(gradient / rootGradient)}`,
+    const places = Object.fromEntries(
+      NAMES.map((name) => [
+        name,
+        of(data.scalings.compared[name]) / (CONSTANT.includes(name) ? a : 1),
+      ]),
     );
-    const sentences =
-      rescaling === "sqrt_d_k"
-        ? [`With the root a query hears ${show2(effective)} of ${n} keys.`, "What do others do?"]
-        : [
-            `It hears ${show2(effective)} of ${n} keys; with the root it hears ${show2(rootEffective)}.`,
-            `Its gradient is ${show2(gradient / rootGradient)} times that with the root.`,
-          ];
+    const ways = extend(app.memory, places);
+    const keys = (r) => between(along, 0, r);
+    const gradient = (r) => Math.exp(between(along, 1, r));
+    const { evenness, gradient: comesBack } = app.panels;
+    const y = d3.scaleLinear([0, n], evenness.yRange);
+    const common = { app, places, ways };
+    const text = (r) => `${show2(keys(r))} of ${n} keys`;
+    drawAlong(evenness, { ...common, of: keys, y, yTicks: [0, n / 2, n], text, handle: true });
+    const y2 = d3.scaleLog([FLOOR, 20], comesBack.yRange);
+    drawAlong(comesBack, {
+      ...common,
+      of: gradient,
+      y: y2,
+      yTicks: [0.001, 0.01, 0.1, 1, 10],
+      text: (r) => (gradient(r) < FLOOR ? `< ${FLOOR}` : show2(gradient(r))),
+    });
+    const sentences = verdict(app, (name) => show2(keys(places[name])));
     app.formula.replaceChildren(
       ...sentences.map((text) => element("span", { class: "explorable-line" }, rich(text))),
     );
-    const spoken = `${labels[rescaling]}: ${sentences.join(" ")}`;
-    return { values: { ratio, effective, gradient }, spoken };
+    return { values: {}, spoken: `${sentences.join(" ")} The dial: ${text(app.state.r)}.` };
   },
 };
 
-/** A button for each divisor, with the marker that it has in the panels. */
-function addChoice(app) {
-  const buttons = addButtons(
-    app.controls,
-    "divided by",
-    NAMES.map((name) => [labels[name], () => app.set({ rescaling: name })]),
+/** What a row of the table has at r: straight between two of its places, where r is drawn by its logarithm and so are gradients. */
+function between(along, measure, r) {
+  const next = Math.max(
+    1,
+    ratios.findIndex((ratio) => ratio >= r),
   );
-  buttons.forEach((button, i) => {
+  const [low, high] = [next - 1, next].map((i) =>
+    measure ? Math.log(Math.max(1e-9, along[i][1])) : along[i][0],
+  );
+  const share = Math.log(r / ratios[next - 1]) / Math.log(ratios[next] / ratios[next - 1]);
+  return low + share * (high - low);
+}
+
+/** From where to where each divisor has been moved. */
+function extend(memory, places) {
+  memory.ways ??= {};
+  for (const [name, place] of Object.entries(places)) {
+    const [low, high] = memory.ways[name] ?? [place, place];
+    memory.ways[name] = [Math.min(low, place), Math.max(high, place)];
+  }
+  return memory.ways;
+}
+
+/** What the reader is asked to move, and what has been seen of it. */
+function verdict({ state, memory }, heard) {
+  memory.moved ??= new Set();
+  for (const { name, value } of sliders) if (state[name] !== value) memory.moved.add(name);
+  const { moved } = memory;
+  if (!moved.size) return ["Make the keys longer. Which of the four divisors keep their place?"];
+  const seen = `Of ${state.n} keys × ${show2(state.a)} a query hears ${heard("sqrt_d_k")} with √d_k, ${heard("k_mean")} with k_mean.`;
+  const left = sliders.filter(({ name }) => !moved.has(name)).map(({ name }) => name);
+  const next = left.length ? `Now move ${left.join(" and ")}.` : "Only k_mean has kept its place.";
+  return [seen, next];
+}
+
+/** Which marker is whose. */
+function addLegend(app) {
+  const row = element("p", { class: "explorable-legend" });
+  for (const name of NAMES) {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("viewBox", "-8 -8 16 16");
     svg.setAttribute("aria-hidden", "true");
-    marker(d3.select(svg), NAMES[i], 0, 0);
-    button.prepend(svg);
-  });
-  return buttons;
-}
-
-/** Where between two divisors the drawing is: on the way to the chosen one, or there where motion is unwelcome. */
-function glide(memory, aim) {
-  const time = performance.now();
-  if (memory.aim !== aim) {
-    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    Object.assign(memory, { aim, from: calm ? aim : (memory.now ?? aim), start: time });
+    marker(d3.select(svg), name, 0, 0);
+    row.append(element("span", {}, svg, rich(richLabel(labels[name]))));
   }
-  const share = Math.min(1, (time - memory.start) / GLIDES);
-  const eased = share * share * (3 - 2 * share);
-  memory.now = share < 1 ? memory.from * (aim / memory.from) ** eased : aim;
-  return memory.now;
+  app.controls.append(row);
+  return row;
 }
 
-/** A measure along the divisor: the curve, the divisors' markers on it, and thick the way from the root to where we are. */
-function drawAlong(panel, { along, marks, chosen, now, y, yTicks, text }) {
-  const x = d3.scaleLog([1 / 50, 1000], panel.xRange);
+/** A measure along the divisor: the curve, the divisors on it, each with the way that it has been moved, and the dial. */
+function drawAlong(panel, { app, places, ways, of, y, yTicks, text, handle }) {
+  const { r } = app.state;
+  const x = d3.scaleLog([ratios[0], ratios.at(-1)], panel.xRange);
   const [bottom, top] = y.range();
   axes(panel, {
     x,
     y,
-    xTicks: [0.1, 1, 10, 100],
+    xTicks: [0.01, 0.1, 1, 10, 100],
     xFormat: String,
-    xLabel: panel.margin.bottom > 30 ? "divisor, over √d_k" : undefined, // of the lowest panel
+    xLabel: handle ? undefined : "divisor, in lengths of a key",
     yTicks,
     yFormat: String,
   });
-  const levels = along.map(y);
-  const level = (r) => {
-    const next = Math.max(
-      1,
-      ratios.findIndex((ratio) => ratio >= r),
-    );
-    const share = Math.log(r / ratios[next - 1]) / Math.log(ratios[next] / ratios[next - 1]);
-    return levels[next - 1] + share * (levels[next] - levels[next - 1]);
-  };
+  const under = fresh(panel.svg, "under");
   const group = fresh(panel.svg, "along");
-  const curve = (between, stroke, width) =>
-    group
+  const [left, right] = x.range();
+  const id = `explorable-scalings-${handle ? "evenness" : "gradient"}`;
+  const frame = group.append("clipPath").attr("id", id).append("rect");
+  frame
+    .attr("x", left)
+    .attr("y", top - 4)
+    .attr("width", right - left);
+  frame.attr("height", bottom - top + 8);
+  const within = group.append("g").attr("clip-path", `url(#${id})`);
+  const curve = ([low, high], stroke, width) =>
+    within
       .append("path")
-      .attr("d", d3.line()(between.map((r) => [x(r), level(r)])))
+      .attr(
+        "d",
+        d3.line()(
+          [low, ...ratios.filter((at) => at > low && at < high), high].map((at) => [
+            x(at),
+            y(of(at)),
+          ]),
+        ),
+      )
       .style("fill", "none")
       .style("stroke", stroke)
       .style("stroke-width", width);
-  const here = level(now);
-  const dashed = (from, to) =>
-    rule(group, from, to, "var(--ex-muted)").style("stroke-dasharray", "4 3");
-  dashed([x(1), bottom], [x(1), top]);
-  dashed([x(1), level(1)], [x(now), level(1)]);
-  curve(ratios, "var(--ex-muted)", 1.5);
-  const [low, high] = [Math.min(now, 1), Math.max(now, 1)];
-  curve([low, ...ratios.filter((r) => r > low && r < high), high], colour(chosen), 4);
-  if (Math.abs(here - level(1)) > 12)
-    arrow(
-      group,
-      [x(now), level(1)],
-      [x(now), here + (here > level(1) ? -8 : 8)],
-      colour(chosen),
-      2,
+  NAMES.forEach((name, i) =>
+    curve(ways[name], colour(name), 12 - 2 * i)
+      .attr("data-way", name)
+      .style("opacity", 0.4),
+  );
+  curve([ratios[0], ratios.at(-1)], "var(--ex-muted)", 1.5);
+  for (const [name, place] of Object.entries(places)) {
+    if (of(place) >= y.domain()[0]) marker(group, name, x(place), y(of(place)));
+    else say(group, "↓", x(place), bottom - 4, "middle").style("fill", colour(name));
+  }
+  if (handle) {
+    drawCursor(app, panel, under, dialControl, x);
+    under.select("text").text(text(r));
+  } else {
+    rule(under, [x(r), top - 22], [x(r), bottom], "var(--ex-ink)").style("stroke-width", 1.5);
+    const first = x(r) < (left + right) / 2;
+    say(under, text(r), x(r) + (first ? 6 : -6), top - 10, first ? "start" : "end").style(
+      "font-weight",
+      700,
     );
-  for (const [name, ratio, value] of [...marks].sort(([a], [b]) => (a === chosen) - (b === chosen)))
-    marker(group, name, x(ratio), y(value));
-  // Across the root's level from the arrow, where no curve is.
-  const half = 3.8 * text.length;
-  const beside = x(now) - x(1) < 14 && x(1) - x(now) < 14;
-  const place = beside
-    ? [x(1) + 12 + half, level(1) + 4]
-    : [Math.min(panel.width - half, x(now)), level(1) + (here < level(1) ? 16 : -7)];
-  say(group, text, ...place, "middle").style("font-weight", 700);
+  }
+  if (of(r) >= y.domain()[0]) point(under, x(r), y(of(r)), 4, "var(--ex-ink)");
   panel.describe(
-    `${panel.heading.textContent}, along the divisor: ${marks.map(([name, , value]) => `${labels[name]} ${show2(value)}`).join("; ")}`,
+    `${panel.heading.textContent}, along the divisor: ${NAMES.map((name) => `${labels[name]} ${text(places[name])}`).join("; ")}`,
+    handle ? "group" : "img",
   );
 }

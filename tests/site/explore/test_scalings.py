@@ -1,3 +1,4 @@
+import math
 import re
 
 import numpy as np
@@ -5,113 +6,148 @@ import pytest
 
 import sdpa_lib as sdpa
 
-from .conftest import read, wait_for_state
+from .conftest import wait_for_state
 
 ERROR = 0.1  # of 400 queries or more: other draws of the same thing
 
+NAMES = {"none": "undivided", "sqrt_d_k": "√d_k", "k_mean": "k_mean", "k_total": "k_total"}
+"""The divisors that are compared, and what the panels call them."""
 
-NAMES = {"none": "undivided", "sqrt_d_k": "√dk", "k_mean": "kmean", "k_total": "ktotal"}
-"""The divisors that are compared, and what their buttons say."""
 
-
-def measures(rescaling, n, d_k):
-    """The divisor over the root, effective keys and gradient, of draws of the test's own."""
+def measures(rescaling, n, d_k, a=1.0):
+    """Effective keys and gradient, of draws of the test's own with keys a times as long."""
     q, k, v = (
         sdpa.sample(40, size, d, seed=1, stream=s, device="cpu")
         for s, (size, d) in enumerate(((100, d_k), (n, d_k), (n, 64)))
     )
-    gradient = sdpa.attention_gradients(q, k, v, rescaling=rescaling).query.norm(dim=-1)
+    gradient = sdpa.attention_gradients(q, a * k, v, rescaling=rescaling).query.norm(dim=-1)
+    weights = sdpa.attention_weights(q, a * k, rescaling=rescaling)
+    return [sdpa.effective_keys(weights).mean().item(), gradient.median().item()]
+
+
+def told(figure, panel):
+    """What a panel says of every divisor."""
+    label = figure.locator(f"[data-panel={panel}] svg").get_attribute("aria-label")
     return {
-        "ratio": (rescaling(k).mean() / d_k**0.5).item(),
-        "effective": sdpa.effective_keys(sdpa.attention_weights(q, k, rescaling=rescaling))
-        .mean()
-        .item(),
-        "gradient": gradient.median().item(),
+        name: float(re.search(rf"{re.escape(text)} (<? ?[\d.]+)", label)[1].lstrip("< "))
+        for name, text in NAMES.items()
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_divisor_by_the_keyboard(explorable, name):
-    page, figure = explorable("scalings", "rescaling=k_total,n=16,d_k=64")
-    button = figure.get_by_role("button", name=NAMES[name], exact=True)
-    button.press("Enter")
-    wait_for_state(page, f"rescaling={name},")
-    assert button.get_attribute("aria-pressed") == "true"
-    assert figure.locator("[aria-pressed=true]").count() == 1
-    figure.get_by_label("n, keys").press("ArrowRight")
-    wait_for_state(page, "n=32,")
-    theirs = measures(sdpa.get_rescaling(name), 32, 64)
-    assert {key: read(figure, key) for key in theirs} == pytest.approx(theirs, rel=ERROR)
+def places(figure, panel="evenness"):
+    """Where every divisor's marker stands, from the left."""
+    marks = figure.locator(f"[data-panel={panel}] .along path[transform]")
+    return dict(zip(NAMES, marks.evaluate_all(PLACES), strict=True))
+
+
+PLACES = "paths => paths.map(path => path.transform.baseVal[0].matrix.e)"
+
+
+def ways(figure, panel="evenness"):
+    """How far every divisor has been moved, in pixels."""
+    drawn = figure.locator(f"[data-panel={panel}] [data-way]")
+    return {
+        path.get_attribute("data-way"): path.evaluate("path => path.getBBox().width")
+        for path in drawn.all()
+    }
+
+
+@pytest.mark.parametrize("setting", [(32, 64, 1), (32, 64, 10), (256, 16, 0.1), (4, 4, 2)])
+def test_what_every_divisor_does_with_longer_keys_is_the_librarys(explorable, setting):
+    n, d_k, a = setting
+    _, figure = explorable("scalings", f"a={a},n={n},d_k={d_k}")
+    keys, gradients = told(figure, "evenness"), told(figure, "gradient")
+    for name in NAMES:
+        theirs = measures(sdpa.get_rescaling(name), n, d_k, a)
+        assert keys[name] == pytest.approx(theirs[0], rel=ERROR)
+        if theirs[1] > 0.01:
+            assert gradients[name] == pytest.approx(theirs[1], rel=0.15)
 
 
 @pytest.mark.parametrize(("n", "d_k"), [(4, 4), (32, 64), (256, 16)])
 @pytest.mark.parametrize("r", [0.25, 1, 32])
 def test_the_curves_are_the_librarys(data, n, d_k, r):
     table = data["scalings"]
-    along = table["along"][table["n"].index(n)][table["d_k"].index(d_k)]
-    stored = along[table["ratios"].index(r)]
-    theirs = measures(r * sdpa.get_rescaling("sqrt_d_k"), n, d_k)
-    assert stored == pytest.approx([theirs["effective"], theirs["gradient"]], rel=ERROR)
-
-
-def test_divisors_lie_on_their_curves(data):
-    """They were measured on the same draws; between two places of a curve its line is straight."""
-    table = data["scalings"]
-    at = np.log(table["ratios"])
-    for of_name in table["compared"].values():
-        for along_n, row in zip(table["along"], of_name, strict=True):
-            for along, (ratio, effective, gradient) in zip(along_n, row, strict=True):
-                keys, gradients = np.array(along).T
-                assert effective == pytest.approx(np.interp(np.log(ratio), at, keys), rel=0.03)
-                on_it = np.exp(np.interp(np.log(ratio), at, np.log(gradients)))
-                assert gradient == pytest.approx(on_it, rel=0.1)
-
-
-@pytest.mark.parametrize(("name", "larger"), [("none", True), ("k_total", False)])
-def test_the_comparison_with_the_root_is_drawn_and_said(explorable, name, larger):
-    page, figure = explorable("scalings", "rescaling=sqrt_d_k")
-    root = read(figure, "gradient")
-    figure.get_by_role("button", name=NAMES[name], exact=True).press("Enter")
-    wait_for_state(page, f"rescaling={name},")
-    ratio = read(figure, "gradient") / root
-    assert (ratio > 1) == larger
-    said = figure.locator(".explorable-formula").inner_text()
-    assert float(re.search(r"gradient is ([\d.]+) times", said)[1]) == pytest.approx(
-        ratio, rel=0.05
+    at = table["n"].index(n), table["d_k"].index(d_k)
+    stored = np.array(table["along"][at[0]][at[1]])
+    keys = np.interp(math.log(r), np.log(table["ratios"]), stored[:, 0])
+    gradient = math.exp(
+        np.interp(math.log(r), np.log(table["ratios"]), np.log(stored[:, 1].clip(1e-9)))
     )
-    shown = figure.locator("[data-panel=gradient] .along text").text_content()
-    assert float(shown.removeprefix("× ")) == pytest.approx(ratio, rel=0.05)
-    page.wait_for_timeout(1000)  # it has glided there
-    for panel in ("evenness", "gradient"):
-        ends = figure.locator(f"[data-panel={panel}] .along path").evaluate_all(
-            "paths => paths.filter(path => path.style.strokeWidth === '4')"
-            ".map(path => path.getBBox()).map(b => [b.x, b.x + b.width])"
-        )
-        marks = figure.locator(f"[data-panel={panel}] .along path[transform]").evaluate_all(
-            "paths => paths.map(path => path.transform.baseVal[0].matrix.e)"
-        )
-        assert len(marks) == len(NAMES)
-        assert min(abs(end - marks[-1]) for end in ends[0]) < 1  # the chosen one's comes last
+    theirs = measures(r * sdpa.get_rescaling("sqrt_d_k"), n, d_k)
+    assert [keys, gradient] == pytest.approx(theirs, rel=ERROR)
 
 
-def test_the_sum_runs_away_with_the_keys_and_the_root_stays(explorable):
-    page, figure = explorable("scalings", "rescaling=k_total,n=4,d_k=64")
-    slider = figure.get_by_label("n, keys")
-    before = read(figure, "gradient"), read(figure, "ratio")
-    slider.press("End")
-    wait_for_state(page, "n=256,")
-    assert read(figure, "ratio") == pytest.approx(64 * before[1], rel=0.05)
-    assert read(figure, "gradient") < before[0] / 64
+def test_divisors_are_the_librarys(data):
+    table = data["scalings"]
+    for name, of_name in table["compared"].items():
+        for n, row in zip(table["n"], of_name, strict=True):
+            for d_k, ratio in zip(table["d_k"], row, strict=True):
+                key = sdpa.sample(2**12 // n, n, d_k, seed=1, device="cpu")
+                theirs = sdpa.get_rescaling(name)(key).mean().item() / d_k**0.5
+                assert ratio == pytest.approx(theirs, rel=0.03)
+
+
+def test_every_slider_moves_some_divisors_and_none_moves_the_mean_length(explorable):
+    page, figure = explorable("scalings", "a=1")
+    formula = figure.locator(".explorable-formula")
+    assert "Which" in formula.inner_text()
+    moved_by = {
+        "keys × a": ({"none", "sqrt_d_k"}, "a=10,"),
+        "n, keys": ({"none", "sqrt_d_k", "k_total"}, "n=256,"),
+        "dk": ({"none", "sqrt_d_k", "k_total"}, "d_k=256,"),
+    }
+    before = places(figure)
+    for label, (moved, part) in moved_by.items():
+        assert "kept" not in formula.inner_text()
+        figure.get_by_label(label, exact=True).press("End")
+        wait_for_state(page, part)
+        gone = {name for name, width in ways(figure).items() if width > 10}
+        assert gone == moved
+    assert "Only kmean has kept its place" in formula.inner_text().replace("\n", "")
+    assert places(figure)["k_mean"] == pytest.approx(before["k_mean"], abs=2)
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "a=1,")
+    assert max(ways(figure).values()) == 0
+    assert "Which" in formula.inner_text()
+
+
+def test_the_dial_reads_the_curves(explorable):
+    page, figure = explorable("scalings", "r=1")
+    dial = figure.get_by_role("slider", name="divisor, in key lengths")
+    root = measures(sdpa.get_rescaling("sqrt_d_k"), 32, 64)
+
+    def read():
+        keys = figure.locator("[data-panel=evenness] .under text").first.text_content()
+        gradient = figure.locator("[data-panel=gradient] .under text").text_content()
+        assert keys.endswith(" of 32 keys")
+        return [float(keys.split()[0]), float(gradient)]
+
+    assert read() == pytest.approx(root, rel=ERROR)
+    for _ in range(8):
+        dial.press("ArrowRight")
+    wait_for_state(page, "r=4")
+    theirs = measures(4 * sdpa.get_rescaling("sqrt_d_k"), 32, 64)
+    assert read() == pytest.approx(theirs, rel=ERROR)
+
+
+def test_what_lies_below_the_axis_is_not_drawn_on_it(explorable):
+    _, figure = explorable("scalings", "a=10,n=4,d_k=256,r=0.0078125")
+    panel = figure.locator("[data-panel=gradient] svg")
+    assert panel.locator(".along path[transform]").count() == len(NAMES) - 1
+    assert panel.locator(".along text").text_content() == "↓"
+    assert panel.locator(".under text").text_content() == "< 0.001"
+    assert panel.locator(".under circle").count() == 0
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_no_choice_changes_the_height(explorable, width):
-    page, figure = explorable("scalings", "rescaling=none,n=256,d_k=256")
+def test_no_setting_changes_the_height(explorable, width):
+    page, figure = explorable("scalings", "a=1")
     page.set_viewport_size({"width": width, "height": 700})
     page.wait_for_timeout(200)
-    heights = set()
-    for at in range(len(NAMES)):
-        figure.locator(".explorable-buttons button").nth(at).press("Enter")
-        page.wait_for_timeout(200)
-        heights.add(round(figure.bounding_box()["height"]))
-    assert len(heights) == 1
+    heights = [figure.bounding_box()["height"]]
+    for label, part in (("keys × a", "a=0.1,"), ("n, keys", "n=4,"), ("dk", "d_k=4,")):
+        figure.get_by_label(label, exact=True).press("Home")
+        wait_for_state(page, part)
+        heights.append(figure.bounding_box()["height"])
+    assert max(heights) - min(heights) < 1
