@@ -453,7 +453,8 @@ class Growth(NamedTuple):
     """Something that grows like a power of d_k.
 
     Attributes:
-        label, short, kept: its name, the one beside a line, and the one within a sentence.
+        label, short, kept: its name, the one beside a line, in two rows, and the one within a
+            sentence.
         optimiser, stored: where ``steps.json`` has it.
         exponent: of d_k, given p.
     """
@@ -468,11 +469,16 @@ class Growth(NamedTuple):
 
 GROWTHS = {
     "start": Growth(
-        "spread of the scores at the start", "start", "the start", "SGD", "start", lambda p: 0.5 - p
+        "spread of the scores at the start",
+        "scores at\nthe start",
+        "the start",
+        "SGD",
+        "start",
+        lambda p: 0.5 - p,
     ),
     "SGD": Growth(
         "one step of gradient descent",
-        "gradient descent",
+        "change by a\ndescent step",
         "gradient descent’s step",
         "SGD",
         "one step",
@@ -480,7 +486,7 @@ GROWTHS = {
     ),
     "Adam": Growth(
         "one step of Adam",
-        "Adam",
+        "change by an\nAdam step",
         "Adam’s step",
         "Adam",
         "one step",
