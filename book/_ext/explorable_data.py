@@ -11,7 +11,7 @@ import base64
 import json
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -32,8 +32,8 @@ from sdpa_lib.book.training import depth as depths
 from sdpa_lib.book.training import steps
 from sdpa_lib.book.training.plan import load_comparisons
 from sdpa_lib.book.training.results import load_study
-from sdpa_lib.book.training.study import EVERY
-from sdpa_lib.book.training.summary import reported
+from sdpa_lib.book.training.study import EVERY, Record
+from sdpa_lib.book.training.summary import reported, survival
 from sdpa_lib.book.training.tasks import TASKS, Recall
 from sdpa_lib.visibility import Visible
 from torch import Tensor
@@ -421,7 +421,9 @@ def called(name: str) -> str:
 
 
 def budget() -> dict[str, Any]:
-    """For each comparison and rescaling the steps at which the models that report have learned."""
+    """For each comparison and rescaling the steps at which the models that report have learned, and
+    by how many have, where a step has so many, the interval of the share that has not.
+    """
     study, records = load_comparisons(), load_study()[1]
     cells: dict[str, dict[str, Any]] = {}
     for name in COMPARISONS:
@@ -435,6 +437,9 @@ def budget() -> dict[str, Any]:
                 for scaling in runs
                 if scaling in sdpa.RESCALINGS
             },
+            "intervals": {
+                scaling: _intervals(runs[scaling]) for scaling in runs if scaling in sdpa.RESCALINGS
+            },
         }
     learned = [cell["learned"] for cell in cells.values()]
     last = max(times[-1] for cell in learned for times in cell.values())
@@ -444,6 +449,16 @@ def budget() -> dict[str, Any]:
         "start": list(cells)[-1],
         "steps": list(range(EVERY, 100 * math.ceil(last / 100) + 1, EVERY)),
     }
+
+
+def _intervals(runs: Sequence[Record]) -> list[list[float] | None]:
+    """Of the share that has not learned, by how many of these runs have."""
+    curve = survival(runs)
+    by_share = {
+        round(share * len(runs)): [rounded(low), rounded(high)]
+        for share, low, high in zip(curve.share, curve.low, curve.high, strict=True)
+    }
+    return [by_share.get(len(runs) - count) for count in range(len(runs) + 1)]
 
 
 # ---------------------------------------------------------------- power: a step, and the start

@@ -57,7 +57,9 @@ export const row = {
     const [low, high] = been(app)[row];
     const most = largest(row);
     const top = `The maximum is ${show2(left(row)(most) / left(row)(1))} times.`;
-    const sentence = `${name(r)}${verdict(r, values.ratio)}${low < most && most < high ? ` ${top}` : ""}`;
+    const found = low < most && most < high;
+    const compared = r === 1 && found ? "." : verdict(r, values.ratio);
+    const sentence = `${name(r)}${compared}${found ? ` ${top}` : ""}`;
     app.formula.replaceChildren(rich(sentence));
     app.panels.curve.svg.node().after(app.formula); // in sight with it, on a phone too
     return {
