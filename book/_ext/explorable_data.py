@@ -11,7 +11,7 @@ import base64
 import json
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -32,8 +32,8 @@ from sdpa_lib.book.training import depth as depths
 from sdpa_lib.book.training import steps
 from sdpa_lib.book.training.plan import load_comparisons
 from sdpa_lib.book.training.results import load_study
-from sdpa_lib.book.training.study import EVERY
-from sdpa_lib.book.training.summary import reported
+from sdpa_lib.book.training.study import EVERY, Record
+from sdpa_lib.book.training.summary import reported, survival
 from sdpa_lib.book.training.tasks import TASKS, Recall
 from sdpa_lib.visibility import Visible
 from torch import Tensor
@@ -113,19 +113,24 @@ where a weight is, coarse where none is.
 
 
 def heads() -> dict[str, Any]:
-    """Which passage, and of which moments of a training a decoder's scores are there; `reach` is
-    between what they all lie about the mean of their row, whole or in parts, from `first` on.
+    """Which passage, and of which moments of a training a decoder's scores are there. `reach` is,
+    for the whole row and its two parts, by head and by the character that looks, from `first` on,
+    how far a score goes from the mean of its row at any moment.
     """
     stored = load_results(LONGER)
     query, key = load_vectors(HEADS, "line", LONGER)
     whole, place = sdpa.attention_scores(query, key), load_places(HEADS, "line", LONGER)
-    parts = torch.stack([whole, place, whole - place])
-    rows = [parts[..., at, : at + 1] for at in range(FIRST, key.shape[-2])]
-    centred = [row - row.mean(-1, keepdim=True) for row in rows]
-    least, most = min(row.min() for row in centred), max(row.max() for row in centred)
+    parts = {"all": whole, "place": place, "read": whole - place}
+
+    def farthest(scores: Tensor) -> list[list[int]]:
+        """By head and row."""
+        rows = [scores[..., at, : at + 1] for at in range(FIRST, key.shape[-2])]
+        most = [(row - row.mean(-1, keepdim=True)).abs().amax((0, -1)) for row in rows]
+        return torch.stack(most, dim=-1).flatten(0, 1).ceil().int().tolist()
+
     return {
         "first": FIRST,
-        "reach": [math.floor(least), math.ceil(most)],
+        "reach": {name: farthest(part) for name, part in parts.items()},
         "text": stored.passages["line"],
         "moments": stored.kept[f"{HEADS.name}, line"],
         "layers": key.shape[1],
@@ -425,7 +430,9 @@ def called(name: str) -> str:
 
 
 def budget() -> dict[str, Any]:
-    """For each comparison and rescaling the steps at which the models that report have learned."""
+    """For each comparison and rescaling the steps at which the models that report have learned, and
+    by how many have, where a step has so many, the interval of the share that has not.
+    """
     study, records = load_comparisons(), load_study()[1]
     cells: dict[str, dict[str, Any]] = {}
     for name in COMPARISONS:
@@ -439,6 +446,9 @@ def budget() -> dict[str, Any]:
                 for scaling in runs
                 if scaling in sdpa.RESCALINGS
             },
+            "intervals": {
+                scaling: _intervals(runs[scaling]) for scaling in runs if scaling in sdpa.RESCALINGS
+            },
         }
     learned = [cell["learned"] for cell in cells.values()]
     last = max(times[-1] for cell in learned for times in cell.values())
@@ -450,6 +460,16 @@ def budget() -> dict[str, Any]:
     }
 
 
+def _intervals(runs: Sequence[Record]) -> list[list[float] | None]:
+    """Of the share that has not learned, by how many of these runs have."""
+    curve = survival(runs)
+    by_share = {
+        round(share * len(runs)): [rounded(low), rounded(high)]
+        for share, low, high in zip(curve.share, curve.low, curve.high, strict=True)
+    }
+    return [by_share.get(len(runs) - count) for count in range(len(runs) + 1)]
+
+
 # ---------------------------------------------------------------- power: a step, and the start
 
 
@@ -457,7 +477,8 @@ class Growth(NamedTuple):
     """Something that grows like a power of d_k.
 
     Attributes:
-        label, short, kept: its name, the one beside a line, and the one within a sentence.
+        label, short, kept: its name, the one beside a line, in two rows, and the one within a
+            sentence.
         optimiser, stored: where ``steps.json`` has it.
         exponent: of d_k, given p.
     """
@@ -472,11 +493,16 @@ class Growth(NamedTuple):
 
 GROWTHS = {
     "start": Growth(
-        "spread of the scores at the start", "start", "the start", "SGD", "start", lambda p: 0.5 - p
+        "spread of the scores at the start",
+        "scores at\nthe start",
+        "the start",
+        "SGD",
+        "start",
+        lambda p: 0.5 - p,
     ),
     "SGD": Growth(
         "one step of gradient descent",
-        "gradient descent",
+        "change by a\ndescent step",
         "gradient descent’s step",
         "SGD",
         "one step",
@@ -484,7 +510,7 @@ GROWTHS = {
     ),
     "Adam": Growth(
         "one step of Adam",
-        "Adam",
+        "change by an\nAdam step",
         "Adam’s step",
         "Adam",
         "one step",

@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawCursor } from "./handles.js";
-import { axes, fresh, rich, richLabel, richText, rule, say } from "./shared.js";
+import { addButtons, axes, fresh, rich, richLabel, richText, rule, say } from "./shared.js";
 
 const { budget: study } = data;
 const names = Object.keys(study.labels);
@@ -26,6 +26,9 @@ function median(learned, stop) {
   return half <= stop ? String(half) : `later than ${stop}`;
 }
 
+/** What a reader can say of those that have not learned; either shows what came later. */
+const answers = { never: "They don’t learn", waiting: "Not yet" };
+
 export const budget = {
   title: "Stop the study: who has learned by then?",
   controls: [
@@ -38,13 +41,7 @@ export const budget = {
       ),
       value: study.start,
     },
-    {
-      name: "later",
-      label: "show what came later",
-      options: { hidden: "hidden", shown: "shown" },
-      check: true,
-      value: "hidden",
-    },
+    { name: "later", options: { hidden: "", ...answers }, value: "hidden", drawn: true },
   ],
   readouts: names.map((name) => [name, `median step, ${richLabel(study.labels[name])}`]),
   panels: [
@@ -57,10 +54,12 @@ export const budget = {
   ],
   update(app) {
     const { stop, cell } = app.state;
-    const { learned } = study.cells[cell];
+    const { learned, intervals } = study.cells[cell];
     const to = uncovered(app);
+    askReader(app);
     drawModels(app, learned, stop, to);
-    const sentence = verdict(learned, stop, to === study.steps.at(-1));
+    drawIntervals(app.panels.models, learned, intervals, stop);
+    const sentence = verdict(learned, stop, to === study.steps.at(-1) && app.state.later);
     app.formula.replaceChildren(rich(sentence));
     return {
       values: Object.fromEntries(names.map((name) => [name, median(learned[name], stop)])),
@@ -68,6 +67,21 @@ export const budget = {
     };
   },
 };
+
+/** Buttons for the answers under the question, made once; the one that was given hides again what came later. */
+function askReader({ formula, memory, state, set }) {
+  if (!memory.buttons) {
+    const choices = Object.entries(answers).map(([later, label]) => [
+      label,
+      () => set({ later: state.later === later ? "hidden" : later }),
+    ]);
+    memory.buttons = addButtons(formula.parentNode, "those that have not learned", choices);
+    formula.after(memory.buttons[0].parentNode);
+  }
+  Object.keys(answers).forEach((later, i) =>
+    memory.buttons[i].setAttribute("aria-pressed", later === state.later),
+  );
+}
 
 const SWEEP = 1500; // milliseconds, to the end of the axis
 
@@ -94,30 +108,31 @@ function counted(learned, stop) {
   return `${count} of ${learned.length} learned${left ? `, ${left} not yet` : ""}`;
 }
 
-/** What a study that stops can say of the undivided models, what it can't, and, when it has been shown, what came later. */
+/** What a study that stops can say of the undivided models, what it can't, and, when it has been shown, how the reader's answer fared. */
 function verdict({ none, ...others }, stop, later) {
   const count = seen(none, stop);
-  const any = count || Object.values(others).some((learned) => seen(learned, stop));
-  if (!any)
-    return `A study that stops at step ${stop} has seen no model learn, with a divisor or without.`;
   const left = none.length - count;
-  if (left) {
-    const has = `A study that stops at step ${stop} has seen ${count || "no"} undivided model${count > 1 ? "s" : ""} learn.`;
-    const last = none.at(-1);
-    if (!later) {
-      const asked =
-        left > 1
-          ? `Will the ${count ? `other ${left}` : left} never learn, or have they not learned yet?`
-          : "Will the last one never learn, or has it not learned yet?";
-      return `${has} ${asked} The study can’t know.`;
-    }
-    if (!count)
-      return `${has} “They don’t learn” would be wrong: the first does at step ${none[0]}, the last at step ${last}.`;
-    return left > 1
-      ? `${has} “The other ${left} don’t learn” would be wrong: the last of them does at step ${last}.`
-      : `${has} “The last one doesn’t learn” would be wrong: it does at step ${last}.`;
+  if (!left)
+    return `By step ${stop} all ${none.length} undivided models have learned. What the missing division costs here is time.`;
+  const any = count || Object.values(others).some((learned) => seen(learned, stop));
+  const has = any
+    ? `A study that stops at step ${stop} has seen ${count || "no"} undivided model${count > 1 ? "s" : ""} learn.`
+    : `A study that stops at step ${stop} has seen no model learn, with a divisor or without.`;
+  const last = none.at(-1);
+  if (answers[later]) {
+    const come =
+      left === 1
+        ? `the last one does at step ${last}`
+        : count
+          ? `the other ${left} do, the last of them at step ${last}`
+          : `all ${left} undivided models do, the first at step ${none[0]}, the last at step ${last}`;
+    return `${has} “${answers[later]}” is ${later === "never" ? "wrong" : "right"}: ${come}.`;
   }
-  return `By step ${stop} all ${none.length} undivided models have learned. What the missing division costs here is time.`;
+  const asked =
+    left > 1
+      ? `Will the ${count ? `other ${left}` : left} never learn, or have they not learned yet?`
+      : "Will the last one never learn, or has it not learned yet?";
+  return any ? `${has} ${asked} The study can’t know.` : has;
 }
 
 /** A step curve from one step to another as points: how many are left waiting. */
@@ -171,14 +186,14 @@ function drawModels(app, learned, stop, to) {
         .style("font-size", "11px")
         .text(count);
     const parts = [[curve(times, 0, stop), 1, "none"]];
-    if (to > stop) parts.push([curve(times, stop, to), 0.6, "none"]);
+    if (to > stop) parts.push([curve(times, stop, to), 0.85, "none"]);
     for (const [points, opacity, dashes] of parts) {
       const at = points.map(([when, count]) => [x(when), y(count)]);
       under
         .append("path")
         .attr("d", `M${x(points[0][0])},${floor}L${at.join("L")}L${at.at(-1)[0]},${floor}Z`)
         .style("fill", colour(name))
-        .style("opacity", 0.22 * opacity);
+        .style("opacity", opacity === 1 ? 0.22 : 0.12);
       under
         .append("path")
         .attr("d", d3.line()(at))
@@ -208,8 +223,7 @@ function drawModels(app, learned, stop, to) {
         .attr("cy", y(times.length - i - 0.5))
         .attr("r", 2.6)
         .style("fill", when <= stop ? colour(name) : "var(--ex-ground)")
-        .style("stroke", colour(name))
-        .style("opacity", when <= stop ? 1 : 0.75);
+        .style("stroke", colour(name));
     });
   }
   drawCursor(app, panel, cursor, stopControl, x);
@@ -235,4 +249,25 @@ function drawModels(app, learned, stop, to) {
     `The study stops at step ${stop}. ${names.map((name) => `${study.labels[name]}: ${counted(learned[name], stop)}`).join("; ")}.`,
     "group",
   );
+}
+
+/** At the stop, for each rescaling, between which shares of all models may not have learned by then, given those of the ten. */
+function drawIntervals(panel, learned, intervals, stop) {
+  const x = d3.scaleLinear([0, study.steps.at(-1)], panel.xRange);
+  const rows = d3.scaleBand(names, [panel.margin.top, panel.yRange[0]]);
+  const group = fresh(panel.svg, "intervals");
+  for (const name of names) {
+    const times = learned[name];
+    const [low, high] = intervals[name][seen(times, stop)];
+    const y = d3.scaleLinear([0, 1], [rows(name) + rows.bandwidth() - 2, rows(name) + 10]);
+    group
+      .append("rect")
+      .attr("data-rescaling", name)
+      .attr("x", x(stop) + 1)
+      .attr("width", 7)
+      .attr("y", y(high))
+      .attr("height", y(low) - y(high))
+      .style("fill", colour(name))
+      .style("opacity", 0.5);
+  }
 }

@@ -1,9 +1,21 @@
-/** A trained head: whom a character looks at, and its row of scores, from which what place decides can be taken away. */
+/** A trained head: whom a character looks at, its row of scores, and the two parts of it, of place and of what is read. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import * as math from "./math.js";
 import { fromKey } from "./handles.js";
-import { axes, element, fresh, layer, point, show, show2, show3, showCount } from "./shared.js";
+import {
+  addButtons,
+  axes,
+  element,
+  fresh,
+  layer,
+  point,
+  rule,
+  show,
+  show2,
+  show3,
+  showCount,
+} from "./shared.js";
 
 const { text, moments, heads: count, layers, unit, reach, first: FIRST } = data.heads;
 const places = [...text];
@@ -13,8 +25,12 @@ const names = Array.from({ length: layers * count }, (_, i) => [
   String(i),
   `layer ${Math.floor(i / count) + 1}, head ${(i % count) + 1}`,
 ]);
+const parts = { all: "as it is", place: "only place", read: "without place" };
 
-const MOVES = 800; // milliseconds, in which what place decides is taken away
+/** How much of what place decides and of what is read a part has. */
+const shares = { all: [1, 1], place: [1, 0], read: [0, 1] };
+
+const MOVES = 800; // milliseconds, in which a part comes or goes
 
 const scores = new Map();
 
@@ -36,12 +52,18 @@ function load(moment, then) {
   document.head.append(script);
 }
 
-/** What a character of a head sees: a score for each one before it and itself, with what place decides or without it. */
-function rowOf(levels, away, head, place) {
+/** What a character of a head sees: a score for each one before it and itself, less their mean, by part. */
+function rowsOf(levels, head, place) {
   const all = places.length;
-  const heads = Number(head) + (away ? names.length : 0);
-  const from = (heads * all * (all + 1)) / 2 + (place * (place + 1)) / 2;
-  return Array.from(levels.subarray(from, from + place + 1), (level) => -((level / unit) ** 2));
+  const stored = (heads) => {
+    const from = (heads * all * (all + 1)) / 2 + (place * (place + 1)) / 2;
+    return centred(
+      Array.from(levels.subarray(from, from + place + 1), (level) => -((level / unit) ** 2)),
+    );
+  };
+  const whole = stored(Number(head));
+  const read = stored(Number(head) + names.length);
+  return { all: whole, place: whole.map((s, i) => s - read[i]), read };
 }
 
 const average = (values) => values.reduce((sum, x) => sum + x, 0) / values.length;
@@ -74,13 +96,7 @@ function normalSquares(n, sigma) {
 export const heads = {
   title: "A trained head: whom does a character look at?",
   controls: [
-    {
-      name: "part",
-      label: "take away what place decides",
-      options: { all: "in the scores", read: "taken away" },
-      check: true,
-      value: "all",
-    },
+    { name: "part", options: parts, value: "all", drawn: true },
     { name: "head", options: Object.fromEntries(names), value: "4", drawn: true },
     {
       name: "step",
@@ -88,7 +104,6 @@ export const heads = {
       values: moments,
       value: moments.at(-1),
       text: showCount,
-      below: true,
     },
     {
       name: "place",
@@ -99,62 +114,94 @@ export const heads = {
       drawn: true,
     },
   ],
-  readouts: [
-    ["ratio", "σ/σ_c of the row", show2],
-    ["keys", "effective keys, 1/Σp²", show2],
-    ["normal", "those of a normal row", show2],
-  ],
+  readouts: [],
   panels: [
     [
       "text",
-      "who looks, and its weights: click, or arrow keys",
+      `who looks, and its weights: press one from the ${FIRST + 1}th on, or arrow keys`,
       128,
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
-    ["back", "its scores; the line is what place decides", 210, { left: 34 }],
+    ["back", "its scores (size: weight); line: place", 210, { left: 34 }],
     ["heads", "σ/σ_c in each head: choose one", 210, { left: 46, right: 4, top: 22, bottom: 6 }],
+    [
+      "keys",
+      "effective keys, 1/Σp² (tick, in brackets: a normal row)",
+      98,
+      { left: 100, right: 78, top: 4, bottom: 22 },
+    ],
   ],
+  forget({ memory }) {
+    delete memory.tried;
+  },
   update(app) {
-    const { step, place, head } = app.state;
-    const away = app.state.part === "read";
+    const { step, place, head, part } = app.state;
+    const { memory } = app;
+    chooseParts(app);
     load(step, app.redraw);
-    const levels = scores.get(step) ?? app.memory.levels;
+    const levels = scores.get(step) ?? memory.levels;
     if (!levels) return { values: {}, spoken: "" };
-    app.memory.levels = levels;
-    const row = rowOf(levels, away, head, place);
-    const weights = math.softmax(row);
-    const sigma = spread(row);
-    const critical = math.criticalSigma(row.length);
-    const whole = rowOf(levels, false, head, place);
+    memory.levels = levels;
+    const tried = (memory.tried ??= new Set()).add(part);
+    const rows = rowsOf(levels, head, place);
+    const weights = math.softmax(rows[part]);
+    const critical = math.criticalSigma(place + 1);
     drawText(app, weights);
-    drawBack(app, centred(whole), centred(rowOf(levels, true, head, place)), weights);
+    drawBack(app, rows, weights);
     drawHeads(
       app,
-      names.map(([one]) => spread(rowOf(levels, away, one, place)) / critical),
+      names.map(([one]) => spread(rowsOf(levels, one, place)[part]) / critical),
     );
-    const values = {
-      ratio: sigma / critical,
-      keys: math.effectiveKeys(weights),
-      normal: 1 / normalSquares(row.length, sigma),
-    };
-    const called = names[head][1];
-    const side = sigma > critical ? "past" : "below";
-    const ratio = values.keys / values.normal;
-    const compared =
-      ratio > 1.15 ? "more even than" : ratio < 1 / 1.15 ? "sharper than" : "about as even as";
-    const [other, others] = away ? ["With", whole] : ["Without", rowOf(levels, true, head, place)];
-    const said = [
-      `${called[0].toUpperCase()}${called.slice(1)}: a row ${side} the border, and ${compared} a normal one of its spread.`,
-      `${other} what place decides its spread is ${show2(spread(others) / critical)} times the border.`,
-    ];
+    const measured = Object.keys(parts).map((name) => {
+      if (!tried.has(name)) return { name };
+      const sigma = spread(rows[name]);
+      return {
+        name,
+        keys: math.effectiveKeys(math.softmax(rows[name])),
+        normal: 1 / normalSquares(place + 1, sigma),
+      };
+    });
+    drawKeys(app, measured);
+    const { keys, normal } = measured.find(({ name }) => name === part);
+    const said = verdict(app.state, rows, critical, keys / normal);
     app.formula.replaceChildren(
       ...said.map((text) => element("span", { class: "explorable-line" }, text)),
     );
-    return { values, spoken: said.join(" ") };
+    return {
+      values: {},
+      spoken: `${said.join(" ")} Effective keys ${show2(keys)}, of a normal row ${show2(normal)}.`,
+    };
   },
 };
 
-/** The passage, line by line as it was written; a click on a character looks from there. */
+/** Buttons for the parts, made once. */
+function chooseParts(app) {
+  const { memory, state } = app;
+  memory.buttons ??= addButtons(
+    app.controls,
+    "scores",
+    Object.entries(parts).map(([part, label]) => [label, () => app.set({ part })]),
+  );
+  Object.keys(parts).forEach((part, i) =>
+    memory.buttons[i].setAttribute("aria-pressed", part === state.part),
+  );
+}
+
+/** What the chosen part of a row does, and how its spread compares with the whole row's. */
+function verdict({ head, part }, rows, critical, evenness) {
+  const called = names[head][1].replace("l", "L");
+  const [own, whole] = [rows[part], rows.all].map((row) => spread(row) / critical);
+  const side = own > 1 ? "past" : "below";
+  const compared =
+    evenness > 1.15 ? "more even than" : evenness < 1 / 1.15 ? "sharper than" : "about as even as";
+  const first = `${called}, ${parts[part]}: ${side} the border, ${compared} a normal row of its spread.`;
+  if (part === "all") return [first, "Which of its two parts makes it so, place or what is read?"];
+  const spreads = `Spread: ${show2(own)} times the border’s; as it is, ${show2(whole)}.`;
+  if (own <= whole) return [first, spreads];
+  return [first, `${spreads} Here the two parts work against each other.`];
+}
+
+/** The passage, line by line as it was written; the character nearest to where one presses looks. */
 function drawText(app, weights) {
   const panel = app.panels.text;
   const lines = text.split("\n");
@@ -164,6 +211,7 @@ function drawText(app, weights) {
   const group = fresh(panel.svg, "text");
   let line = 0;
   let column = 0;
+  const centres = [];
   places.forEach((character, place) => {
     const cell = group
       .append("g")
@@ -185,9 +233,20 @@ function drawText(app, weights) {
       .attr("text-anchor", "middle")
       .style("font-family", "monospace")
       .style("opacity", place > app.state.place ? 0.45 : 1)
-      .style("fill", share > 60 ? "var(--ex-ground)" : "var(--ex-ink)")
+      .style(
+        "fill",
+        share > 60 ? "var(--ex-ground)" : `var(--ex-${place < FIRST ? "muted" : "ink"})`,
+      )
+      .style("font-style", place < FIRST ? "italic" : "normal")
       .text(shown[character] ?? character);
-    if (place >= FIRST) cell.style("cursor", "pointer").on("click", () => app.set({ place }));
+    if (place >= FIRST) {
+      cell.style("cursor", "pointer");
+      centres.push([
+        left + (column + 0.5) * width,
+        panel.margin.top + (line + 0.5) * height,
+        place,
+      ]);
+    }
     column += 1;
     if (character === "\n") [line, column] = [line + 1, 0];
   });
@@ -206,42 +265,54 @@ function drawText(app, weights) {
       `${named(app.state.place)}; weights of a tenth or more: ${said.join(", ") || "none"}`,
     )
     .on("keydown", (event) => {
+      app.settle();
       const place = fromKey(event, app.state.place, range);
       if (place === null) return;
       event.preventDefault();
       app.set({ place });
+    })
+    .on("pointerdown pointermove", (event) => {
+      if (!event.isPrimary || !(event.buttons & 1)) return;
+      const [px, py] = d3.pointer(event);
+      const far = ([cx, cy]) => Math.abs(cx - px) + 100 * Math.abs(cy - py); // its own line first
+      app.set({ place: centres.reduce((best, at) => (far(at) < far(best) ? at : best))[2] });
     });
 }
 
-/** How much of what place decides is taken away by now, from 0 to 1: the answer of the box, unless it has just changed. */
-function taken(app) {
-  const { memory, state } = app;
-  const aim = state.part === "read" ? 1 : 0;
+/**
+ * Numbers on their way to `aim` from where they were when it changed: at once for those who want no motion, and the first time.
+ */
+function moving(app, aim) {
+  const { memory } = app;
   const now = performance.now();
-  const setting = [state.head, state.step, state.place].join();
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  if (calm || memory.setting !== setting) memory.taken = aim;
-  memory.setting = setting;
-  if (memory.taken === aim) {
-    memory.at = undefined;
-    return aim;
+  if (String(aim) !== String(memory.aim)) {
+    memory.from = memory.now ?? aim;
+    memory.aim = aim;
+    memory.since = calm ? -Infinity : now;
   }
-  const moved = (now - (memory.at ?? now)) / MOVES;
-  memory.at = now;
-  memory.taken += Math.sign(aim - memory.taken) * Math.min(moved, Math.abs(aim - memory.taken));
-  app.redraw();
-  return memory.taken;
+  const share = Math.min(1, (now - memory.since) / MOVES);
+  memory.now = aim.map((to, i) => memory.from[i] + share * (to - memory.from[i]));
+  if (share < 1) app.redraw();
+  return memory.now;
 }
 
-/** The row's scores against the distance of their keys, and what place decides as a line; the larger the dot, the more weight. */
-function drawBack(app, whole, read, weights) {
+/**
+ * The row's scores against the distance of their keys, and what place decides as a line; the larger the dot, the more weight. The
+ * axis has room for this row at all moments.
+ */
+function drawBack(app, rows, weights) {
   const panel = app.panels.back;
-  const away = taken(app);
-  const ramp = whole.map((s, place) => s - read[place]);
-  const row = whole.map((s, place) => s - away * ramp[place]);
+  const { head, part, place } = app.state;
+  const [ofPlace, ofRead, most] = moving(app, [
+    ...shares[part],
+    reach[part][Number(head)][place - FIRST],
+  ]);
+  const ramp = rows.place.map((s) => ofPlace * s);
+  const row = rows.read.map((s, at) => ofRead * s + ramp[at]);
   const last = row.length - 1;
   const x = d3.scaleLinear([last, 0], panel.xRange);
-  const y = d3.scaleLinear(reach, panel.yRange); // of all rows: it stands still
+  const y = d3.scaleLinear([-most, most], panel.yRange);
   axes(panel, { x, y, xLabel: "characters back", yTicks: 5, yLabel: "score" });
   const group = fresh(panel.svg, "points");
   const at = (values) => values.map((s, place) => [x(last - place), y(s)]);
@@ -254,20 +325,58 @@ function drawBack(app, whole, read, weights) {
       .style("opacity", opacity)
       .style("stroke-width", width);
   line(row, colour("weights"), 0.35, 1);
-  line(ramp, colour("key"), 0.35, 2);
-  line(
-    ramp.map((s) => (1 - away) * s),
-    colour("key"),
-    1,
-    2,
-  );
+  line(ramp, colour("key"), 1, 2);
   at(row).forEach(([cx, cy], place) => {
     point(group, cx, cy, 2 + 5 * Math.sqrt(weights[place]), colour("weights"));
   });
   const best = weights.indexOf(Math.max(...weights));
+  const own = rows[part];
   panel.describe(
-    `${row.length} scores from the first character to the one that looks, ${away ? "without" : "with"} what place decides, from ${show(Math.min(...row))} to ${show(Math.max(...row))} about their mean; the largest is ${last - best} characters back. What place decides goes from ${show(ramp[0])} at the first to ${show(ramp.at(-1))} at the last.`,
+    `${own.length} scores from the first character to the one that looks, ${parts[part]}, from ${show(Math.min(...own))} to ${show(Math.max(...own))} about their mean; the largest is ${last - best} characters back. What place decides goes from ${show(rows.place[0])} at the first to ${show(rows.place.at(-1))} at the last.`,
   );
+}
+
+/** For each part that was looked at its effective keys, and those of a normal row of its spread. */
+function drawKeys(app, measured) {
+  const panel = app.panels.keys;
+  const x = d3.scaleLog([1, places.length], panel.xRange);
+  const y = d3.scaleBand(Object.keys(parts), panel.yRange.reverse());
+  const [left, right] = panel.xRange;
+  axes(panel, {
+    x,
+    y: d3.scaleLinear([0, 1], panel.yRange),
+    xTicks: [1, 2, 5, 10, 20, 50],
+    xFormat: String,
+    yTicks: 0,
+  });
+  const group = fresh(panel.svg, "parts");
+  const said = [];
+  for (const { name, keys, normal } of measured) {
+    const level = y(name) + y.bandwidth() / 2;
+    const words = (text, at, anchor) =>
+      group
+        .append("text")
+        .attr("x", at)
+        .attr("y", level + 4)
+        .attr("text-anchor", anchor)
+        .style("font-weight", name === app.state.part ? 700 : 400)
+        .text(text);
+    words(parts[name], left - 8, "end");
+    rule(group, [left, level], [right, level], "var(--ex-grid)");
+    words(keys ? `${show2(keys)} (${show2(normal)})` : "?", right + 10, "start");
+    if (!keys) continue;
+    rule(group, [x(normal), level], [x(keys), level], colour("weights")).style("stroke-width", 2);
+    rule(group, [x(normal), level - 7], [x(normal), level + 7], "var(--ex-ink)").style(
+      "stroke-width",
+      2,
+    );
+    point(group, x(keys), level, 5, colour("weights"))
+      .attr("data-part", name)
+      .attr("data-keys", keys)
+      .attr("data-normal", normal);
+    said.push(`${parts[name]} ${show2(keys)}, of a normal row ${show2(normal)}`);
+  }
+  panel.describe(`Effective keys: ${said.join("; ")}.`);
 }
 
 /** A tile for each head, a row for each layer, the redder the farther past the border: arrow keys choose a head, as in a list. */

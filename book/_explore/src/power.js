@@ -1,8 +1,9 @@
 /** Divide by a power of d_k: which line is flat, the start's, gradient descent's or Adam's? */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
+import { drawCursor } from "./handles.js";
 import { powerControl } from "./scores.js";
-import { apart, axes, fresh, rich, rule, say, show, show3, showCount } from "./shared.js";
+import { apart, axes, fresh, rich, rule, say, show, show2, showCount } from "./shared.js";
 
 const { power: steps } = data;
 const names = Object.keys(steps.lines);
@@ -33,65 +34,101 @@ const change = (name, p) => (most / least) ** exponent(name, p);
 
 const isFlat = (name, p) => Math.abs(exponent(name, p)) < 1e-9;
 
+/** The slider, and the handle below, stand at these powers. */
+const pControl = {
+  ...powerControl,
+  spoken: "p, where the line stands",
+  values: Array.from({ length: 21 }, (_, i) => i / 20),
+};
+
+/** Where W_Q starts at 0, all scores do, and there is no start to keep. */
+const drawn = (state) => layers.filter((name) => name !== "start" || state.query === "random");
+
 export const power = {
   title: "Divide by d_k^p: which line is flat?",
-  controls: [powerControl],
+  controls: [
+    pControl,
+    {
+      name: "query",
+      label: "W_Q starts at 0",
+      options: { random: "at random", zero: "at 0" },
+      check: true,
+      value: "random",
+    },
+  ],
   readouts: [],
   panelWidth: "100%",
   panels: [
     [
       "lines",
-      `how many times as large as at ${least} components; points: measured`,
-      240,
-      { left: 40, right: 118, top: 14 },
+      `size over that at ${least} components; points: measured`,
+      222,
+      { left: 44, right: 92, top: 14 },
     ],
     [
       "visited",
-      `the lines’ right ends against p, where you have been`,
-      132,
-      { left: 40, right: 36, top: 10 },
+      `the lines’ right ends, where you have been`,
+      200,
+      { left: 44, right: 36, top: 34, bottom: 36 },
     ],
   ],
   forget({ memory }) {
     delete memory.visited;
   },
-  update({ state: { p }, panels, memory, formula }) {
+  update(app) {
+    const { state, panels, memory, formula } = app;
+    const { p, query } = state;
     const visited = (memory.visited ??= new Set()).add(p);
-    drawLines(panels.lines, p);
-    drawVisited(panels.visited, p, visited);
-    const sentence = found(visited);
+    drawLines(panels.lines, state);
+    drawVisited(app, panels.visited, visited);
+    const sentence = found(visited, query === "zero");
     formula.replaceChildren(rich(sentence));
     return {
       values: {},
-      spoken: `Divided by d_k to the power ${plain(p)}, from ${least} to ${most} components: ${names.map((name) => `${steps.lines[name].label} ${show3(change(name, p))} times`).join(", ")}. ${sentence}`,
+      spoken: `Divided by d_k to the power ${plain(p)}, from ${least} to ${most} components: ${told(state)}. ${sentence}`,
     };
   },
 };
 
+/** How each line goes, in words. */
+const told = (state) =>
+  names
+    .filter((name) => drawn(state).includes(name))
+    .map((name) => `${steps.lines[name].label} ${times(change(name, state.p))}`)
+    .join(", ");
+
 /** What is flat where the reader has been, and what is left to find. */
-function found(visited) {
+function found(visited, zero) {
   const kept = (name) => steps.lines[name].kept;
-  const flatAt = names.map((name) => [...visited].find((p) => isFlat(name, p)));
-  const left = names.filter((_, i) => flatAt[i] === undefined).map(kept);
-  if (left.length === names.length)
-    return "Which p keeps the start as large as it was, which gradient descent’s step, and which Adam’s? Is there one for all three?";
+  const here = zero ? names.filter((name) => name !== "start") : names;
+  const flatAt = here.map((name) => [...visited].find((p) => isFlat(name, p)));
+  const left = here.filter((_, i) => flatAt[i] === undefined).map(kept);
+  const start = zero ? "All scores start at 0. " : "";
+  if (left.length === here.length)
+    return zero
+      ? `${start}Which p keeps gradient descent’s step, and which Adam’s?`
+      : "Which p keeps the start as large as it was, which gradient descent’s step, and which Adam’s? Is there one for all three?";
   const places = [...new Set(flatAt)].filter((p) => p !== undefined).sort();
   const flat = places.map((p) => {
-    const these = names.filter((_, i) => flatAt[i] === p).map(kept);
+    const these = here.filter((_, i) => flatAt[i] === p).map(kept);
     return `${these.join(" and ")} at p = ${plain(p)}`;
   });
-  const rest = left.length ? `Is ${left.join(" or ")} flat anywhere?` : "No p keeps all three.";
-  return `Flat: ${flat.join(", ")}. ${rest}`;
+  const all = zero ? "With either, one p keeps all there is to keep." : "No p keeps all three.";
+  const rest = left.length ? `Is ${left.join(" or ")} flat anywhere?` : all;
+  return `${start}Flat: ${flat.join(", ")}. ${rest}`;
 }
 
 /** A power without needless zeros. */
 const plain = (x) => show(x).replace(/\.?0+$/, "");
 
-/** Three digits, without zeros behind the point at the end. */
-const brief = (x) =>
-  show3(x)
-    .replace(/(\.\d*?)0+$/, "$1")
-    .replace(/\.$/, "");
+/** How many times as large, in two digits; below 1 as a part. */
+function times(x) {
+  const brief = (y) => show2(y).replace(/\.0$/, "");
+  return x > 0.95 ? `×${brief(x)}` : `×1/${brief(1 / x)}`;
+}
+
+/** Of an axis. */
+const decade = (x) => (x < 1 ? `1/${Math.round(1 / x)}` : String(x));
 
 /** A measured point, or where one has been: in the form and colour of its line. */
 const mark = (group, name, x, y) =>
@@ -106,7 +143,8 @@ const mark = (group, name, x, y) =>
 /** Of a line's ends, and a little more for the measured ones. */
 const reach = [least / most / 1.5, (1.5 * most) / least];
 
-function drawLines(panel, p) {
+function drawLines(panel, state) {
+  const { p, query } = state;
   const x = d3.scaleLog([least / 1.25, most], panel.xRange);
   const y = d3.scaleLog(reach, panel.yRange);
   const [left, right] = x.range();
@@ -118,16 +156,16 @@ function drawLines(panel, p) {
     xTicks: panel.width < 420 ? [16, 256, 4096] : [16, 64, 256, 1024, 4096],
     yTicks: [0.01, 0.1, 1, 10, 100],
     xFormat: showCount,
-    yFormat: d3.format("~r"),
+    yFormat: decade,
   });
   const under = fresh(panel.svg, "under");
   const group = fresh(panel.svg, "curves");
   rule(under, [left, y(1)], [right, y(1)], "var(--ex-muted)");
-  const levels = names.map((name) => y(change(name, p)));
-  const heights = apart(levels, 32, top, bottom - 16);
-  for (const name of layers) {
+  const here = drawn(state);
+  const levels = here.map((name) => y(change(name, p)));
+  const heights = apart(levels, 50, top, bottom - 31);
+  here.forEach((name, place) => {
     const { stroke, dashes } = looks[name];
-    const place = names.indexOf(name);
     group
       .append("path")
       .attr("class", "curve")
@@ -137,7 +175,9 @@ function drawLines(panel, p) {
       .style("stroke-width", isFlat(name, p) ? 4.5 : 3)
       .style("stroke-linecap", name === "start" ? "round" : "butt")
       .style("stroke-dasharray", dashes);
-    steps.lines[name].measured[p].forEach((value, i) =>
+    // Measured from matrices that started at random.
+    const points = query === "random" ? steps.lines[name].measured[p] : [];
+    points.forEach((value, i) =>
       mark(group, name, x(steps.measured_at[i]), y(value))
         .attr("class", "measured")
         .style("fill", "var(--ex-ground)"),
@@ -154,46 +194,56 @@ function drawLines(panel, p) {
       .attr("y", heights[place] + 4)
       .style("fill", stroke)
       .selectAll("tspan")
-      .data([steps.lines[name].short, `×${brief(change(name, p))}`])
+      .data([...steps.lines[name].short.split("\n"), times(change(name, p))])
       .enter()
       .append("tspan")
       .attr("x", right + 11)
-      .attr("dy", (_, i) => 15 * i)
-      .style("font-weight", (_, i) => (i && isFlat(name, p) ? 700 : 400))
+      .attr("dy", (_, i) => (i ? 15 : 0))
+      .style("font-weight", (_, i) => (i === 2 && isFlat(name, p) ? 700 : 400))
       .text(String);
-  }
+  });
   panel.describe(
-    `From ${least} to ${most} components, both axes logarithmic: ${names.map((name) => `${steps.lines[name].label} goes to ${show3(change(name, p))} times`).join(", ")}.`,
+    `From ${least} to ${most} components, both axes logarithmic, so many times as large: ${told(state)}.`,
   );
 }
 
-/** The right ends of the lines at every p where the reader has been: a line is flat where its marks cross the level of 1. */
-function drawVisited(panel, now, visited) {
-  const x = d3.scaleLinear([-0.03, 1], panel.xRange);
-  const y = d3.scaleLog(reach, panel.yRange);
+/** The right ends of the lines, from the least p where the reader has been to the largest: a line is flat where its end crosses the level of 1. */
+function drawVisited(app, panel, visited) {
+  const { state } = app;
+  const x = d3.scaleLinear([-0.03, 1.03], panel.xRange);
+  const y = d3.scaleLog([reach[0], 2 * reach[1]], panel.yRange); // clear of the handle
   const [left, right] = x.range();
   axes(panel, {
     x,
     y,
     xLabel: "p",
     xTicks: [0, 0.25, 0.5, 0.75, 1],
-    yTicks: [0.01, 1, 100],
+    yTicks: [0.01, 0.1, 1, 10, 100],
     xFormat: plain,
-    yFormat: d3.format("~r"),
+    yFormat: decade,
   });
+  const under = fresh(panel.svg, "under");
   const group = fresh(panel.svg, "visited");
-  rule(group, [left, y(1)], [right, y(1)], "var(--ex-muted)");
-  say(group, "flat", right + 10, y(1) + 4, "start");
-  rule(group, [x(now), y.range()[0]], [x(now), y.range()[1]], "var(--ex-muted)").style(
-    "stroke-dasharray",
-    "4 3",
-  );
-  for (const name of layers)
-    for (const p of visited)
-      mark(group, name, x(p), y(change(name, p)))
-        .attr("class", "been")
-        .style("fill", p === now ? looks[name].stroke : "none");
+  rule(under, [left, y(1)], [right, y(1)], "var(--ex-muted)");
+  say(under, "flat", right + 8, y(1) + 4, "start");
+  const ends = [Math.min(...visited), Math.max(...visited)]; // the line between them is straight
+  for (const name of drawn(state)) {
+    const { stroke, dashes } = looks[name];
+    group
+      .append("path")
+      .attr("class", "been")
+      .attr("data-line", name)
+      .attr("d", `M${ends.map((p) => [x(p), y(change(name, p))]).join("L")}`)
+      .style("stroke", stroke)
+      .style("stroke-width", 2.5)
+      .style("stroke-linecap", name === "start" ? "round" : "butt")
+      .style("stroke-dasharray", dashes);
+  }
+  for (const name of drawn(state))
+    mark(group, name, x(state.p), y(change(name, state.p))).style("fill", looks[name].stroke);
+  drawCursor(app, panel, under, pControl, x);
   panel.describe(
-    `At the ${visited.size} powers where you have been, how many times as large each is at ${most} components as at ${least}; the level of 1 is where a line is flat.`,
+    `From p = ${plain(ends[0])} to ${plain(ends[1])}, where you have been, how many times as large each is at ${most} components as at ${least}; the level of 1 is where a line is flat.`,
+    "group",
   );
 }

@@ -3,12 +3,12 @@ import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import * as math from "./math.js";
 import { drawCursor } from "./handles.js";
-import { axes, fresh, point, rich, rule, say, show2, show3 } from "./shared.js";
+import { axes, element, fresh, point, rich, rule, say, show2, show3, showCount } from "./shared.js";
 import { drawJacobian, drawWeights } from "./weights.js";
 
-const RATIOS = Array.from({ length: 21 }, (_, i) => 2 ** (i / 2 - 5));
+const RATIOS = Array.from({ length: 27 }, (_, i) => 2 ** (i / 2 - 8));
 const LEAST = 1e-8; // in the colours of the matrix
-const [FLOOR, CEILING] = [0.003, 50]; // of the axis of the curves
+const [FLOOR, CEILING] = [0.003, 400]; // of the axis of the curves
 
 const ratioControl = {
   name: "r",
@@ -41,12 +41,7 @@ export const row = {
   ],
   panelWidth: "15rem",
   panels: [
-    [
-      "curve",
-      "1/r, norm of J, and their product: what is left",
-      250,
-      { left: 36, right: 70, top: 32 },
-    ],
+    ["curve", "1/r × norm of J = what is left", 250, { left: 36, right: 26, top: 32 }],
     ["weights", "weights p, in hundredths", 150, { left: 30, bottom: 24, top: 18 }],
     ["jacobian", "Jacobian J, in hundredths", 180, { left: 30, bottom: 22, top: 6, right: 4 }],
   ],
@@ -62,8 +57,11 @@ export const row = {
     const [low, high] = been(app)[row];
     const most = largest(row);
     const top = `The maximum is ${show2(left(row)(most) / left(row)(1))} times.`;
-    const sentence = `${name(r)}${verdict(r, values.ratio)}${low < most && most < high ? ` ${top}` : ""}`;
+    const found = low < most && most < high;
+    const compared = r === 1 && found ? "." : verdict(r, values.ratio);
+    const sentence = `${name(r)}${compared}${found ? ` ${top}` : ""}`;
     app.formula.replaceChildren(rich(sentence));
+    app.panels.curve.svg.node().after(app.formula); // in sight with it, on a phone too
     return {
       values,
       spoken: `${sentence} Norm of the Jacobian ${show2(norm)}, over r ${show2(norm / r)}.`,
@@ -102,7 +100,7 @@ const shareOfDecades = (entry) =>
 function name(r) {
   if (r === 1) return "r = 1, the root";
   const dK = Math.round(r < 1 ? r ** -2 : r ** 2);
-  return `r = ${show3(r)}, as ${r < 1 ? "undivided" : "divided by d_k"} at d_k = ${dK}`;
+  return `r = ${show3(r)}, as ${r < 1 ? "undivided" : "divided by d_k"} at d_k = ${showCount(dK)}`;
 }
 
 /** How what is left compares with the root's. */
@@ -115,9 +113,9 @@ function verdict(r, ratio) {
 /** The r at which most is left. */
 const largest = (row) => GRID.reduce((best, r) => (left(row)(r) > left(row)(best) ? r : best));
 
-const GRID = Array.from({ length: 201 }, (_, i) => 2 ** (i / 20 - 5));
+const GRID = Array.from({ length: 261 }, (_, i) => 2 ** (i / 20 - 8));
 
-/** The two factors against r, and their product as far as the reader has been; dotted, that in the other row. */
+/** 1/r against r, and as far as the reader has been the norm and the product; dotted, the product in the other row. */
 function drawCurve(app, been, r) {
   const panel = app.panels.curve;
   const { row } = app.state;
@@ -129,9 +127,9 @@ function drawCurve(app, been, r) {
     x,
     y,
     xLabel: "r = c/√d_k",
-    xTicks: [1 / 32, 1 / 8, 1, 8, 32],
+    xTicks: [1 / 256, 1 / 32, 1 / 8, 1, 8, 32],
     xFormat: (at) => (at < 1 ? `1/${1 / at}` : at === 1 ? "1, the root" : String(at)),
-    yTicks: [0.01, 0.1, 1, 10],
+    yTicks: [0.01, 0.1, 1, 10, 100],
     yFormat: String,
   });
   const under = fresh(panel.svg, "under");
@@ -158,31 +156,44 @@ function drawCurve(app, been, r) {
       .style("stroke-dasharray", dashes);
   const all = [GRID[0], GRID.at(-1)];
   const factors = [
-    ["1/r", (at) => 1 / at, "var(--ex-muted)", "none"],
-    ["norm of J", fading(row), colour("weights"), "7 4"],
+    ["1/r", (at) => 1 / at, all, "var(--ex-muted)", "none"],
+    ["norm of J", fading(row), been[row], colour("weights"), "7 4"],
   ];
-  const ends = factors.map(([, of]) => y(of(32)));
-  factors.forEach(([text, of, stroke, dashes], i) => {
-    curve(text, of, all, stroke, 1.5, dashes);
-    say(group, text, end + 6, ends[i] + 4, "start")
-      .classed("end", true)
-      .style("fill", stroke);
-  });
+  for (const [text, of, way, stroke, dashes] of factors) curve(text, of, way, stroke, 1.5, dashes);
   for (const [other, way] of Object.entries(been))
     if (other !== row) curve("other", left(other), way, colour("key"), 2, "2 4");
   const product = left(row);
   curve("left", product, been[row], colour("query"), 3.5, "none");
-  for (const [, of, stroke] of factors) point(within, x(r), y(of(r)), 4, stroke);
+  for (const [, of, , stroke] of factors)
+    if (of(r) >= FLOOR) point(within, x(r), y(of(r)), 4, stroke);
   if (product(r) >= FLOOR) point(within, x(r), y(product(r)), 6, colour("query"));
   else say(group, "↓", x(r) - 4, bottom - 4, "end").style("font-weight", 700);
+  drawNames(panel, Object.keys(been).length > 1);
   const most = largest(row);
   const [low, high] = been[row];
-  if (low < most && most < high)
-    say(group, "max", x(most), y(product(most)) - 7, "middle").style("font-weight", 700);
+  if (low < most && most < high) say(group, "max", x(most), y(product(most)) + 14, "middle");
   drawCursor(app, panel, under, ratioControl, x);
   const told = RATIOS.filter((_, i) => i % 4 === 0).map((at) => show2(product(at)));
   panel.describe(
-    `Norm of the Jacobian over r, both axes logarithmic, for r from 1/32 to 32: ${told.join(", ")}.`,
+    `Norm of the Jacobian over r, both axes logarithmic, for r from 1/256 to 32: ${told.join(", ")}.`,
     "group",
   );
+}
+
+/** The panel's title as a product, each part underlined as its curve is drawn; then the other row's, where it is drawn. */
+function drawNames({ heading }, other) {
+  const named = (text, stroke, line) => {
+    const name = element("span", { class: "explorable-curve-name" }, text);
+    name.style.borderBottom = `${line} ${stroke}`;
+    return name;
+  };
+  const product = [
+    named("1/r", "var(--ex-muted)", "2px solid"),
+    " × ",
+    named("norm of J", colour("weights"), "2px dashed"),
+    " = ",
+    named("what is left", colour("query"), "4px solid"),
+  ];
+  if (other) product.push(", ", named("other row", colour("key"), "2px dotted"));
+  heading.replaceChildren(...product);
 }

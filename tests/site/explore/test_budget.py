@@ -2,7 +2,7 @@ import pytest
 
 from sdpa_lib.book.training.plan import load_comparisons
 from sdpa_lib.book.training.results import load_study
-from sdpa_lib.book.training.summary import median_time, reported
+from sdpa_lib.book.training.summary import median_time, reported, survival
 
 from .conftest import drag, state, wait_for_state
 
@@ -64,22 +64,24 @@ def still(explorable):
 
 
 def test_nobody_has_seen_that_a_model_never_learns(still, study, counts):
-    page, figure = still("stop=200,cell=64-64,later=shown")
+    page, figure = still("stop=200,cell=64-64,later=waiting")
     times = sorted(run.learned_at for run in study["64-64"]["none"])
     first, last = times[0], times[-1]
     said = figure.locator(".explorable-formula")
     assert counts(figure)["none"] == "0 of 10 learned, 10 not yet"
-    assert said.inner_text().endswith(f"the first does at step {first}, the last at step {last}.")
+    assert said.inner_text().endswith(
+        "“Not yet” is right: all 10 undivided models do, "
+        f"the first at step {first}, the last at step {last}."
+    )
     for stop in (400, times[-2]):
         left = sum(time > stop for time in times)
-        page.evaluate(f"location.hash = '#budget:stop={stop},cell=64-64,later=shown'")
-        wait_for_state(page, f"stop={stop},cell=64-64,later=shown")
+        page.evaluate(f"location.hash = '#budget:stop={stop},cell=64-64,later=waiting'")
+        wait_for_state(page, f"stop={stop},cell=64-64,later=waiting")
         assert counts(figure)["none"] == f"{10 - left} of 10 learned, {left} not yet"
         assert said.inner_text().endswith(
-            f"“The last one doesn’t learn” would be wrong: it does at step {last}."
+            f"“Not yet” is right: the last one does at step {last}."
             if left == 1
-            else f"“The other {left} don’t learn” would be wrong: "
-            f"the last of them does at step {last}."
+            else f"“Not yet” is right: the other {left} do, the last of them at step {last}."
         )
     page.evaluate(f"location.hash = '#budget:stop={times[-2]},cell=64-64'")
     wait_for_state(page, f"stop={times[-2]},cell=64-64,later=hidden")
@@ -90,6 +92,29 @@ def test_nobody_has_seen_that_a_model_never_learns(still, study, counts):
     page.evaluate("location.hash = '#budget:stop=20,cell=64-64'")
     wait_for_state(page, "stop=20,")
     assert "has seen no model learn" in said.inner_text()
+    figure.get_by_role("button", name="They don’t learn").click()
+    wait_for_state(page, "later=never")
+    assert "has seen no model learn" in said.inner_text()
+    assert "“They don’t learn” is wrong: all 10 undivided models do" in said.inner_text()
+    figure.get_by_role("button", name="They don’t learn").click()
+    wait_for_state(page, "later=hidden")
+    assert "is wrong" not in said.inner_text()
+
+
+@pytest.mark.parametrize("stop", [20, 200, 300, 600])
+def test_the_bar_at_the_line_is_the_studys_interval(still, study, stop):
+    _, figure = still(f"stop={stop},cell=64-64")
+    heights = dict(
+        figure.locator(".intervals rect").evaluate_all(
+            "all => all.map(bar => [bar.dataset.rescaling, bar.height.baseVal.value])"
+        )
+    )
+    assert list(heights) == ["none", "sqrt_d_k", "d_k", "k_total"]
+    unit = (370 - 40 - 32) / 4 - 12  # from no model to all of them, in pixels
+    for name, height in heights.items():
+        curve = survival(study["64-64"][name])
+        at = sum(step <= stop for step in curve.steps) - 1
+        assert height == pytest.approx(unit * (curve.high[at] - curve.low[at]), abs=0.1)
 
 
 @pytest.mark.parametrize("stop", [20, 200, 400])
@@ -103,8 +128,8 @@ def test_what_came_later_is_hidden_until_it_is_asked_for(still, study, stop):
     assert len(drawn) == 2 * 4
     assert max(drawn) <= line + 0.1
     assert panel.locator("circle.unseen").count() == 0
-    figure.get_by_role("checkbox", name="show what came later").check()
-    wait_for_state(page, "later=shown")
+    figure.get_by_role("button", name="Not yet").click()
+    wait_for_state(page, "later=waiting")
     runs = [run for name in ("none", "sqrt_d_k", "d_k", "k_total") for run in study["64-64"][name]]
     later = [run for run in runs if run.learned_at is not None and run.learned_at > stop]
     assert panel.locator("circle.unseen").count() == len(later) > 0
@@ -127,13 +152,13 @@ def test_the_rest_is_uncovered_step_by_step_and_the_words_come_after_it(explorab
             look();
         }"""
     )
-    figure.get_by_role("checkbox", name="show what came later").check()
-    page.wait_for_function("seen.at(-1)[1].includes('would be wrong')")
+    figure.get_by_role("button", name="Not yet").click()
+    page.wait_for_function("seen.at(-1)[1].includes('is right')")
     seen = page.evaluate("seen")
     dots = [count for count, _ in seen]
     assert dots == sorted(dots)
     assert len({*dots}) > 2
-    assert {count for count, words in seen if "would be wrong" in words} == {dots[-1]}
+    assert {count for count, words in seen if "is right" in words} == {dots[-1]}
 
 
 def test_the_study_is_stopped_by_slider_handle_and_mouse(explorable):

@@ -7,7 +7,7 @@ from explorable_data import HEADS
 import sdpa_lib as sdpa
 from sdpa_lib.book.heads.results import LONGER, load_places, load_vectors
 
-from .conftest import read, wait_for_state
+from .conftest import state, wait_for_state
 
 
 def row_of(moment, layer, head, place):
@@ -22,11 +22,30 @@ def over_the_border(row):
     return (row.std(correction=0) / (2 * torch.tensor(len(row)).log()).sqrt()).item()
 
 
-def wait_for_another_spread(page, before):
-    page.wait_for_function(
-        "before => Number(document.querySelector('[data-readout=ratio]').dataset.value) !== before",
-        arg=before,
-    )
+def ratio(figure):
+    """What the tile of the chosen head says."""
+    return float(figure.get_by_role("radio", checked=True).text_content())
+
+
+def drawn(figure, part="all"):
+    """A part's effective keys, and those of a normal row of its spread."""
+    dot = figure.locator(f"[data-panel=keys] [data-part={part}]")
+    return [float(dot.get_attribute(f"data-{name}")) for name in ("keys", "normal")]
+
+
+def rows_of(layer, head, place):
+    """A row after the longer training, whole and in its two parts."""
+    whole = row_of(4, layer, head, place)
+    of_place = load_places(HEADS, "line", LONGER)[4, layer, head, place, : place + 1].double()
+    return {"all": whole, "place": of_place, "read": whole - of_place}
+
+
+def even(row):
+    """Effective keys, 1/sum p^2."""
+    return 1 / row.softmax(-1).square().sum().item()
+
+
+PARTS = {"all": "as it is", "place": "only place", "read": "without place"}
 
 
 @pytest.mark.parametrize(
@@ -38,10 +57,8 @@ def test_a_row_is_the_one_that_is_stored(explorable, moment, step, layer, head, 
     figure.locator("[data-panel=text] .character").first.wait_for()
     row = row_of(moment, layer, head, place)
     weights = row.softmax(-1)
-    assert read(figure, "ratio") == pytest.approx(over_the_border(row), rel=0.02)
-    assert read(figure, "keys") == pytest.approx(
-        1 / weights.square().sum().item(), rel=0.02, abs=0.02
-    )
+    assert ratio(figure) == pytest.approx(over_the_border(row), rel=0.02, abs=0.005)
+    assert drawn(figure)[0] == pytest.approx(even(row), rel=0.02, abs=0.02)
     told = figure.get_by_role("slider", name="the character that looks")
     said = re.findall(r" at (\d+): ([\d.]+)", told.get_attribute("aria-valuetext"))
     shown = {int(at) - 1: float(weight) for at, weight in said}
@@ -53,10 +70,10 @@ def test_a_normal_row_has_as_many_keys_as_the_library_says(explorable):
     _, figure = explorable("heads", "head=10,place=62")
     figure.locator("[data-panel=text] .character").first.wait_for()
     row = row_of(4, 2, 2, 62)
-    drawn = sdpa.sample(4000, len(row), seed=0, device="cpu").double()
-    drawn = (drawn - drawn.mean(-1, keepdim=True)) / drawn.std(-1, correction=0, keepdim=True)
-    squares = (drawn * row.std(correction=0)).softmax(-1).square().sum(-1)
-    assert read(figure, "normal") == pytest.approx(1 / squares.mean().item(), rel=0.06)
+    normal = sdpa.sample(4000, len(row), seed=0, device="cpu").double()
+    normal = (normal - normal.mean(-1, keepdim=True)) / normal.std(-1, correction=0, keepdim=True)
+    squares = (normal * row.std(correction=0)).softmax(-1).square().sum(-1)
+    assert drawn(figure)[1] == pytest.approx(1 / squares.mean().item(), rel=0.06)
 
 
 def test_a_click_on_a_character_looks_from_there(explorable):
@@ -74,33 +91,72 @@ def test_a_click_on_a_character_looks_from_there(explorable):
 def test_another_moment_comes_when_it_is_asked_for(explorable):
     page, figure = explorable("heads", "head=10,step=2400")
     figure.locator("[data-panel=text] .character").first.wait_for()
-    before = read(figure, "ratio")
     with page.expect_response("**/heads_0.js"):
         figure.get_by_label("after training steps").press("Home")
-    wait_for_another_spread(page, before)
     row = row_of(0, 2, 2, 62)
-    assert read(figure, "ratio") == pytest.approx(over_the_border(row), rel=0.02)
+    page.wait_for_function(
+        "now => Math.abs(document.querySelector('[data-panel=keys] [data-part=all]')"
+        ".dataset.keys / now - 1) < 0.02",
+        arg=even(row),
+    )
+    assert ratio(figure) == pytest.approx(over_the_border(row), rel=0.02)
 
 
-def test_place_is_taken_away_and_the_axis_stands_still(explorable):
+@pytest.mark.parametrize(("layer", "head", "place"), [(1, 0, 62), (1, 1, 40)])
+def test_each_part_is_the_stored_one_and_is_not_shown_before_it_is_chosen(
+    explorable, layer, head, place
+):
+    page, figure = explorable("heads", f"head={4 * layer + head},place={place}")
+    figure.locator("[data-panel=text] .character").first.wait_for()
+    dots = figure.locator("[data-panel=keys] [data-part]")
+    for seen, (part, row) in enumerate(rows_of(layer, head, place).items()):
+        assert dots.count() == max(1, seen)
+        figure.get_by_role("button", name=PARTS[part]).click()
+        wait_for_state(page, f"part={part}")
+        assert ratio(figure) == pytest.approx(over_the_border(row), rel=0.02, abs=0.01)
+        assert drawn(figure, part)[0] == pytest.approx(even(row), rel=0.05)
+    assert dots.count() == 3
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "part=all")
+    assert dots.count() == 1
+
+
+def test_place_by_itself_is_even_and_the_rest_is_not(explorable):
+    """The answer to what the caption asks."""
+    page, figure = explorable("heads")
+    figure.locator("[data-panel=text] .character").first.wait_for()
+    for part in ("place", "read"):
+        figure.get_by_role("button", name=PARTS[part]).click()
+        wait_for_state(page, f"part={part}")
+    (whole, normal), (place, of_place), (read, of_read) = (drawn(figure, part) for part in PARTS)
+    assert f"{normal:.1f}" == "1.8"
+    assert 5.25 < whole < 5.75
+    assert place > 2 * of_place
+    assert read < of_read
+
+
+def test_where_the_parts_work_against_each_other_it_says_so(explorable):
+    _, figure = explorable("heads", "head=14,part=read")
+    figure.locator("[data-panel=text] .character").first.wait_for()
+    rows = rows_of(3, 2, 62)
+    assert over_the_border(rows["read"]) > over_the_border(rows["all"])
+    said = figure.locator(".explorable-formula").text_content()
+    assert said.endswith("the two parts work against each other.")
+
+
+def test_the_axis_has_room_for_a_row_at_every_step(explorable):
     page, figure = explorable("heads", "head=4,step=2400,place=62")
     figure.locator("[data-panel=text] .character").first.wait_for()
-    before = read(figure, "ratio")
     ticks = figure.locator("[data-panel=back] .axis text")
     shown = ticks.all_text_contents()
-    figure.get_by_label("take away what place decides").press("Space")
-    wait_for_another_spread(page, before)
-    read_row = row_of(4, 1, 0, 62) - load_places(HEADS, "line", LONGER)[4, 1, 0, 62]
-    assert read(figure, "ratio") == pytest.approx(over_the_border(read_row), rel=0.02)
-    assert read(figure, "ratio") < before / 4
-    assert f"With what place decides its spread is {before:.1f} times" in figure.text_content()
-    assert ticks.all_text_contents() == shown
     figure.get_by_label("after training steps").press("Home")
     wait_for_state(page, "step=0,")
-    figure.get_by_role("radio").nth(15).click()
-    wait_for_state(page, "head=15,")
     page.wait_for_timeout(300)
     assert ticks.all_text_contents() == shown
+    figure.get_by_role("button", name=PARTS["read"]).click()
+    wait_for_state(page, "part=read")
+    page.wait_for_timeout(1200)
+    assert ticks.all_text_contents() != shown
 
 
 def test_what_place_decides_is_taken_away_before_the_readers_eyes(explorable):
@@ -111,7 +167,8 @@ def test_what_place_decides_is_taken_away_before_the_readers_eyes(explorable):
     start = dots.evaluate_all(first)
     heights = page.evaluate(
         """async () => {
-            document.querySelector('[data-explorable=heads] input[type=checkbox]').click();
+            const figure = document.querySelector('[data-explorable=heads]');
+            [...figure.querySelectorAll('.explorable-buttons button')].at(-1).click();
             const seen = [];
             for (let i = 0; i < 90; i++) {
                 await new Promise(requestAnimationFrame);
@@ -123,8 +180,7 @@ def test_what_place_decides_is_taken_away_before_the_readers_eyes(explorable):
     )
     page.wait_for_timeout(1000)
     end = dots.evaluate_all(first)
-    unit = (210 - 22 - 40) / (26 + 21)  # of the axis, in pixels
-    assert end < start - 6 * unit, "the first character's score rises to the others"
+    assert end < start - 20, "the first character's score rises to the others"
     assert any(end + 5 < height < start - 5 for height in heights)
 
 
@@ -133,7 +189,7 @@ def test_a_row_is_said_in_words(explorable):
     figure.locator("[data-panel=text] .character").first.wait_for()
     said = figure.locator(".explorable-formula").text_content()
     assert said.startswith(
-        "Layer 2, head 1: a row past the border, and more even than a normal one of its spread."
+        "Layer 2, head 1, as it is: past the border, more even than a normal row of its spread."
     )
 
 
@@ -156,20 +212,29 @@ def test_tiles_say_where_heads_stand_and_choose_one(explorable):
 
 
 def test_the_first_characters_are_not_to_be_chosen(explorable):
-    _, figure = explorable("heads", "place=62")
+    page, figure = explorable("heads", "place=62")
     characters = figure.locator("[data-panel=text] .character")
     characters.first.wait_for()
-    cursor = "cell => getComputedStyle(cell).cursor"
-    assert characters.nth(6).evaluate(cursor) != "pointer"
-    assert characters.nth(7).evaluate(cursor) == "pointer"
+    style = "cell => getComputedStyle(cell.querySelector('text')).fontStyle"
+    assert characters.nth(6).evaluate(style) != characters.nth(7).evaluate(style)
+    characters.nth(2).click()
+    wait_for_state(page, "place=7")
 
 
-def test_the_row_at_the_start_is_past_the_border_and_more_even_than_normal(explorable):
-    """The caption asks why."""
-    _, figure = explorable("heads")
-    figure.locator("[data-panel=text] .character").first.wait_for()
-    assert read(figure, "ratio") > 1
-    assert read(figure, "keys") > 2 * read(figure, "normal")
+def test_a_drag_along_the_text_looks_from_one_character_after_the_other(explorable):
+    page, figure = explorable("heads", "place=62")
+    characters = figure.locator("[data-panel=text] .character")
+    characters.first.wait_for()
+    begin, end = (characters.nth(place).bounding_box() for place in (24, 33))
+    page.mouse.move(begin["x"] + 4, begin["y"] + 8)
+    page.mouse.down()
+    wait_for_state(page, "place=24")
+    page.mouse.move(end["x"] + 4, end["y"] + 8, steps=6)
+    wait_for_state(page, "place=33")
+    page.mouse.up()
+    page.mouse.move(begin["x"] + 4, begin["y"] + 8)
+    page.wait_for_timeout(200)
+    assert state(figure)["place"] == "33"
 
 
 def test_no_score_lies_beyond_the_axis(explorable):

@@ -5,7 +5,7 @@ import torch
 
 import sdpa_lib as sdpa
 
-from .conftest import check_labels, drag, read, state, wait_for_state
+from .conftest import drag, read, state, wait_for_state
 
 
 def measures(scores, r):
@@ -30,7 +30,7 @@ def test_a_row_by_the_keyboard(explorable, data, name):
     assert shown(figure) == pytest.approx(measures(data["row"][name], 0.25))
     for end in ("Home", "End"):
         slider.press(end)
-        wait_for_state(page, "r=0.03125," if end == "Home" else "r=32,")
+        wait_for_state(page, "r=0.00390625," if end == "Home" else "r=32,")
         assert shown(figure) == pytest.approx(
             measures(data["row"][name], float(state(figure)["r"]))
         )
@@ -64,17 +64,17 @@ def test_the_points_ride_on_the_curves(explorable, data, r):
         "all => all.map(c => c.cy.baseVal.value)"
     )
     of = measures(data["row"]["decided"], r)
-    top, bottom = 32, 210  # for 50 and for 0.003
+    top, bottom = 32, 210  # for 400 and for 0.003
     expected = [
-        top + (bottom - top) * math.log(50 / of[name]) / math.log(50 / 0.003)
+        top + (bottom - top) * math.log(400 / of[name]) / math.log(400 / 0.003)
         for name in ("factor", "norm", "left")
     ]
     assert heights == pytest.approx(expected, abs=0.1)
     handle = figure.get_by_role("slider", name="r, the divisor over the root")
     handle.press("Home")
-    wait_for_state(page, "r=0.03125,")
+    wait_for_state(page, "r=0.00390625,")
     drag(page, handle, 60, 0)
-    assert float(state(figure)["r"]) > 0.04
+    assert float(state(figure)["r"]) > 0.005
     assert "NaN" not in panel.inner_html()
 
 
@@ -82,7 +82,8 @@ def test_the_product_is_drawn_as_far_as_the_reader_has_been(explorable, data):
     page, figure = explorable("row")
     curve = figure.locator("[data-line=left]")
     width = "path => path.getBBox().width"
-    assert curve.evaluate(width) == 0
+    norm = figure.locator("[data-line='norm of J']")
+    assert curve.evaluate(width) == norm.evaluate(width) == 0
     maximum = figure.locator("[data-panel=curve]").get_by_text("max", exact=True)
     slider = figure.get_by_label("r = c/√dk")
     slider.press("ArrowLeft")
@@ -92,6 +93,7 @@ def test_the_product_is_drawn_as_far_as_the_reader_has_been(explorable, data):
         slider.press("ArrowLeft")
     wait_for_state(page, "r=0.0625,")
     drawn = curve.evaluate(width)
+    assert norm.evaluate(width) == drawn
     assert maximum.count() == 1
     said = figure.locator(".explorable-formula").inner_text()
     most = max(measures(data["row"]["decided"], 2 ** (-i / 100))["ratio"] for i in range(500))
@@ -102,15 +104,31 @@ def test_the_product_is_drawn_as_far_as_the_reader_has_been(explorable, data):
     figure.get_by_role("combobox", name="row").select_option("level")
     wait_for_state(page, "row=level")
     assert figure.locator("[data-line=other]").evaluate(width) == drawn
+    names = figure.locator("[data-panel=curve] .explorable-panel-title")
+    assert names.inner_text() == "1/r × norm of J = what is left, other row"
     figure.get_by_role("button", name="Reset").click()
     wait_for_state(page, "r=1,row=decided")
     assert curve.evaluate(width) == 0
 
 
+def test_where_softmax_begins_to_win(data):
+    """What the chapter says of both rows."""
+    for name, least, most in (("decided", 1 / 5, 1 / 3), ("level", 1 / 64, 1 / 32)):
+        grid = [2 ** (-i / 50) for i in range(401)]
+        best = max(grid, key=lambda r, name=name: measures(data["row"][name], r)["left"])
+        assert least < best < most
+
+
 @pytest.mark.parametrize("width", [360, 1280])
-def test_labels_stand_apart_and_inside(explorable, width):
-    page, figure = explorable("row", "r=32")
-    check_labels(page, figure, "[data-panel=curve] text.end", width)
+def test_the_names_take_one_line(explorable, width):
+    page, figure = explorable("row", "row=decided")
+    figure.get_by_role("combobox", name="row").select_option("level")
+    wait_for_state(page, "row=level")
+    page.set_viewport_size({"width": width, "height": 700})
+    page.wait_for_timeout(200)
+    names = figure.locator("[data-panel=curve] .explorable-panel-title")
+    assert "other row" in names.inner_text()
+    assert names.bounding_box()["height"] < 30
 
 
 def test_rows_are_the_median_one_and_a_level_one_of_many(data):
