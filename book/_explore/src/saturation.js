@@ -21,6 +21,7 @@ export const saturation = {
   controls: [2, 1, 0, -1].map((value, i) => ({
     ...scoreControl(i + 1, value),
     ...scoreRange,
+    step: 0.05, // finer than that of the keys, so that a way is smooth
     drawn: true,
   })),
   readouts: [
