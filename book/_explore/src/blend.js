@@ -1,4 +1,4 @@
-/** Weights times V: three values to drag, and the output in their hull. */
+/** Weights times V: three values to drag, and the output, which stays in their hull. */
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
@@ -11,7 +11,8 @@ const VALUES = [
   [0.2, 0.8],
   [0.4, -0.2],
 ];
-const pointRange = { min: -0.3, max: 1, step: 0.02 };
+const pointRange = { min: -0.4, max: 1.1, step: 0.02 };
+const scoreRange = { min: -5, max: 5, step: 0.01 };
 
 export const blend = {
   title: "Weights times V: where can the output go?",
@@ -20,8 +21,8 @@ export const blend = {
   controls: [
     ...[1.25, 0.8, -0.2].map((value, i) => ({
       ...scoreControl(i + 1, value),
+      ...scoreRange,
       label: `score z_${i + 1}`,
-      step: 0.05,
       text: (z) => show(z, 2),
     })),
     temperatureControl,
@@ -34,15 +35,11 @@ export const blend = {
       })),
     ),
   ],
-  readouts: [
-    ["x", "output, x", 3],
-    ["y", "output, y", 3],
-    ["effective", "effective keys, 1/Σp²", 2],
-  ],
+  readouts: [],
   panels: [
     [
       "plane",
-      "values v: drag, or arrow keys; output o",
+      "drag o, or a value v; or arrow keys",
       372,
       { left: 32, top: 8, bottom: 24, right: 8 },
     ],
@@ -60,11 +57,7 @@ export const blend = {
     const sum = p.map((w, j) => `${w.toFixed(3)} v_${j + 1}`).join(" + ");
     app.formula.replaceChildren(rich(`o = ${sum} = (${show(output[0])}, ${show(output[1])})`));
     return {
-      values: {
-        x: output[0],
-        y: output[1],
-        effective: math.effectiveKeys(p),
-      },
+      values: {},
       spoken: `Weights ${p.map((w) => show(w)).join(", ")}; output at ${show(output[0])}, ${show(output[1])}.`,
     };
   },
@@ -98,10 +91,43 @@ function wayOf(scores, values) {
   );
 }
 
+/** The weights whose average lies nearest to a place: inside the triangle it is the place itself, else a point of an edge. */
+function nearestWeights(values, [x, y]) {
+  const [[ax, ay], [bx, by], [cx, cy]] = values;
+  const area = (bx - ax) * (cy - ay) - (cx - ax) * (by - ay);
+  const second = ((x - ax) * (cy - ay) - (cx - ax) * (y - ay)) / area;
+  const third = ((bx - ax) * (y - ay) - (x - ax) * (by - ay)) / area;
+  const inside = [1 - second - third, second, third];
+  if (inside.every((p) => p >= 0)) return inside;
+  const onEdges = [0, 1, 2].map((i) => {
+    const j = (i + 1) % 3;
+    const [dx, dy] = [values[j][0] - values[i][0], values[j][1] - values[i][1]];
+    const along = (x - values[i][0]) * dx + (y - values[i][1]) * dy;
+    const share = Math.min(1, Math.max(0, along / (dx * dx + dy * dy || 1)));
+    return [0, 0, 0].with(i, 1 - share).with(j, share);
+  });
+  const distance = (p) => {
+    const [left, level] = math.blend(p, values);
+    return Math.hypot(left - x, level - y);
+  };
+  return onEdges.reduce((best, p) => (distance(p) < distance(best) ? p : best));
+}
+
+/** Scores that have these weights, as near to the old ones as their range allows: only their differences count. */
+function scoresFor(weights, old, T) {
+  const largest = Math.max(...weights);
+  const span = scoreRange.max - scoreRange.min;
+  const gaps = weights.map((p) => Math.max(-span, T * Math.log(p / largest)));
+  const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
+  const lowest = scoreRange.min - Math.min(...gaps);
+  const shift = Math.min(scoreRange.max, Math.max(lowest, mean(old) - mean(gaps)));
+  return Object.fromEntries(gaps.map((gap, j) => [`z${j + 1}`, shift + gap]));
+}
+
 /** Scales with equal units along both axes, which show all places that values can have. */
 function planeOf(panel) {
   const [[left, right], [bottom, top]] = [panel.xRange, panel.yRange];
-  const reach = pointRange.max - pointRange.min + 0.3; // room for a handle at the ends, and its label
+  const reach = pointRange.max - pointRange.min + 0.1; // room for a handle at the ends, and its label
   const unit = Math.min(right - left, bottom - top) / reach;
   const middle = (pointRange.min + pointRange.max) / 2;
   const domain = (length) => [middle - length / unit / 2, middle + length / unit / 2];
@@ -123,23 +149,26 @@ function drawPlane(app, scores, values, p, output) {
     .style("fill", colour("value"))
     .style("fill-opacity", 0.14)
     .style("stroke", colour("value"));
-  const been = group.append("g").attr("class", "been").style("opacity", 0.4);
+  const been = group.append("g").attr("class", "been").style("opacity", 0.55);
   for (const weights of visited(app, p)) {
     const [left, level] = at(math.blend(weights, values));
     point(been, left, level, 1.8, colour("weights"));
   }
-  const way = wayOf(scores, values).map(at);
-  point(group, way[0][0], way[0][1], 3.5, "none")
-    .style("stroke", "var(--ex-muted)")
-    .style("stroke-width", 1.5);
-  group
-    .append("path")
-    .attr("class", "way")
-    .attr("d", d3.line()(way))
-    .style("fill", "none")
-    .style("stroke", "var(--ex-muted)")
-    .style("stroke-width", 1.5)
-    .style("stroke-dasharray", "2 3");
+  const { T } = app.state;
+  const way = T === 1 ? [] : wayOf(scores, values).map(at);
+  if (T !== 1) {
+    point(group, ...way[0], 3.5, "none")
+      .style("stroke", "var(--ex-muted)")
+      .style("stroke-width", 1.5);
+    group
+      .append("path")
+      .attr("class", "way")
+      .attr("d", d3.line()(way))
+      .style("fill", "none")
+      .style("stroke", "var(--ex-muted)")
+      .style("stroke-width", 1.5)
+      .style("stroke-dasharray", "2 3");
+  }
   point(group, x(0), y(0), 4, "var(--ex-ink)");
   const sizes = p.map((w) => 4 + 10 * Math.sqrt(w));
   const centre = [0, 1].map((c) => values.reduce((sum, value) => sum + at(value)[c] / 3, 0));
@@ -151,11 +180,12 @@ function drawPlane(app, scores, values, p, output) {
   });
   const lines = values.map((value, j) => [at(value), at(values[(j + 1) % 3])]);
   const terms = [];
+  const arrows = group.append("g").style("opacity", 0.55);
   let end = [0, 0];
   values.forEach((value, j) => {
     const next = [end[0] + p[j] * value[0], end[1] + p[j] * value[1]];
     const [from, to] = [at(end), at(next)];
-    arrow(group, from, to, colour("weights"), 2.2);
+    arrow(arrows, from, to, colour("weights"), 1.8);
     const [right, down] = [to[0] - from[0], to[1] - from[1]];
     lines.push([from, to]);
     if (Math.hypot(right, down) > 14)
@@ -169,44 +199,56 @@ function drawPlane(app, scores, values, p, output) {
       });
     end = next;
   });
-  const { made, all } = drawHandles(panel, values, pointRange, "value");
-  made.attr(
-    "aria-label",
-    (_, j) => `value ${j + 1}, a point: left and right arrows move x, up and down move y`,
-  );
-  all.attr("transform", (value) => `translate(${at(value)})`);
-  all.select("circle:not(.ring)").attr("r", (_, j) => sizes[j]);
-  all.select("circle.ring").attr("r", (_, j) => sizes[j] + 5);
+  const { made, all } = drawHandles(panel, [...values, output], pointRange, "value");
+  const [ofValues, ofOutput] = [made.filter((_, j) => j < 3), made.filter((_, j) => j === 3)];
+  const keys = "left and right arrows move x, up and down move y";
+  ofValues.attr("aria-label", (_, j) => `value ${j + 1}, a point: ${keys}`);
+  ofOutput.attr("aria-label", `output, a point in the triangle: ${keys}`);
+  ofOutput.select("circle:not(.ring)").style("fill", colour("weights"));
+  // Both can be taken where they meet: the output lies above, in the middle of what takes the value.
+  for (const [some, half] of [
+    [ofValues, 22],
+    [ofOutput, 12],
+  ])
+    some
+      .select("rect.touch")
+      .attr("x", -half)
+      .attr("y", -half)
+      .attr("width", 2 * half)
+      .attr("height", 2 * half);
+  const radii = [...sizes, 7];
+  all.attr("transform", (place) => `translate(${at(place)})`);
+  all.select("circle:not(.ring)").attr("r", (_, j) => radii[j]);
+  all.select("circle.ring").attr("r", (_, j) => radii[j] + 5);
   all
-    .attr("aria-valuenow", (value) => value[0])
-    .attr("aria-valuetext", (value) => `x ${show(value[0])}, y ${show(value[1])}`);
-  const byKey = (event, value, number) => {
+    .attr("aria-valuenow", (place) => place[0])
+    .attr("aria-valuetext", (place) => `x ${show(place[0])}, y ${show(place[1])}`);
+  const bring = (number, place) =>
+    number === 4
+      ? scoresFor(nearestWeights(values, place), scores, T)
+      : { [`x${number}`]: place[0], [`y${number}`]: place[1] };
+  const byKey = (event, place, number) => {
     const axis = /Up|Down/.test(event.key) ? 1 : 0;
-    const next = fromKey(event, value[axis], pointRange);
-    return next === null ? null : { [`${"xy"[axis]}${number}`]: next };
+    const next = fromKey(event, place[axis], pointRange);
+    return next === null ? null : bring(number, place.with(axis, next));
   };
-  const byDrag = (event, number) => ({
-    [`x${number}`]: x.invert(event.x),
-    [`y${number}`]: y.invert(event.y),
-  });
-  listen(app, panel, all, byKey, byDrag);
+  listen(app, panel, all, byKey, (event, number) =>
+    bring(number, [x.invert(event.x), y.invert(event.y)]),
+  );
   const [left, level] = at(output);
   const above = fresh(panel.svg, "output").style("pointer-events", "none"); // of the handles, which may lie below
-  point(above, left, level, 6, colour("weights"))
-    .style("stroke", "var(--ex-ground)")
-    .style("stroke-width", 1.5);
   const taken = [
     ...lines.flatMap(along),
     ...way.map((place) => [place, 1]),
     ...values.map((value, j) => [at(value), sizes[j] + 8]), // with the ring of the focus
     [at([0, 0]), 4],
-    [way[0], 4],
-    [[left, level], 6],
+    ...way.slice(0, 1).map((place) => [place, 4]),
+    [[left, level], 12], // with its ring
   ];
-  const middle = { text: "o", at: [[left, level]], towards: 0, gap: 9, width: 10, bold: true };
+  const middle = { text: "o", at: [[left, level]], towards: 0, gap: 14, width: 10, bold: true };
   drawLabels(panel, above, [middle, ...names, ...terms], taken);
   panel.describe(
-    `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Dotted, the output's path from the highest temperature to the lowest; small dots, where the weights so far have put it.`,
+    `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}).${T === 1 ? "" : " Dotted, the output's path from the highest temperature to the lowest."} Small dots: where the weights so far have put it.`,
     "group",
   );
 }

@@ -1,15 +1,17 @@
-/** Softmax in one pass: a block of keys at a time, and what is kept of it. */
+/** Softmax in one pass, a block of keys at a time; a divisor is folded into the query, where the kernel does not see it. */
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
 import { fromKey } from "./handles.js";
 import * as math from "./math.js";
 import { drawScoreHandles, scoreControl } from "./scores.js";
-import { axes, element, fresh, rich, rule, show, show3 } from "./shared.js";
+import { axes, element, fresh, rich, rule, say, show, show3 } from "./shared.js";
 import { keyScale } from "./weights.js";
 
-const VALUES = [0.9, 0.2, 0.6, 0.1, 0.8, 0.4, 1, 0.3];
+const VALUES = [0.9, 0.2, 0.3, 0.1, 0.8, 1, 0.4, 0.3];
 const SCORES = [1, 0.2, 2, 0.5, -0.5, 3.4, 0.8, 1.5];
 const KEYS = SCORES.length;
+const BLOCK = 2; // keys in one
+const BLOCKS = KEYS / BLOCK;
 const scoreRange = { min: -2, max: 6, step: 0.1 };
 const sides = { left: 26, right: 48 };
 
@@ -17,54 +19,45 @@ export const online = {
   title: "Softmax, one block at a time",
   paired: true,
   controls: [
-    { name: "block", label: "keys in a block", options: { 1: "1", 2: "2", 4: "4" }, value: "2" },
-    { name: "read", label: "keys read", min: 0, max: KEYS, step: 1, value: 4, drawn: true },
+    { name: "c", label: "divisor c", values: [1, 1.4, 2, 2.8, 4, 5.6, 8], value: 1, text: String },
+    { name: "read", min: 0, max: BLOCKS, step: 1, value: 1, drawn: true },
     ...SCORES.map((value, j) => ({ ...scoreControl(j + 1, value), ...scoreRange, drawn: true })),
   ],
-  readouts: [
-    ["output", "o/ℓ", 4],
-    ["plain", "plain softmax", 4],
-  ],
+  readouts: [],
   panelWidth: "max(18rem, 34%)", // two in a row, at most
   panels: [
-    ["scores", "scores z: drag them, or use arrow keys", 146, { ...sides, top: 14, bottom: 38 }],
-    [
-      "terms",
-      "terms e^{z−m} of the keys read; green: times v",
-      138,
-      { ...sides, top: 36, bottom: 38 },
-    ],
-    ["kept", "kept: pale from before, dark from this block", 70, { ...sides, top: 4, bottom: 24 }],
-    ["output", "output o/ℓ", 82, { left: 68, right: 48, top: 16, bottom: 24 }],
+    ["scores", "scores z = (q/c)·k: drag, or arrow keys", 146, { ...sides, top: 14, bottom: 38 }],
+    ["terms", "kernel: terms e^{z−m}; green: times v", 146, { ...sides, top: 36, bottom: 38 }],
+    ["kept", "kernel keeps: thin as it was, thick now", 96, { ...sides, top: 4, bottom: 24 }],
+    ["output", "output o/ℓ", 96, { left: 68, right: 48, top: 20, bottom: 24 }],
   ],
   update(app) {
-    const block = Number(app.state.block);
-    const scores = SCORES.map((_, j) => app.state[`z${j + 1}`]);
-    const steps = math.onlineSoftmax(scores, VALUES, block);
-    const asked = Math.floor(app.state.read / block);
-    drawStepper(app, block, asked);
-    const come = progress(app, block, asked);
+    const { c, read: asked } = app.state;
+    const products = SCORES.map((_, j) => app.state[`z${j + 1}`]);
+    const scores = products.map((z) => z / c);
+    const steps = math.onlineSoftmax(scores, VALUES, BLOCK);
+    drawStepper(app, asked);
+    const come = progress(app, asked);
     const at = Math.ceil(come);
     const t = 1 - (at - come); // of the block that is being read
     const [now, before] = [steps[at], steps[at - 1]];
     const shown = between(now, before, t);
-    drawScores(app, scores, block, shown, before);
+    drawScores(app, products, c, shown, before);
     drawTerms(app.panels.terms, scores, shown, before, now.factor);
-    const plain = math.blend(
+    const [plain] = math.blend(
       math.softmax(scores),
       VALUES.map((v) => [v]),
-    )[0];
-    const forgetting = math.onlineSoftmax(scores, VALUES, block, false);
+    );
+    const forgetting = math.onlineSoftmax(scores, VALUES, BLOCK, false);
     const forgotten = between(forgetting[at], forgetting[at - 1], t);
     drawKept(app.panels.kept, scores, shown, before);
     drawOutput(app.panels.output, [shown, forgotten].map(quotient), plain);
-    app.formula.replaceChildren(...explain(now, before, t));
-    const values = { output: quotient(shown), plain };
+    app.formula.replaceChildren(...explain(now, before, t, c));
     const told = steps[asked];
     const spoken = asked
       ? `${told.read} of ${KEYS} keys read. Maximum ${show(told.m, 1)}, earlier sums times ${show3(told.factor)}; sum ${show(told.l)}, output ${show(told.o / told.l, 3)}; plain softmax ${show(plain, 3)}.`
       : "No key is read yet.";
-    return { values, spoken };
+    return { values: {}, spoken };
   },
 };
 
@@ -74,18 +67,18 @@ const quotient = ({ l, o }) => (l ? o / l : "–");
 const BEAT = 400; // milliseconds: first m rises and what is kept shrinks, then the new terms come
 
 /** How many blocks have come, of those that were asked for: only a way onwards takes time, less for each block the more of them are waiting, and none for those who want no motion. */
-function progress(app, block, asked) {
+function progress(app, asked) {
   const { memory } = app;
   const time = performance.now();
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  if (memory.block !== block || !(memory.come < asked) || calm) memory.come = asked;
+  if (!(memory.come < asked) || calm) memory.come = asked;
   else {
     const waiting = Math.ceil(asked - memory.come);
     const passed = memory.moving ? time - memory.time : 0;
     memory.come = Math.min(asked, memory.come + (waiting * passed) / (2 * BEAT));
   }
   const moving = memory.come < asked;
-  Object.assign(memory, { block, time, moving });
+  Object.assign(memory, { time, moving });
   if (moving) app.redraw();
   return memory.come;
 }
@@ -101,37 +94,33 @@ function between(now, before, t) {
 }
 
 /** A slider over the blocks and a button that reads the next one, made once. */
-function drawStepper(app, block, at) {
-  const blocks = KEYS / block;
+function drawStepper(app, at) {
   if (!app.memory.stepper) {
     const id = "explorable-online-read";
-    const range = element("input", { id, type: "range", min: 0, step: 1 });
+    const range = element("input", { id, type: "range", min: 0, max: BLOCKS, step: 1 });
     const output = element("output", { for: id });
     const button = element("button", { type: "button", class: "explorable-step" });
-    const go = (to) => app.set({ read: to * Number(app.state.block) });
-    const place = () => Math.floor(app.state.read / Number(app.state.block));
-    const last = () => KEYS / Number(app.state.block);
+    const go = (read) => app.set({ read });
     range.addEventListener("input", () => go(Number(range.value)));
-    button.addEventListener("click", () => go(place() < last() ? place() + 1 : 0));
+    button.addEventListener("click", () => go((app.state.read + 1) % (BLOCKS + 1)));
     button.addEventListener("keydown", (event) => {
-      const to = fromKey(event, place(), { min: 0, max: last(), step: 1 });
+      const to = fromKey(event, app.state.read, { min: 0, max: BLOCKS, step: 1 });
       if (to === null) return;
       event.preventDefault();
       go(to);
     });
     const label = element("label", { for: id }, "blocks read");
-    app.controls.append(
-      element("div", { class: "explorable-control" }, label, output, range),
+    app.controls.prepend(
       button,
+      element("div", { class: "explorable-control" }, label, output, range),
     );
     app.memory.stepper = { range, output, button };
   }
   const { range, output, button } = app.memory.stepper;
-  range.max = blocks;
   range.value = at;
-  range.setAttribute("aria-valuetext", `${at} of ${blocks}`);
-  output.textContent = `${at} of ${blocks}`;
-  button.textContent = at < blocks ? "Read the next block" : "Start again";
+  range.setAttribute("aria-valuetext", `${at} of ${BLOCKS}`);
+  output.textContent = `${at} of ${BLOCKS}`;
+  button.textContent = at < BLOCKS ? "Read the next block" : "Start again";
 }
 
 const middle = (x, j) => x(j) + x.bandwidth() / 2;
@@ -156,15 +145,19 @@ function keyAxes(panel, y, yTicks) {
   return x;
 }
 
-function drawScores(app, scores, block, now, before) {
+/** A largest score for reading: a divided one has more decimals. */
+const showMaximum = (m, c) => show(m, c === 1 ? 1 : 2);
+
+/** Handles at the scores, z = (q·k)/c, on a scale where the products of the undivided query are marked by dashes. */
+function drawScores(app, products, c, now, before) {
   const panel = app.panels.scores;
   const y = d3.scaleLinear([scoreRange.min - 1.2, scoreRange.max], panel.yRange); // numbers below
   const ground = fresh(panel.svg, "ground");
   const x = keyAxes(panel, y, [-2, 0, 2, 4, 6]);
   const [bottom, top] = y.range();
-  for (let from = 0; from < KEYS; from += block) {
-    const [left, right] = span(x, from, from + block);
-    const current = from + block === now.read;
+  for (let from = 0; from < KEYS; from += BLOCK) {
+    const [left, right] = span(x, from, from + BLOCK);
+    const current = from + BLOCK === now.read;
     ground
       .append("rect")
       .attr("x", left)
@@ -195,19 +188,38 @@ function drawScores(app, scores, block, now, before) {
         before.m,
         "var(--ex-muted)",
         "3 3",
-        `was ${show(before.m, 1)}`,
+        `was ${showMaximum(before.m, c)}`,
         Math.max(y(before.m), y(now.m) + 14),
       );
-    maximum(now.m, colour("weights"), "none", `m ${show(now.m, 1)}`, y(now.m));
+    maximum(now.m, colour("weights"), "none", `m ${showMaximum(now.m, c)}`, y(now.m));
+  }
+  if (c !== 1) {
+    say(bars, "– q·k", x.range()[1] + 4, y(scoreRange.max) + 4, "start").style(
+      "fill",
+      "var(--ex-muted)",
+    );
+    products.forEach((z, j) => {
+      const [from, to] = [x(j), x(j) + x.bandwidth()];
+      rule(bars, [from, y(z)], [to, y(z)], "var(--ex-muted)").style("stroke-width", 2);
+    });
   }
   const lines = now.read ? [now.m, before.m].filter(Number.isFinite).map(y) : [];
-  const free = (level) => level < bottom - 5 && lines.every((at) => Math.abs(at - level) > 8);
-  const below = (z) => [21, -12, -26, -40].find((at) => free(y(z) + at - 4)) ?? -54;
-  const all = drawScoreHandles(app, panel, { x, y }, scores, scoreRange, below);
+  const below = (z) => {
+    const taken = c === 1 ? lines : [...lines, y(z)];
+    const free = (level) => level < bottom - 5 && taken.every((at) => Math.abs(at - level) > 8);
+    return [21, -12, -26, -40].find((at) => free(y(z / c) + at - 4)) ?? -54;
+  };
+  const divided = y.copy().domain(y.domain().map((z) => z * c)); // from a product to its score's place
+  const all = drawScoreHandles(app, panel, { x, y: divided }, products, scoreRange, below);
+  const scores = products.map((z) => show(Math.round((10 * z) / c) / 10, 1));
+  all.attr("aria-valuetext", (_, j) => scores[j]);
   all.select("circle:not(.ring)").style("opacity", (_, j) => (j < now.read ? 1 : 0.5));
-  all.select("text").attr("font-size", 11);
+  all
+    .select("text")
+    .attr("font-size", 11)
+    .text((_, j) => scores[j]);
   panel.describe(
-    `Scores ${scores.map((z) => show(z, 1)).join(", ")}; ${now.read} are read${now.read ? `, the largest of them is ${show(now.m, 1)}` : ""}.`,
+    `Scores ${scores.join(", ")}; ${now.read} are read${now.read ? `, the largest of them is ${show(now.m, 1)}` : ""}.`,
     "group",
   );
 }
@@ -243,13 +255,7 @@ function drawTerms(panel, scores, now, before, factor) {
         .style("fill", "none")
         .style("stroke", "var(--ex-muted)")
         .style("stroke-dasharray", "3 3");
-    group
-      .append("text")
-      .attr("class", "rim")
-      .attr("x", middle(x, j))
-      .attr("y", y(term) - 4)
-      .attr("text-anchor", "middle")
-      .text(term < 0.005 ? "" : show(term));
+    if (!earlier && term >= 0.005) say(group, show(term), middle(x, j), y(term) - 4, "middle");
   });
   if (factor < 1) {
     const level = panel.margin.top - 20;
@@ -307,7 +313,7 @@ function drawRows(panel, names, end, ticks) {
   return { x, group, bar, label };
 }
 
-/** Bars of the two sums: pale what was kept from before, dark the terms of the block one after the other; dashed, the sum before the step. */
+/** Bars of the two sums: pale what was kept from before, dark the terms of the block one after the other; above, thin, the sum before the step. */
 function drawKept(panel, scores, now, before) {
   const { bar, label } = drawRows(panel, ["ℓ", "o"], KEYS, [0, 2, 4, 6, 8]);
   const added = termsOf(scores, now, before).slice(before?.read ?? 0);
@@ -315,20 +321,20 @@ function drawKept(panel, scores, now, before) {
     ["ℓ", "weights", now.l, now.newL, before?.l, () => 1],
     ["o", "value", now.o, now.newO, before?.o, (j) => VALUES[before.read + j]],
   ]) {
+    const below = (from, to) => {
+      const made = bar(name, from, to).style("fill", colour(role));
+      const height = made.attr("height");
+      return made.attr("y", Number(made.attr("y")) + 0.3 * height).attr("height", 0.7 * height);
+    };
     let end = total - fresh;
-    bar(name, 0, end).style("fill", colour(role)).style("fill-opacity", 0.45);
+    below(0, end).style("fill-opacity", 0.45);
     added.forEach((term, j) => {
-      bar(name, end, end + term * share(j))
-        .style("fill", colour(role))
+      below(end, end + term * share(j))
         .style("stroke", "var(--ex-ground)")
         .style("stroke-width", 0.7);
       end += term * share(j);
     });
-    if (was > 1.001 * (total - fresh))
-      bar(name, 0, was)
-        .style("fill", "none")
-        .style("stroke", "var(--ex-muted)")
-        .style("stroke-dasharray", "3 3");
+    if (was) bar(name, 0, was).style("fill", "var(--ex-muted)").attr("height", 4);
     label(name, show(total));
   }
   panel.describe(
@@ -360,16 +366,17 @@ function drawOutput(panel, outputs, plain) {
 }
 
 /** The step in numbers, each from when it is drawn: first the factor and what it leaves, then the new terms and the sums. */
-function explain(now, before, t) {
+function explain(now, before, t, c) {
   const line = (text) => element("span", { class: "explorable-line" }, rich(text));
   if (!now.read) return ["no key is read yet", "ℓ = 0", "o = 0"].map(line);
   if (!before.read)
     return [
-      line(`m = ${show(now.m, 1)}, the largest score of the block`),
+      line(`m = ${showMaximum(now.m, c)}, the largest score of the block`),
       line(t < 1 ? "ℓ" : `ℓ = ${show(now.l, 3)}, the sum of its terms`),
       line(t < 1 ? "o" : `o = ${show(now.o, 3)}, of terms times v`),
     ];
-  const [was, m, factor] = [show(before.m, 1), show(now.m, 1), show3(now.factor)];
+  const [was, m] = [before.m, now.m].map((m) => showMaximum(m, c));
+  const factor = now.factor < 1 ? show3(now.factor) : "1";
   const sum = (name, old, added, total) => {
     const left = `${name} = ${factor} · ${show(old, 3)}`;
     if (t < 0.5) return left;

@@ -43,6 +43,16 @@ const box = (name, symbol, dropped) => ({
   check: true,
 });
 
+/** The pairs may be all, or those of a row: one query, whose keys have in common what their mean adds. Softmax does not see that. */
+const rowControl = {
+  name: "within",
+  label: "less their row’s mean",
+  options: { all: "all", row: "row" },
+  value: "all",
+  check: true,
+  group: "pairs",
+};
+
 /** Stands in the place of the answer while all assumptions hold. */
 const QUESTION =
   "Each box drops an assumption of the proof. Which lift the line, and which make it rise with d_k?";
@@ -62,26 +72,27 @@ export const variance = {
       value: "normal",
       group: "components",
     },
+    rowControl,
   ],
   readouts: [
     ["derived", "variance over d_k, derived"],
     ["measured", "measured on 400 pairs"],
-    ["error", "its standard error"],
   ],
   panels: [
-    ["dots", "q·k of 400 pairs, less its mean, over √d_k", 190, { left: 14, right: 14, top: 30 }],
+    ["dots", "q·k of 400 pairs, less the mean, over √d_k", 190, { left: 14, right: 14, top: 30 }],
     ["line", "variance over d_k, derived and measured", 190, { left: 34, right: 20, top: 30 }],
   ],
   forget({ memory }) {
     delete memory.visited;
   },
   update(app) {
-    const { d_k: dK, components } = app.state;
+    const { d_k: dK, components, within } = app.state;
     const [muQ, muK, rhoQ, rhoK] = ["mu_q", "mu_k", "rho_q", "rho_k"].map((name) =>
       Number(app.state[name]),
     );
-    const setting = { muQ, muK, rhoQ, rhoK };
-    const visited = (app.memory.visited ??= new Map()).set(JSON.stringify(setting), setting);
+    // Less its row's mean, q·k is q·(k − μ_k): as if the keys had none.
+    const setting = { muQ, muK: within === "row" ? 0 : muK, rhoQ, rhoK };
+    const visited = remember(app.memory, setting);
     const drawn = pairs(components, app.memory);
     const derived = math.dotProductVariance(dK, setting);
     const samples = DIMS.map((dims, at) => math.dotProducts(drawn, at, dims, setting));
@@ -91,29 +102,48 @@ export const variance = {
     });
     const chosen = DIMS.indexOf(dK);
     const ratio = derived.variance / dK;
-    const places = Array.from(samples[chosen], (s) => (s - dK * muQ * muK) / Math.sqrt(dK));
+    const places = Array.from(samples[chosen], (s) => (s - dK * muQ * setting.muK) / Math.sqrt(dK));
     drawDots(app.panels.dots, places, Math.sqrt(ratio));
     drawLine(app, setting, measured, chosen, ratio, visited);
-    const verdict = judge(setting, derived);
+    const verdict = judge(setting, derived, muK);
     app.formula.replaceChildren(
-      ...[terms(setting), numbers(dK, derived), verdict]
+      ...[terms(setting, within), numbers(dK, derived), verdict]
         .filter(Boolean)
-        .map((text) => element("span", { class: "explorable-line" }, rich(text))),
+        .map((text) => element("span", { class: "explorable-line" }, ...unbroken(text))),
     );
     const { variance: found, error } = measured[chosen];
-    const values = { derived: ratio, measured: found, error };
+    const values = { derived: ratio, measured: withError(found, error) };
     return {
       values,
-      spoken: `Variance over d_k derived ${show3(ratio)}, measured ${show3(found)} plus or minus ${show3(error)}. ${verdict.replaceAll("_", " ")}`,
+      spoken: `Variance over d_k derived ${show3(ratio)}, measured ${values.measured.replace("±", "plus or minus")}. ${verdict.replaceAll("_", " ")}`,
     };
   },
 };
+
+/** A number with its error, to the error's first digit. */
+function withError(x, error) {
+  const digits = Math.min(3, Math.max(0, -Math.floor(Math.log10(error))));
+  return `${show(x, digits)} ± ${show(error, digits)}`;
+}
+
+/** The settings that the reader has seen last, and this one. */
+function remember(memory, setting) {
+  const text = JSON.stringify(setting);
+  const before = (memory.visited ?? []).filter((one) => JSON.stringify(one) !== text);
+  return (memory.visited = [...before.slice(-2), setting]);
+}
+
+/** A line of text as nodes that are broken, where need be, before the term with d_k alone. */
+const unbroken = (text) =>
+  text
+    .split(/(?= \+ \(d_k)/)
+    .map((part) => element("span", { class: "explorable-term" }, rich(part)));
 
 /** Three digits, without zeros at the end. */
 const brief = (x) => show3(x).replace(/\.?0+$/, "");
 
 /** The formula, with the terms that are not zero. */
-function terms({ muQ, muK, rhoQ, rhoK }) {
+function terms({ muQ, muK, rhoQ, rhoK }, within) {
   const sum = (all) =>
     all
       .filter(([factors]) => factors.every((x) => x > 0))
@@ -129,7 +159,8 @@ function terms({ muQ, muK, rhoQ, rhoK }) {
     [[muQ, rhoK], "μ_q^2ρ_k"],
     [[muK, rhoQ], "μ_k^2ρ_q"],
   ]);
-  return `Var(q·k)/d_k = ${constant}${excess && ` + (d_k − 1)(${excess})`}`;
+  const what = within === "row" ? "q·k − row’s mean" : "q·k";
+  return `Var(${what})/d_k = ${constant}${excess && ` + (d_k − 1)(${excess})`}`;
 }
 
 /** The same in numbers, where there is more than the 1. */
@@ -139,13 +170,14 @@ function numbers(dK, { constant, excess, variance }) {
   return `= ${brief(constant)}${risen}`;
 }
 
-/** What the assumptions that are left say. */
-function judge(setting, { constant, excess }) {
-  if (Object.values(setting).every((x) => x === 0)) return QUESTION;
-  if (excess > 0) return "The power breaks: the line rises with d_k.";
+/** What the assumptions that are left say; `muK` is that of the box, which a row does not see. */
+function judge(setting, { constant, excess }, muK) {
+  if (excess > 0) return "The power breaks: near the dotted line, Var(q·k) grows as d_k^2.";
   if (constant > 1)
     return `The constant is ${brief(constant)}; the power holds: the line is level.`;
-  return "A correlation on one side alone moves nothing.";
+  if (muK > setting.muK) return "Within a row, which is what softmax sees, μ_k moves nothing.";
+  if (setting.rhoQ + setting.rhoK > 0) return "A correlation on one side alone moves nothing.";
+  return QUESTION;
 }
 
 /** The pairs of a distribution, drawn once; soon after, in a pause, those of the next. */
@@ -215,7 +247,7 @@ function drawLine(app, setting, measured, chosen, ratio, visited) {
     x,
     y,
     xTicks: [1, 4, 16, 64, 128],
-    yTicks: [0.5, 1, 2, 5, 10, 20, 50, 100, 200],
+    yTicks: [1, 10, 100],
     xFormat: String,
     yFormat: String,
     xLabel: "d_k",
@@ -236,7 +268,15 @@ function drawLine(app, setting, measured, chosen, ratio, visited) {
       .style("fill", "none")
       .style("stroke", colour("weights"))
       .style("stroke-width", 2);
-  for (const other of visited.values()) curve(been, other).style("opacity", 0.3);
+  for (const other of visited) curve(been, other).style("opacity", 0.3);
+  const { excess } = math.dotProductVariance(1, setting);
+  if (excess > 0) {
+    const from = Math.max(1, y.domain()[0] / excess); // where it leaves the axis
+    rule(group, [x(from), y(excess * from)], [right, y(excess * DIMS.at(-1))], "var(--ex-ink)")
+      .attr("class", "limit")
+      .style("stroke-width", 1.5)
+      .style("stroke-dasharray", "2 3");
+  }
   curve(group, setting);
   measured.forEach(({ variance, error }, at) => {
     rule(
