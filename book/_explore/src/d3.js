@@ -3,5 +3,5 @@ export { axisBottom, axisLeft } from "d3-axis";
 export { drag } from "d3-drag";
 export { format } from "d3-format";
 export { scaleBand, scaleLinear, scaleLog } from "d3-scale";
-export { select } from "d3-selection";
+export { pointer, select } from "d3-selection";
 export { area, line } from "d3-shape";
