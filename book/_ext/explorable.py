@@ -175,17 +175,18 @@ def scalings() -> None:
 
 
 def phases() -> None:
-    """The border, and the scores' standard deviation under each rescaling, by number of keys."""
-    fig, ax = plotting.figure(height=4.2)
-    keys = 2.0 ** torch.arange(1, 18)
-    border = (2 * keys.log()).sqrt()
-    ax.plot(keys, border, color=plotting.INK, label="border, $\\sqrt{2 \\ln n}$")
-    for name in sdpa.RESCALINGS:
-        divisors = [explorable_data.typical_divisor(name, int(n), 64) for n in keys]
-        ax.plot(keys, 8.0 / torch.tensor(divisors), **plotting.style(name))
+    """How many keys share the weight, by their number and the scores' spread, and the border."""
+    _, ax = plotting.figure(height=4.2)
+    told = explorable_data.phases()
+    share = np.array(told["share"]).T
+    drawn = ax.contourf(told["n"], told["sigma"], share, np.linspace(0, 1, 11), cmap="Purples_r")
+    keys = torch.tensor(told["n"])
+    ax.plot(keys, (2 * keys.log()).sqrt(), color=plotting.INK, label="border, $\\sqrt{2 \\ln n}$")
+    for name, sigma in (("none", 8), ("sqrt_d_k", 1), ("d_k", 1 / 8)):
+        ax.axhline(sigma, **plotting.style(name) | {"label": explorable_data.called(name)})
     ax.set(xscale="log", yscale="log", xlabel="keys", ylabel="std of the scores, $d_k = 64$")
-    ax.set_ylim(0.1, 40)
-    fig.legend(fontsize=9, ncols=3, loc="outside lower center")
+    ax.figure.colorbar(drawn, label="ln(effective keys) / ln n")
+    ax.legend(fontsize=9, loc="lower left")
 
 
 def heads() -> None:
@@ -315,8 +316,9 @@ STATIC: dict[str, tuple[str, Callable[[], None]]] = {
         scalings,
     ),
     "phases": (
-        "Spread of the scores against the number of keys, a line for each divisor: undivided above "
-        "the border, with the root below it, with larger divisors far below.",
+        "A map of the spread of the scores against the number of keys: far below the border nearly "
+        "all keys share the weight, above it a few. Undivided scores lie above the border, those "
+        "with the root below it, and those divided by d_k far below.",
         phases,
     ),
     "heads": (

@@ -35,7 +35,6 @@ from sdpa_lib.book.training.results import load_study
 from sdpa_lib.book.training.study import EVERY, Record
 from sdpa_lib.book.training.summary import reported, survival
 from sdpa_lib.book.training.tasks import TASKS, Recall
-from sdpa_lib.visibility import Visible
 from torch import Tensor
 
 DIGITS = 5
@@ -372,43 +371,36 @@ class Setting(NamedTuple):
         return [rounded(measure.item()) for measure in measures]
 
 
-# ---------------------------------------------------------------- phases: divisors of typical keys
+# ---------------------------------------------------------------- phases: how many keys share
 
 
+@cache
 def phases() -> dict[str, Any]:
-    """The divisor of every rescaling for n keys that all have the typical length, sqrt(d_k)."""
-    n, d_k = [2**e for e in range(1, 18)], [2**e for e in range(11)]
+    """For each number of keys and each standard deviation of normal scores the mean of ln(effective
+    keys) over ln(n): 0 where one key has all weight, 1 where all share it.
+    """
+    n = [2**e for e in range(1, 18)]
+    sigma = [float(f"{2 ** (i / 4 - 3.25):.4g}") for i in range(35)]
     return {
         "n": n,
-        "d_k": d_k,
-        "divisors": {
-            name: [[rounded(typical_divisor(name, m, d)) for d in d_k] for m in n]
-            for name in sdpa.RESCALINGS
-        },
+        "sigma": sigma,
+        "d_k": [2**e for e in range(1, 11)],
+        "share": [shares(m, sigma) for m in n],
     }
 
 
-class Repeated(Visible):
-    """One key, which every row sees ``times`` times: as many keys of one length, without them."""
-
-    def __init__(self, times: int) -> None:
-        super().__init__(n_rows=1, n_keys=1)
-        self.times = times
-
-    def matrix(self, rows: Tensor) -> Tensor:
-        return torch.ones(1, 1, dtype=torch.bool, device=rows.device)
-
-    def _sum(self, per_key: Tensor) -> Tensor:
-        return self.times * per_key
-
-    def count(self, like: Tensor) -> Tensor:
-        return like.new_full((1, 1), self.times)
-
-
-def typical_divisor(name: str, n: int, d_k: int) -> float:
-    """What a rescaling divides by when each of n keys has the length sqrt(d_k)."""
-    key = torch.ones(1, d_k, dtype=torch.float64)
-    return sdpa.RESCALINGS[name](key, Repeated(n)).item()
+def shares(n: int, sigma: list[float], block: int = 2**17) -> list[float]:
+    """By standard deviation the mean of ln(effective keys) over ln(n), in at least 32 rows; so many
+    scores are drawn at a time.
+    """
+    generator = torch.Generator().manual_seed(n)
+    rows, blocks = block // n, max(1, 32 * n // block)
+    total = torch.zeros(len(sigma))
+    for _ in range(blocks):
+        scores = torch.randn(rows, n, generator=generator)
+        weights = (torch.softmax(s * scores, -1) for s in sigma)
+        total += torch.stack([sdpa.effective_keys(w).log().mean() for w in weights])
+    return [round(share, 3) for share in (total / blocks / math.log(n)).tolist()]
 
 
 def rounded(x: float) -> float:

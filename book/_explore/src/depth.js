@@ -1,16 +1,19 @@
-/** Through many layers: the first gradient's norm against the number of blocks, model by model. */
+/** Through many layers: a guess, and then the first gradient's norm against the number of blocks, model by model. */
 import * as d3 from "./d3.js";
 import { colour, data, looks } from "./data.js";
-import { drawCursor } from "./handles.js";
+import { drawCursor, drawHandles, fromKey, listen } from "./handles.js";
 import {
   apart,
   axes,
   fresh,
+  layer,
   point,
   rich,
   richLabel,
-  richText,
+  rule,
+  say,
   show,
+  show2,
   show3,
   showCount,
   spread,
@@ -22,26 +25,35 @@ const names = Object.keys(stored.labels);
 const everyNorm = Object.values(stored.kinds).flatMap(({ norms }) =>
   names.flatMap((name) => norms[name].flatMap((ofWidth) => ofWidth.flatMap(({ all }) => all))),
 );
-const extent = [Math.min(...everyNorm) / 4, 1.2 * Math.max(...everyNorm)];
+const extent = [Math.min(...everyNorm) / 2, 1.2 * Math.max(...everyNorm)];
+const [first, last] = [stored.blocks[0], stored.blocks.at(-1)];
 
 const blocksControl = {
   name: "blocks",
   label: "L, blocks",
   spoken: "blocks of the model",
   values: stored.blocks,
-  value: stored.blocks[0],
+  value: first,
   text: (blocks) => `${blocks} blocks`,
   drawn: true,
 };
 
-/** Stands in the place of the answer until the reader has gone on from the first number of blocks. */
-const QUESTION = `Thirty models of ${stored.blocks[0]} blocks either way. How large will the gradient be with ${stored.blocks.at(-1)}, undivided and with the root?`;
+/** Marks for a guess of the norm at the last number of blocks, as powers of ten; where they stand at first is no guess. */
+const guess = { min: 0, max: 6.5, step: 0.1 };
+const guessControls = names.map((name, i) => ({
+  name: `guess_${name}`,
+  label: `guess, ${stored.labels[name]}`,
+  ...guess,
+  value: 3 - i,
+  drawn: true,
+}));
 
-/** A norm for reading: three digits, and commas. */
-const norm = (x) => (x < 1000 ? show3(x) : showCount(Number(x.toPrecision(3))));
+/** A norm for reading: so many digits, and commas. */
+const norm = (x, digits = 3) =>
+  x < 10 ** digits ? (digits === 3 ? show3 : show2)(x) : showCount(Number(x.toPrecision(digits)));
 
 export const depth = {
-  title: "How does the first gradient grow with L blocks?",
+  title: "Guess: how large is the first gradient of a model of 48 blocks?",
   controls: [
     {
       name: "d_k",
@@ -51,6 +63,7 @@ export const depth = {
       text: String,
     },
     blocksControl,
+    ...guessControls,
     {
       name: "kind",
       label: "kind of model",
@@ -58,58 +71,93 @@ export const depth = {
         Object.entries(stored.kinds).map(([name, { label }]) => [name, label]),
       ),
       value: Object.keys(stored.kinds)[0],
+      below: true,
     },
   ],
   readouts: names.map((name) => [name, `median, ${richLabel(stored.labels[name])}`]),
-  panels: [
-    [
-      "norms",
-      "norm of the gradient of all parameters; a dot is a model",
-      320,
-      { left: 40, right: 112, top: 32 },
-    ],
-  ],
+  panels: [["norms", "norm of all gradients; a dot is a model", 320, { top: 32 }]],
+  forget({ memory }) {
+    delete memory.depth;
+  },
   update(app) {
     const { d_k: dK, blocks, kind } = app.state;
     const { norms, brake } = stored.kinds[kind];
     const width = stored.d_k.indexOf(dK);
     const now = stored.blocks.indexOf(blocks);
-    const grown = now ? growths(norms, width, now, brake) : undefined;
-    drawNorms(app, norms, width, now, grown);
-    const sentence = grown ? verdict(now, grown, brake) : QUESTION;
+    const medians = names.map((name) => norms[name][width].map(({ median }) => median));
+    drawNorms(app, norms, medians, width, comesTo(app, blocks));
+    const sentence = now ? verdict(app.state, medians, now, brake) : question(app.state);
     app.formula.replaceChildren(rich(sentence));
-    const medians = names.map((name) => norm(norms[name][width][now].median));
+    const said = medians.map((ofName) => norm(ofName[now]));
     return {
-      values: Object.fromEntries(names.map((name, i) => [name, medians[i]])),
-      spoken: `${names.map((name, i) => `${stored.labels[name]} ${medians[i]}`).join(", ")} with ${blocks} blocks. ${sentence}`,
+      values: Object.fromEntries(names.map((name, i) => [name, said[i]])),
+      spoken: `${names.map((name, i) => `${stored.labels[name]} ${said[i]}`).join(", ")} with ${blocks} blocks. ${sentence}`,
     };
   },
 };
 
-/** How much larger the median is than at the depth before, undivided and with the root: as a factor, and as a power of the depth where the stream brakes, else block by block. */
-function growths(norms, width, now, brake) {
-  const [before, blocks] = [stored.blocks[now - 1], stored.blocks[now]];
-  return names.map((name) => {
-    const times = norms[name][width][now].median / norms[name][width][now - 1].median;
-    const rate = brake
-      ? `L^{${show(Math.log(times) / Math.log(blocks / before), 1)}}`
-      : `${show(times ** (1 / (blocks - before)))} a block`;
-    return { times: show(times, times < 10 ? 1 : 0), rate };
+/** Where the reader has put the marks, undivided and with the root, or null before both are moved. */
+function guessed(state) {
+  const marks = guessControls.map(({ name, value }) => [state[name], value]);
+  if (marks.some(([mark, value]) => mark === value)) return null;
+  const [none, root] = marks.map(([mark]) => norm(10 ** mark, 2));
+  return `${none} undivided, ${root} with the root`;
+}
+
+/** Stands in the place of the answer until the reader has gone on from the first number of blocks. */
+function question(state) {
+  const marks = guessed(state);
+  return marks
+    ? `Your marks: ${marks}. Now drag the upright line to ${last} blocks.`
+    : `With ${first} blocks division makes little difference. With ${last}? Set the red and the blue mark at the right, then drag the upright line there.`;
+}
+
+/** How many times as large the median is as with the fewest blocks: like which power of the depth where the stream brakes, else by how much a block on each stretch; and at the end, where the marks stand. */
+function verdict(state, medians, now, brake) {
+  const blocks = stored.blocks[now];
+  const times = medians.map((ofName) => ofName[now] / ofName[0]);
+  const power = (x) => (brake ? ` (like L^{${show(Math.log(x) / Math.log(blocks / first))}})` : "");
+  const said = times.map(
+    (x, i) => `×${norm(x, 2)} ${i ? "with the root" : "undivided"}${power(x)}`,
+  );
+  const grown = `From ${first} to ${blocks} blocks the median grows ${said.join(", ")}.`;
+  const stretches = stored.blocks.slice(1, now + 1).map((upTo, i) => {
+    const each = (medians[0][i + 1] / medians[0][i]) ** (1 / (upTo - stored.blocks[i]));
+    return `×${show(each)} up to ${upTo}`;
   });
+  const marks = blocks === last && guessed(state);
+  return [
+    grown,
+    brake ? "" : `Undivided a block gives ${stretches.join(", ")}.`,
+    marks ? `Your marks: ${marks}.` : "",
+  ]
+    .filter(Boolean)
+    .join(" ");
 }
 
-/** What the last stretch multiplies. */
-function verdict(now, grown, brake) {
-  const said = grown.map(({ times, rate }) => `${times} (${brake ? "like " : ""}${rate})`);
-  return `From ${stored.blocks[now - 1]} to ${stored.blocks[now]} blocks the median is multiplied by ${said[0]} undivided, by ${said[1]} with the root.`;
+/** How deep the lines are drawn now, on their way to where the reader has put the upright line: from end to end in a second and a half. */
+function comesTo(app, blocks) {
+  const { memory } = app;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const [target, now] = [Math.log(blocks / first), performance.now()];
+  const reach = (Math.log(last / first) / 1500) * Math.min(40, now - (memory.when ?? now));
+  const before = memory.depth ?? 0;
+  const way = target - before;
+  memory.when = now;
+  memory.depth = calm || Math.abs(way) <= reach ? target : before + Math.sign(way) * reach;
+  if (memory.depth !== target) app.redraw();
+  return first * Math.exp(memory.depth);
 }
 
-/** Medians and models up to the number of blocks that is chosen, each line with its name at its end. */
-function drawNorms(app, norms, width, now, grown) {
+/** Medians and models up to a depth, each line with its name at its level in the right margin. */
+function drawNorms(app, norms, medians, width, depth) {
   const panel = app.panels.norms;
-  const x = d3.scaleLog([stored.blocks[0] / 1.7, stored.blocks.at(-1) * 1.25], panel.xRange);
+  const narrow = panel.width < 450;
+  Object.assign(panel.margin, { left: narrow ? 32 : 40, right: narrow ? 80 : 144 });
+  const [left, right] = panel.xRange;
+  const inner = d3.scaleLog([first, last], [left + 20, right - 27]);
+  const x = d3.scaleLog([left, right].map(inner.invert), [left, right]);
   const y = d3.scaleLog(extent, panel.yRange);
-  const end = x(stored.blocks[now]);
   const [bottom, top] = y.range();
   axes(panel, {
     x,
@@ -122,43 +170,46 @@ function drawNorms(app, norms, width, now, grown) {
   });
   const under = fresh(panel.svg, "under");
   const group = fresh(panel.svg, "curves");
-  const medians = (name, place) =>
-    norms[name][place].slice(0, now + 1).map(({ median }, i) => [x(stored.blocks[i]), y(median)]);
+  const reached = stored.blocks.filter((blocks) => blocks <= depth * 1.0001).length;
+  const passed = (name, place) => {
+    const all = norms[name][place].map(({ median }, i) => [x(stored.blocks[i]), y(median)]);
+    if (reached === all.length) return all;
+    const [[x1, y1], [x2, y2]] = all.slice(reached - 1);
+    const end = x(depth);
+    return [...all.slice(0, reached), [end, y1 + ((end - x1) / (x2 - x1)) * (y2 - y1)]];
+  };
   const ends = [];
   names.forEach((name, side) => {
     stored.d_k.forEach((dK, place) => {
       const chosen = place === width;
-      if (!chosen && (name !== "none" || !grown)) return; // the root's lie on each other
+      if (!chosen && (name !== "none" || depth <= first)) return; // the root's lie on each other
+      const points = passed(name, place);
       group
         .append("path")
-        .attr("d", d3.line()(medians(name, place)))
+        .attr("d", d3.line()(points))
         .style("fill", "none")
         .style("stroke", colour(name))
-        .style("stroke-width", chosen ? 2.5 : 1.5)
+        .style("stroke-width", chosen ? 3 : 1.5)
         .style("stroke-dasharray", looks[name].dashes)
-        .style("opacity", chosen ? 1 : 0.5);
-      const times = grown ? ` ×${grown[side].times}` : "";
-      const text = chosen ? `${stored.labels[name]}${times}` : `undivided, ${dK}`;
-      ends.push({ level: medians(name, place).at(-1)[1], name, text, chosen });
+        .style("opacity", chosen ? 1 : 0.75);
+      const times =
+        reached > 1 && !narrow ? ` ×${norm(medians[side][reached - 1] / medians[side][0], 2)}` : "";
+      const text = chosen
+        ? `${stored.labels[name]}${times}`
+        : narrow
+          ? `heads ${dK}`
+          : `heads of ${dK}`;
+      ends.push({ end: points.at(-1), name, text, chosen });
     });
-    // The stretch of which the sentence speaks.
-    group
-      .append("path")
-      .attr("class", "stretch")
-      .attr("d", d3.line()(medians(name, width).slice(-2)))
-      .style("fill", "none")
-      .style("stroke", colour(name))
-      .style("stroke-width", 9)
-      .style("opacity", 0.3);
-    norms[name][width].slice(0, now + 1).forEach(({ all, median }, i) => {
+    norms[name][width].slice(0, reached).forEach(({ all, median }, i) => {
       const models = under.append("g").style("fill", colour(name)).style("fill-opacity", 0.35);
       all.forEach((value, model) =>
-        models
-          .append("circle")
-          .attr("class", "model")
-          .attr("cx", x(stored.blocks[i]) + (side ? 1 : -1) * (4 + 11 * spread(model)))
-          .attr("cy", y(value))
-          .attr("r", 2),
+        point(
+          models,
+          x(stored.blocks[i]) + (side ? 1 : -1) * (4 + 11 * spread(model)),
+          y(value),
+          2,
+        ).attr("class", "model"),
       );
       point(group, x(stored.blocks[i]), y(median), 4, colour(name)).style(
         "stroke",
@@ -167,39 +218,76 @@ function drawNorms(app, norms, width, now, grown) {
     });
   });
   const heights = apart(
-    ends.map(({ level }) => level),
+    ends.map(({ end }) => end[1]),
     15,
-    top,
+    top + 8,
     bottom - 8,
   );
-  ends.forEach(({ level, name, text, chosen }, i) => {
+  ends.forEach(({ end: [from, level], name, text, chosen }, i) => {
     under
       .append("path")
-      .attr("d", `M${end + 4},${level}L${end + 22},${heights[i]}`)
+      .attr("d", `M${from + 5},${level}H${right}L${right + 12},${heights[i]}`)
       .style("fill", "none")
-      .style("stroke", "var(--ex-muted)");
-    richText(
-      group
-        .append("text")
-        .attr("class", "rim end")
-        .attr("x", end + 24)
-        .attr("y", heights[i] + 4)
-        .style("fill", chosen ? colour(name) : "var(--ex-muted)")
-        .style("font-weight", chosen ? 700 : 400),
-      text,
-    );
+      .style("stroke", chosen ? colour(name) : "var(--ex-muted)")
+      .style("stroke-dasharray", "1 4");
+    say(group, text, right + 14, heights[i] + 4, "start")
+      .classed("end", true)
+      .style("fill", chosen ? colour(name) : "var(--ex-muted)")
+      .style("font-weight", chosen ? 700 : 400);
   });
   drawCursor(app, panel, under, blocksControl, x);
+  drawGuesses(app, panel, right, y);
+  const seen = stored.blocks.slice(0, reached);
   panel.describe(
-    `With heads of ${stored.d_k[width]}, the median norm against ${stored.blocks.slice(0, now + 1).join(", ")} blocks, both axes logarithmic: ${names
-      .map(
-        (name) =>
-          `${stored.labels[name]} ${norms[name][width]
-            .slice(0, now + 1)
-            .map(({ median }) => norm(median))
-            .join(", ")}`,
-      )
+    `With heads of ${stored.d_k[width]}, the median norm against ${seen.join(", ")} blocks, both axes logarithmic: ${names
+      .map((name, i) => {
+        const said = medians[i].slice(0, reached).map((median) => norm(median));
+        return `${stored.labels[name]} ${said.join(", ")}`;
+      })
       .join("; ")}.`,
     "group",
   );
+}
+
+/** Two marks on the right edge, hollow with a question mark until they are moved. */
+function drawGuesses(app, panel, right, y) {
+  const marks = (app.memory.marks ??= { svg: layer(panel.svg, "guesses") });
+  const { made, all } = drawHandles(
+    marks,
+    guessControls.map(({ name }) => app.state[name]),
+    guess,
+    "none",
+  );
+  made.attr("aria-label", (_, i) => `your guess, ${stored.labels[names[i]]}, with ${last} blocks`);
+  made.selectAll("circle:not(.ring)").style("stroke-width", 2);
+  made.each(function (_, i) {
+    const mark = d3.select(this);
+    rule(mark, [-20, 0], [-8, 0], colour(names[i])).style("stroke-width", 2.5);
+    say(mark, "?", 0, 4, "middle").classed("rim", false).style("font-weight", 700);
+  });
+  all.each(function (value, i) {
+    const mark = d3.select(this);
+    const set = value !== guessControls[i].value;
+    const ink = colour(names[i]);
+    mark
+      .select("circle:not(.ring)")
+      .style("fill", set ? ink : "var(--ex-ground)")
+      .style("stroke", ink);
+    mark
+      .select("text")
+      .style("fill", ink)
+      .attr("visibility", set ? "hidden" : "visible");
+  });
+  all
+    .attr("transform", (value) => `translate(${right},${y(10 ** value)})`)
+    .attr("aria-valuenow", (value) => value)
+    .attr("aria-valuetext", (value) => norm(10 ** value, 2));
+  const byKey = (event, value, number) => {
+    const next = fromKey(event, value, guess);
+    return next === null ? null : { [guessControls[number - 1].name]: next };
+  };
+  const byDrag = (event, number) => ({
+    [guessControls[number - 1].name]: Math.log10(y.invert(event.y)),
+  });
+  listen(app, marks, all, byKey, byDrag);
 }

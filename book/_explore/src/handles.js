@@ -66,6 +66,42 @@ export function listen(app, panel, handles, byKey, byDrag) {
       app.set(byDragNow.get(panel)(event, this));
     });
   fresh.call(dragged);
+  if (handles.size() === 1) pressAnywhere(app, panel, handles.node());
+}
+
+/**
+ * A press anywhere in a drawing with one handle brings the handle there, and it follows. A finger does so when it taps or moves
+ * sideways; up and down it scrolls the page.
+ */
+function pressAnywhere(app, panel, handle) {
+  if (panel.svg.classed("explorable-pressable")) return; // or a press would be forgotten when all is drawn again
+  const svg = panel.svg.node();
+  let from = null; // where the press began, and whether the handle follows it
+  const bring = (event) => {
+    const [x, y] = d3.pointer(event, svg);
+    handle.focus({ preventScroll: true });
+    app.set(byDragNow.get(panel)({ x, y }, handle));
+  };
+  panel.svg
+    .classed("explorable-pressable", true)
+    .on("mousedown", (event) => event.preventDefault()) // or the press would take the focus away again
+    .on("pointerdown", (event) => {
+      if (event.button || !event.isPrimary || event.target.closest(".explorable-handle")) return;
+      from = { x: event.clientX, y: event.clientY, follows: event.pointerType === "mouse" };
+      svg.setPointerCapture(event.pointerId);
+      if (from.follows) bring(event);
+    })
+    .on("pointermove", (event) => {
+      if (!from || !event.isPrimary) return;
+      const [dx, dy] = [event.clientX - from.x, event.clientY - from.y].map(Math.abs);
+      from.follows ||= dx > 8 && dx > dy;
+      if (from.follows) bring(event);
+    })
+    .on("pointerup", (event) => {
+      if (from && event.isPrimary) bring(event);
+      from = null;
+    })
+    .on("pointercancel", () => (from = null));
 }
 
 /** Which number a key on the keyboard asks for, or null: arrows one step, page keys ten, Home and End the ends. */
@@ -119,12 +155,7 @@ export function drawCursor(app, panel, place, control, x) {
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
-  // A finger on the line below scrolls the page; a mouse takes the line anywhere.
-  const coarse = matchMedia("(pointer: coarse)").matches;
-  made
-    .select("rect.touch")
-    .attr("height", coarse ? 32 : bottom - level + 16)
-    .style("cursor", "ew-resize");
+  made.select("rect.touch").style("cursor", "ew-resize");
   all
     .attr("transform", `translate(${at},${level})`)
     .attr("aria-valuenow", (place) => place)

@@ -1,6 +1,6 @@
-/** The two phases: a point (n, σ) to drag across the border, and how its row of normal scores shares the weight. */
+/** The two phases: a point (n, σ) to drag over a map of how many keys share the weight of rows of normal scores. */
 import * as d3 from "./d3.js";
-import { colour, data, looks, lookUp, names, short } from "./data.js";
+import { colour, data, looks } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
 import {
@@ -8,124 +8,154 @@ import {
   axes,
   element,
   fresh,
+  layer,
   point,
   rich,
   richText,
+  rule,
+  say,
   show,
-  show3,
+  show2,
   showCount,
 } from "./shared.js";
 
-const counts = data.phases.n;
+const { n: counts, sigma: sigmas, share } = data.phases;
 const most = counts.at(-1);
-const sigmas = Array.from({ length: 69 }, (_, i) => Number((2 ** (i / 8 - 3.25)).toPrecision(4)));
 const ticks = (panel) =>
   panel.width < 450 ? [2, 32, 1024, most] : [2, 16, 128, 1024, 2 ** 13, most];
 
-/** The standard deviation of scores that a rescaling divides, for keys of the typical length. */
-const sigmaOf = (name, n, dK) =>
-  Math.sqrt(dK) / lookUp(data.phases.divisors[name], counts, n, data.phases.d_k, dK);
+/** How many keys share the weight, a geometric mean over rows of so many keys: at the number `place` of `counts`. */
+const effectiveKeys = (place, sigma) => counts[place] ** share[place][sigmas.indexOf(sigma)];
 
-/** Normal scores with standard deviation 1: a row of n keys has the first n, so that more keys leave those that are there. */
+/** The divisors whose lines are drawn, each with the standard deviation of scores that it leaves. */
+const divisors = [
+  ["none", "undivided", (dK) => Math.sqrt(dK)],
+  ["sqrt_d_k", "√d_k", () => 1],
+  ["d_k", "d_k", (dK) => 1 / Math.sqrt(dK)],
+];
+
+/** One row, normal with standard deviation 1: of n keys it has the first n, so that more keys leave those that are there. */
 let drawn;
 const scoresOf = (n) =>
   (drawn ??= math.sample(most, "normal", math.makeGenerator(0))).subarray(0, n);
 
-/** The row’s weights in order, and for each number of keys how many share them, kept until what they depend on changes. */
-function measure(memory, n, sigma) {
+/** The row's weights in order, which is kept until there are more keys or fewer. */
+function weightsOf(memory, n, sigma) {
   if (memory.n !== n) memory.ordered = scoresOf(n).slice().sort().reverse();
-  if (memory.sigma !== sigma)
-    memory.effective = counts.map((m) => math.effectiveKeys(math.softmax(scoresOf(m), 1 / sigma)));
-  Object.assign(memory, { n, sigma });
-  return { weights: math.softmax(memory.ordered, 1 / sigma), effective: memory.effective };
+  memory.n = n;
+  return math.softmax(memory.ordered, 1 / sigma);
 }
 
 export const phases = {
-  title: "Two phases: how many keys share the weight of a row?",
+  title: "How many keys share the weight of a row?",
   controls: [
-    { name: "n", label: "n, keys", values: counts, value: 512, text: showCount, below: true },
-    { name: "sigma", label: "σ of the scores", values: sigmas, value: 1, below: true },
     {
       name: "d_k",
-      label: "d_k, where the divisors’ lines stand",
+      label: "d_k, for the divisors’ lines",
       values: data.phases.d_k,
       value: 64,
       text: String,
-      below: true,
     },
+    { name: "n", label: "n, keys", values: counts, value: 512, drawn: true },
+    { name: "sigma", label: "σ of the scores", values: sigmas, value: 1, drawn: true },
   ],
-  readouts: [
-    ["critical", "border σ_c = √(2 ln n)"],
-    ["ratio", "σ/σ_c"],
-    ["keys", "effective keys, 1/Σp²"],
-    ["largest", "largest weight"],
-  ],
+  readouts: [],
   panels: [
-    ["phases", "drag the point: σ of the scores against n", 296, { left: 30, right: 70 }],
-    ["weights", "the row’s weights, by rank", 128, { left: 40, right: 24, top: 12 }],
-    ["keys", "effective keys at this σ, against n", 128, { left: 40, right: 24, top: 12 }],
+    ["phases", "drag the point: σ against n, keys", 296, { left: 30, right: 70 }],
+    ["keys", "effective keys, where you have been", 140, { left: 46, right: 62, top: 12 }],
+    ["weights", "one row’s weights, by rank", 128, { left: 46, right: 62, top: 12 }],
   ],
   forget({ memory }) {
-    delete memory.visited;
+    delete memory.walks;
   },
   update(app) {
     const { n, sigma, d_k: dK } = app.state;
-    const { weights, effective } = measure(app.memory, n, sigma);
     const critical = math.criticalSigma(n);
     const ratio = sigma / critical;
-    const keys = effective[counts.indexOf(n)];
+    const place = counts.indexOf(n);
+    const keys = effectiveKeys(place, sigma);
     drawPlane(app, n, sigma, dK);
-    drawWeights(app.panels.weights, weights, keys);
-    const visited = (app.memory.visited ??= new Map()).set(`${n} ${sigma}`, [n, keys]);
-    drawKeys(app.panels.keys, n, sigma, effective, visited);
-    const side = ratio > 1 ? "above the border" : ratio > 0.5 ? "in the crossover" : "far below";
-    const [share, place] = [
-      `${count(keys)} of ${showCount(n)} keys share the weight`,
-      `σ is ${show(ratio)} times σ_c: ${side}`,
+    drawWeights(app.panels.weights, weightsOf(app.memory, n, sigma), keys);
+    drawKeys(app.panels.keys, n, sigma, walk(app, place, sigma));
+    const side = ratio > 1 ? "above it" : ratio > 0.5 ? "in the crossover" : "far below";
+    const said = [
+      `${count(keys, n)} of ${showCount(n)} keys share the weight, counted by 1/Σp².`,
+      `σ ${show2(sigma)}, border ${show2(critical)}: ${side}.`,
     ];
     app.formula.replaceChildren(
-      ...[share, place].map((text) => element("span", { class: "explorable-line" }, rich(text))),
+      ...said.map((text) => element("span", { class: "explorable-line" }, rich(text))),
     );
-    return {
-      values: { critical, ratio, keys, largest: weights[0] },
-      spoken: `${share}. σ is ${show(ratio)} times the border’s ${show(critical)}: ${side}.`,
-    };
+    app.controls.after(app.formula); // in view with the point, on a phone too
+    return { values: {}, spoken: said.join(" ") };
   },
 };
 
-/** Three digits of so many keys, with commas. */
-const count = (keys) => (keys < 1000 ? show3(keys) : showCount(Number(keys.toPrecision(3))));
+/** So many keys of n, with commas: two digits, and one of a few among many, which the mean of some rows leaves that open. */
+const count = (keys, n) => {
+  if (keys < 100) return keys < 10 && n > 128 ? show(keys, 0) : show2(keys);
+  return showCount(Number(keys.toPrecision(2)));
+};
 
-const called = (name) => (name === "none" ? "undivided" : short(name));
-
-const label = (group, text, x, y) =>
-  richText(group.append("text").attr("class", "rim").attr("x", x).attr("y", y), text);
+/** Where the reader has been: by σ the least and the largest number of keys of the last walk along it, as places in `counts`; the latest σ last. */
+function walk({ memory }, place, sigma) {
+  const walks = (memory.walks ??= new Map());
+  const [from, to] = walks.get(sigma) ?? [place, place];
+  const goesOn = [...walks.keys()].at(-1) === sigma || (from <= place && place <= to);
+  walks.delete(sigma);
+  return walks.set(sigma, goesOn ? [Math.min(from, place), Math.max(to, place)] : [place, place]);
+}
 
 const line = (group, points, stroke) =>
   group.append("path").attr("d", d3.line()(points)).style("fill", "none").style("stroke", stroke);
 
-/** The border over its crossover, a line for each divisor, and the point. */
+/** The map: a strip for each step of σ, the deeper in colour the fewer keys share the weight, over the logarithm of their number. */
+function drawMap(panel, x, y) {
+  const made = panel.svg.select("g.map").empty();
+  const map = layer(panel.svg, "map");
+  const fine = 3; // strips between two stored σ
+  const places = Array.from({ length: fine * (sigmas.length - 1) + 1 }, (_, i) => i / fine);
+  const between = (values, at) => {
+    const [low, part] = [Math.floor(at), at % 1];
+    return part ? values[low] * (1 - part) + values[low + 1] * part : values[low];
+  };
+  if (made)
+    places.forEach((at, i) => {
+      const strip = map.append("linearGradient").attr("id", `explorable-phases-${i}`);
+      share.forEach((of, place) =>
+        strip
+          .append("stop")
+          .attr("offset", place / (counts.length - 1))
+          .attr("stop-color", colour("weights"))
+          .attr("stop-opacity", 0.02 + 0.6 * (1 - between(of, at))),
+      );
+      map.append("rect").style("fill", `url(#explorable-phases-${i})`);
+    });
+  const [left, right] = [x(2), x(most)];
+  const logs = sigmas.map((sigma) => y(sigma));
+  const height = (logs[0] - logs.at(-1)) / (places.length - 1);
+  map
+    .selectAll("rect")
+    .data(places)
+    .attr("shape-rendering", "crispEdges")
+    .attr("x", left)
+    .attr("width", right - left)
+    .attr("y", (at) => between(logs, at) - height / 2)
+    .attr("height", height);
+}
+
+/** The map under the border and half of it, a line for each divisor, and the point. */
 function drawPlane(app, n, sigma, dK) {
   const panel = app.panels.phases;
-  const x = d3.scaleLog([2, most], panel.xRange);
-  const y = d3.scaleLog([0.03, 40], panel.yRange);
-  const [left, right] = x.range();
+  const [left, right] = panel.xRange;
+  const inner = d3.scaleLog([2, most], [left + 8, right - 8]); // at the ends the point covers no label
+  const x = d3.scaleLog([left, right].map(inner.invert), [left, right]);
+  const step = Math.log(sigmas[1] / sigmas[0]) / 6; // half a strip beyond the last σ, so that none hangs over
+  const y = d3.scaleLog(
+    [sigmas[0] * Math.exp(-step), sigmas.at(-1) * Math.exp(step)],
+    panel.yRange,
+  );
   const [bottom, top] = y.range();
-  const ground = fresh(panel.svg, "ground");
-  const border = (times) =>
-    Array.from({ length: 65 }, (_, i) => 2 ** (1 + i / 4)).map((m) => [
-      x(m),
-      y(times * math.criticalSigma(m)),
-    ]);
-  for (const [times, opacity] of [
-    [1, 0.14],
-    [0.5, 0.08],
-  ])
-    ground
-      .append("path")
-      .attr("d", `M${left},${top}L${border(times).join("L")}L${right},${top}Z`)
-      .style("fill", colour("none"))
-      .style("opacity", opacity);
+  drawMap(panel, x, y);
   axes(panel, {
     x,
     y,
@@ -137,67 +167,65 @@ function drawPlane(app, n, sigma, dK) {
     yFormat: String,
   });
   const group = fresh(panel.svg, "lines");
-  const at = (name, m) => y(sigmaOf(name, m, dK));
-  // What is named at the right: the border, the ground to either side, and lines that end there; and by where their foot is, others.
+  const border = (times) =>
+    Array.from({ length: 65 }, (_, i) => 2 ** (1 + i / 4)).map((m) => [
+      x(m),
+      y(times * math.criticalSigma(m)),
+    ]);
+  line(group, border(1), "var(--ex-ink)").style("stroke-width", 2);
+  line(group, border(0.5), "var(--ex-ink)").style("stroke-dasharray", "2 4");
   const critical = math.criticalSigma(most);
   const beside = [
-    { text: "frozen", level: y(2.5 * critical) },
     { text: "border σ_c", level: y(critical) },
-    { text: "crossover", level: y(0.7 * critical) },
+    { text: "half of it", level: y(critical / 2) },
   ];
-  const below = new Map();
-  for (const name of names) {
-    const points = counts.map((m) => [x(m), at(name, m)]);
-    const inside = points.filter(([, level]) => level <= bottom && level >= top);
-    if (!inside.length) continue;
-    const next = points[inside.length];
-    if (next) {
-      const [from, level] = inside.at(-1);
-      inside.push([from + ((bottom - level) / (next[1] - level)) * (next[0] - from), bottom]);
-      const foot = Math.round(inside.at(-1)[0]);
-      below.set(foot, { inside, names: [...(below.get(foot)?.names ?? []), name] });
-    } else beside.push({ text: called(name), level: inside.at(-1)[1], line: true });
-    line(group, inside, colour(name))
+  for (const [name, text, sigmaOf] of divisors) {
+    const level = y(sigmaOf(dK));
+    if (level > bottom) continue; // below the map
+    rule(group, [left, level], [right, level], colour(name))
       .attr("data-rescaling", name)
-      .attr("data-sigma", sigmaOf(name, n, dK))
-      .style("opacity", 0.7)
+      .attr("data-sigma", sigmaOf(dK))
+      .style("stroke-width", 2)
       .style("stroke-dasharray", looks[name].dashes);
+    beside.push({ text, level });
   }
-  const levels = beside.map(({ level }) => level);
-  const heights = apart(levels, 15, top, bottom);
-  beside.forEach(({ text, level, line: ofLine }, i) => {
-    line(
-      group,
-      [
-        [right, level],
-        [right + 5, heights[i]],
-      ],
-      "var(--ex-grid)",
-    );
-    label(group, text, right + 8, heights[i] + 4)
-      .classed("name", true)
-      .style("font-style", ofLine ? "normal" : "italic");
+  const heights = apart(
+    beside.map(({ level }) => level),
+    15,
+    top,
+    bottom,
+  );
+  beside.forEach(({ text, level }, i) => {
+    rule(group, [right, level], [right + 5, heights[i]], "var(--ex-muted)");
+    richText(say(group, "", right + 8, heights[i] + 4, "start").classed("name", true), text);
   });
-  const level = bottom - at("d_k", 2); // a level line, which crosses the others
-  for (const { inside, names } of below.values()) {
-    const [start, foot] = [inside[0], inside.at(-1)];
-    const slope = (foot[0] - start[0]) / (foot[1] - start[1]);
-    let height = 6;
-    for (const name of names) {
-      if (level > height - 6 && level < height + 13) height = level + 7;
-      label(group, called(name), foot[0] - slope * height + 6, bottom - height).classed(
-        "name",
-        true,
-      );
-      height += 16;
-    }
-  }
-  line(group, border(1), "var(--ex-ink)").style("stroke-width", 2);
+  nameRegions(group, x, y, dK);
   drawPoint(app, panel, x, y, n, sigma);
   panel.describe(
-    `The border rises from ${show(math.criticalSigma(2))} at 2 keys to ${show(math.criticalSigma(most))} at ${showCount(most)}. Lines of the divisors for ${dK} components: undivided at ${show3(Math.sqrt(dK))}, the root at 1. The point is at ${showCount(n)} keys and ${show3(sigma)}.`,
+    `A map of how many keys share the weight, from one at the top to all at the bottom. The border rises from ${show(math.criticalSigma(2))} at 2 keys to ${show(critical)} at ${showCount(most)}. Lines of the divisors for ${dK} components: undivided at ${show2(Math.sqrt(dK))}, the root at 1. The point is at ${showCount(n)} keys and ${show2(sigma)}.`,
     "group",
   );
+}
+
+/** What the ground means, written where no divisor's line runs. */
+function nameRegions(group, x, y, dK) {
+  const lines = divisors.map(([, , sigmaOf]) => y(sigmaOf(dK)));
+  const free = (at) => Math.min(...lines.map((level) => Math.abs(level - y(at[1]))));
+  const place = (text, ...places) => {
+    const [m, sigma, turn = 0] = places.reduce((best, at) => (free(at) > free(best) ? at : best));
+    say(group, text, 0, 4, "middle")
+      .attr("class", "name")
+      .attr("transform", `translate(${x(m)},${y(sigma)}) rotate(${turn})`)
+      .style("font-style", "italic");
+  };
+  const crossover = (m) => {
+    const [from, to] = [m / 4, m * 4].map((at) => [x(at), y(math.criticalSigma(at))]);
+    const turn = (Math.atan2(to[1] - from[1], to[0] - from[0]) * 180) / Math.PI;
+    return [m, math.criticalSigma(m) / Math.SQRT2, turn];
+  };
+  place("frozen: a few keys", [512, 26], [512, 11]);
+  place("crossover", crossover(2 ** 13), crossover(2 ** 6));
+  place("nearly all keys", [512, 0.2], [512, 0.4]);
 }
 
 /** The point (n, σ): left and right arrow keys move n, up and down σ. */
@@ -208,10 +236,11 @@ function drawPoint(app, panel, x, y, n, sigma) {
     "aria-label",
     "the row: left and right arrows change the number of keys, up and down the spread",
   );
+  made.select("circle:not(.ring)").attr("r", 8).style("fill", "var(--ex-ink)");
   all
     .attr("transform", `translate(${x(n)},${y(sigma)})`)
     .attr("aria-valuenow", (place) => place)
-    .attr("aria-valuetext", `${showCount(n)} keys, σ ${show3(sigma)}`);
+    .attr("aria-valuetext", `${showCount(n)} keys, σ ${show2(sigma)}`);
   const nearest = (values, scale, pixel) =>
     values.reduce((best, v) =>
       Math.abs(scale(v) - pixel) < Math.abs(scale(best) - pixel) ? v : best,
@@ -276,33 +305,17 @@ function drawWeights(panel, weights, keys) {
   );
   const right = keys > 300;
   const start = Math.max(x(keys), n <= 64 ? x(n) : 0) + 5; // past the even share, where that is high
-  group
-    .append("text")
-    .attr("class", "rim")
-    .attr("x", right ? x(keys) - 5 : start)
-    .attr("y", top + 11)
-    .attr("text-anchor", right ? "end" : "start")
-    .text(`${count(keys)} effective keys`);
+  say(group, "effective keys", right ? x(keys) - 5 : start, top + 11, right ? "end" : "start");
   panel.describe(
     `Weights of ${showCount(n)} keys in order, the largest ${show(weights[0])}, the least ${show(weights.at(-1))}; dashed, even weights of ${show(1 / n)}`,
   );
 }
 
-/** How many keys share the weight as the row gets more of them: at this σ the border is crossed where the ground changes. Small dots are where one has been. */
-function drawKeys(panel, n, sigma, effective, visited) {
+/** How many keys share the weight as the row gets more of them, drawn where one has been: the last walks along n, each at its σ. */
+function drawKeys(panel, n, sigma, walks) {
   const x = d3.scaleLog([2, most], panel.xRange);
   const y = d3.scaleLog([1, most], panel.yRange);
-  const [left, right] = x.range();
   const [bottom, top] = y.range();
-  const crossed = Math.min(right, Math.max(left, x(Math.exp(Math.min(sigma ** 2 / 2, 99)))));
-  fresh(panel.svg, "ground")
-    .append("rect")
-    .attr("x", left)
-    .attr("y", top)
-    .attr("width", crossed - left)
-    .attr("height", bottom - top)
-    .style("fill", colour("none"))
-    .style("opacity", 0.14);
   axes(panel, {
     x,
     y,
@@ -313,30 +326,35 @@ function drawKeys(panel, n, sigma, effective, visited) {
     yFormat: showCount,
   });
   const group = fresh(panel.svg, "keys");
-  line(
-    group,
-    [
-      [x(2), y(2)],
-      [x(most), y(most)],
-    ],
-    "var(--ex-muted)",
-  ).style("stroke-dasharray", "4 3");
-  group
-    .append("text")
-    .attr("class", "rim")
-    .attr("x", right - 64)
-    .attr("y", top + 11)
-    .attr("text-anchor", "end")
-    .text("all n");
-  const points = counts.map((m, i) => [x(m), y(effective[i])]);
-  line(group, points, colour("weights")).style("stroke-width", 2);
-  for (const [m, keys] of visited.values())
-    point(group, x(m), y(keys), 2.2, colour("weights")).attr("class", "been").style("opacity", 0.5);
-  const [cx, cy] = points[counts.indexOf(n)];
-  point(group, cx, cy, 6, colour("weights"))
+  rule(group, [x(2), y(2)], [x(most), y(most)], "var(--ex-muted)").style("stroke-dasharray", "4 3");
+  const along = ([from, to], at) =>
+    counts.slice(from, to + 1).map((m, i) => [x(m), y(effectiveKeys(from + i, at))]);
+  const shown = [...walks]
+    .filter(([at, [from, to]]) => at === sigma || to - from > 2) // not what a slanting drag crosses
+    .slice(-4)
+    .map(([at, ends]) => ({ at, points: along(ends, at) }));
+  const levels = shown.map(({ points }) => points.at(-1)[1]);
+  const heights = apart([...levels, y(most)], 14, top - 4, bottom - 4);
+  say(group, "all keys", x(most) + 8, heights.at(-1) + 4, "start").style("fill", "var(--ex-muted)");
+  shown.forEach(({ at, points }, i) => {
+    const now = at === sigma;
+    line(group, points, now ? colour("weights") : "var(--ex-muted)")
+      .attr("class", "been")
+      .style("stroke-width", now ? 3 : 2);
+    rule(group, points.at(-1), [x(most) + 6, heights[i]], "var(--ex-muted)").style(
+      "stroke-dasharray",
+      "1 4",
+    );
+    say(group, `σ = ${show2(at)}`, x(most) + 8, heights[i] + 4, "start")
+      .attr("class", "walk")
+      .style("fill", now ? colour("weights") : "var(--ex-muted)")
+      .style("font-weight", now ? 700 : 400);
+  });
+  const keys = effectiveKeys(counts.indexOf(n), sigma);
+  point(group, x(n), y(keys), 6, colour("weights"))
     .style("stroke", "var(--ex-ground)")
     .style("stroke-width", 1.5);
   panel.describe(
-    `At standard deviation ${show3(sigma)}: ${[32, 1024, most].map((m) => `${show3(effective[counts.indexOf(m)])} effective keys of ${showCount(m)}`).join(", ")}`,
+    `Effective keys against their number, at each standard deviation that you have walked along: ${shown.map(({ at }) => show2(at)).join(", ")}. Now ${count(keys, n)} of ${showCount(n)}.`,
   );
 }

@@ -180,15 +180,15 @@ def test_the_lattice_against_repeated_convolution(data, d_k):
     assert 2 * upper[len(ours) :].sum() < 1e-5
 
 
-# ---------------------------------------------------------------- divisors
+# ---------------------------------------------------------------- phases
 
 
-@pytest.mark.parametrize("name", sdpa.RESCALINGS)
-def test_divisors_of_typical_keys(data, name):
+@pytest.mark.parametrize(("n", "sigma"), [(2, 1), (32, 0.5), (1024, 2), (8192, 8), (65536, 1)])
+def test_effective_keys_of_normal_scores(data, n, sigma):
     table = data["phases"]
-    for d_k in (1, 16, 1024):
-        for n in (2, 64, 512):
-            keys = sdpa.sample(n, d_k, seed=n, device="cpu")
-            keys = keys / keys.norm(dim=-1, keepdim=True) * math.sqrt(d_k)
-            stored = table["divisors"][name][table["n"].index(n)][table["d_k"].index(d_k)]
-            assert stored == pytest.approx(sdpa.RESCALINGS[name](keys).item(), rel=HALF_A_UNIT)
+    rows = max(32, 2**17 // n)
+    scores = sigma * sdpa.sample(rows, n, seed=1, device="cpu")
+    shares = sdpa.effective_keys(scores.softmax(-1)).log() / math.log(n)
+    stored = table["share"][table["n"].index(n)][table["sigma"].index(sigma)]
+    error = shares.std().item() / math.sqrt(rows)
+    assert stored == pytest.approx(shares.mean().item(), abs=6 * error + 0.0005)

@@ -2,6 +2,7 @@ import math
 import statistics
 
 import pytest
+from playwright.sync_api import expect
 
 from sdpa_lib.book.training import depth
 
@@ -31,7 +32,7 @@ def test_medians_are_those_that_are_stored(explorable, measured, kind):
     for d_k in depth.DIMENSIONS:
         for blocks in depth.LAYERS:
             page.evaluate(f"location.hash = '#depth:d_k={d_k},blocks={blocks},kind={kind}'")
-            wait_for_state(page, f"d_k={d_k},blocks={blocks},kind={kind}")
+            wait_for_state(page, f"d_k={d_k},blocks={blocks},guess")
             for name in ("none", "sqrt_d_k"):
                 totals = measured(d_k, blocks, name, kind)
                 median = figure.locator(f"[data-readout={name}]").inner_text()
@@ -46,28 +47,60 @@ def test_growth_is_a_power_of_the_depth_or_a_factor_for_each_block(explorable, m
         before, now = (statistics.median(measured(256, n, "none", kind)) for n in depths)
         return now / before
 
-    grown = times("pre", 24, 48)
-    assert f"multiplied by {grown:.0f} (like L{math.log(grown, 2):.1f}) undi" in said.inner_text()
+    grown = times("pre", 2, 48)
+    rounded = f"×{float(f'{grown:.2g}'):,.0f}"
+    assert f"grows {rounded} undivided (like L{math.log(grown, 24):.2f}), " in said.inner_text()
     names = figure.locator("[data-panel=norms] text.end")
-    assert f"undivided ×{grown:.0f}" in names.all_text_contents()
-    page.evaluate("location.hash = '#depth:d_k=256,blocks=8,kind=post'")
-    wait_for_state(page, "kind=post")
-    grown = times("post", 2, 8)
-    assert f"by {grown:.0f} ({grown ** (1 / 6):.2f} a block) undivided" in said.inner_text()
-    assert f"undivided ×{grown:.0f}" in names.all_text_contents()
+    expect(names.filter(has_text=f"undivided {rounded}")).to_be_visible()
+    page.evaluate("location.hash = '#depth:d_k=256,blocks=24,kind=post'")
+    wait_for_state(page, "blocks=24")
+    first = times("post", 2, 8) ** (1 / 6)
+    second = times("post", 8, 24) ** (1 / 16)
+    assert f"a block gives ×{first:.2f} up to 8, ×{second:.2f} up to 24." in said.inner_text()
+
+
+def test_marks_keep_a_guess_until_reset(explorable):
+    page, figure = explorable("depth")
+    said = figure.locator(".explorable-formula")
+    assert "Set the red and the blue mark" in said.inner_text()
+    undivided, root = figure.get_by_role("slider", name="your guess").all()
+    drag(page, undivided, 0, -60)
+    guess = 10 ** float(state(figure)["guess_none"])
+    assert guess > 10_000
+    root.press("PageDown")
+    wait_for_state(page, "guess_sqrt_d_k=1,")
+    assert f"{float(f'{guess:.2g}'):,.0f} undivided, 10 with the root. Now" in said.inner_text()
+    figure.get_by_role("slider", name="blocks of the model").press("End")
+    wait_for_state(page, "blocks=48")
+    assert "Your marks: " in said.inner_text()
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "blocks=2,guess_none=3,guess_sqrt_d_k=2,")
+    assert "Your marks: " not in said.inner_text()
+
+
+def test_lines_grow_until_they_have_come_to_the_upright_line(explorable):
+    page, figure = explorable("depth")
+    line = figure.locator("[data-panel=norms] .curves path").first
+    end = "path => path.getBBox().x + path.getBBox().width"
+    figure.get_by_role("slider", name="blocks of the model").press("End")
+    wait_for_state(page, "blocks=48")
+    on_the_way = line.evaluate(end)
+    expect(figure.locator("circle.model")).to_have_count(2 * depth.SEEDS * len(depth.LAYERS))
+    assert line.evaluate(end) > on_the_way + 20
 
 
 def test_every_model_is_drawn_at_its_norm(explorable, measured):
     _, figure = explorable("depth", "d_k=256,blocks=48,kind=post")
     panel = figure.locator("[data-panel=norms] svg")
-    places = panel.locator("circle.model").evaluate_all("all => all.map(c => c.cy.baseVal.value)")
+    models = panel.locator("circle.model")
+    expect(models).to_have_count(2 * depth.SEEDS * len(depth.LAYERS))
+    places = models.evaluate_all("all => all.map(c => c.cy.baseVal.value)")
     norms = [
         math.log(total)
         for name in ("none", "sqrt_d_k")
         for blocks in depth.LAYERS
         for total in measured(256, blocks, name, "post")
     ]
-    assert len(places) == len(norms) == 2 * depth.SEEDS * len(depth.LAYERS)
     assert statistics.correlation(places, norms) == pytest.approx(-1, abs=1e-6)
     assert all(32 < place < 280 for place in places)
     assert "NaN" not in panel.inner_html()
@@ -76,11 +109,10 @@ def test_every_model_is_drawn_at_its_norm(explorable, measured):
 def test_nothing_is_drawn_beyond_the_line(explorable):
     page, figure = explorable("depth")
     models = figure.locator("[data-panel=norms] circle.model")
-    assert figure.locator(".explorable-formula").inner_text().endswith("with the root?")
     handle = figure.get_by_role("slider", name="blocks of the model")
     for i, blocks in enumerate(depth.LAYERS):
         wait_for_state(page, f"blocks={blocks},")
-        assert models.count() == 2 * depth.SEEDS * (i + 1)
+        expect(models).to_have_count(2 * depth.SEEDS * (i + 1))
         handle.press("ArrowRight")
 
 
@@ -100,4 +132,6 @@ def test_blocks_by_the_handle(explorable):
 @pytest.mark.parametrize(("d_k", "blocks"), [(16, 2), (16, 48), (64, 48), (256, 24), (256, 48)])
 def test_labels_stand_apart_and_inside(explorable, d_k, blocks, kind, width):
     page, figure = explorable("depth", f"d_k={d_k},blocks={blocks},kind={kind}")
+    reached = 2 * depth.SEEDS * (depth.LAYERS.index(blocks) + 1)
+    expect(figure.locator("circle.model")).to_have_count(reached)
     check_labels(page, figure, "[data-panel=norms] text.end", width)

@@ -125,21 +125,110 @@ def test_a_page_for_lectures_fills_the_screen_and_keeps_the_setting(tab, base, n
         ("phases", 60, -60),
     ],
 )
-def test_a_finger_takes_a_handle_all_the_way(browser, base, name, dx, dy):
+def test_a_finger_takes_a_handle_all_the_way(phone, name, dx, dy):
+    page, figure = phone(name)
+    circle = figure.locator(".explorable-handle").first.locator("circle").last
+    circle.scroll_into_view_if_needed()
+    before = middle(circle)
+    swipe(page, before, dx, dy)
+    after = middle(circle)
+    moved = after[0] - before[0], after[1] - before[1]
+    assert moved == pytest.approx((dx, dy), abs=14)
+
+
+WITH_ONE_HANDLE = ["budget", "depth", "phases", "row", "variance"]
+
+
+@pytest.mark.parametrize("name", WITH_ONE_HANDLE)
+def test_a_press_in_the_drawing_brings_the_handle_there(explorable, name):
+    page, figure = explorable(name)
+    handle, svg = drawn_handle(figure)
+    svg.scroll_into_view_if_needed()
+    box = svg.bounding_box()
+    y = box["y"] + 0.7 * box["height"]
+    for share in (0.75, 0.25):
+        before = figure.get_attribute("data-state")
+        page.mouse.click(box["x"] + share * box["width"], y)
+        wait_for_another_state(page, figure, before)
+        assert middle(handle)[0] == pytest.approx(box["x"] + share * box["width"], abs=90)
+    before = figure.get_attribute("data-state")
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], y, steps=5)
+    page.mouse.up()
+    wait_for_another_state(page, figure, before)
+    assert page.evaluate("getSelection().toString()") == ""
+    before = figure.get_attribute("data-state")
+    page.keyboard.press("ArrowRight")  # the handle has the focus
+    wait_for_another_state(page, figure, before)
+
+
+@pytest.mark.parametrize("name", WITH_ONE_HANDLE)
+def test_a_finger_in_the_drawing_moves_the_handle_or_scrolls_the_page(phone, name):
+    page, figure = phone(name)
+    _, svg = drawn_handle(figure)
+    svg.scroll_into_view_if_needed()
+    box = svg.bounding_box()
+    place = box["x"] + 0.6 * box["width"], box["y"] + 0.7 * box["height"]
+    before, scrolled = figure.get_attribute("data-state"), page.evaluate("scrollY")
+    swipe(page, place, 3, -120)
+    page.wait_for_function("before => scrollY > before + 50", arg=scrolled)
+    page.wait_for_timeout(200)
+    assert figure.get_attribute("data-state") == before
+    svg.scroll_into_view_if_needed()
+    box = svg.bounding_box()
+    place = box["x"] + 0.6 * box["width"], box["y"] + 0.7 * box["height"]
+    page.touchscreen.tap(*place)
+    wait_for_another_state(page, figure, before)
+    before, scrolled = figure.get_attribute("data-state"), page.evaluate("scrollY")
+    swipe(page, place, -100, 3)
+    wait_for_another_state(page, figure, before)
+    assert page.evaluate("scrollY") == scrolled
+
+
+@pytest.fixture
+def phone(browser, base):
+    """A function that opens an explorable where there is a finger and no mouse."""
     context = browser.new_context(
         viewport={"width": 360, "height": 800}, has_touch=True, reduced_motion="reduce"
     )
-    page = context.new_page()
-    page.goto(f"{base}{PLACES[name]}#{name}:")
-    figure = page.locator(f"[data-explorable={name}]")
-    circle = figure.locator(".explorable-handle").first.locator("circle").last
-    circle.scroll_into_view_if_needed()
-    before = circle.bounding_box()
-    x, y = before["x"] + before["width"] / 2, before["y"] + before["height"] / 2
-    finger = context.new_cdp_session(page)
+
+    def begin(name):
+        page = context.new_page()
+        page.goto(f"{base}{PLACES[name]}#{name}:")
+        figure = page.locator(f"[data-explorable={name}]")
+        figure.locator(".explorable-app").wait_for()
+        return page, figure
+
+    yield begin
+    context.close()
+
+
+def drawn_handle(figure):
+    """An explorable's one handle, and the drawing that it is in."""
+    svg = figure.locator("svg.explorable-pressable")
+    return svg.locator("> .handles .explorable-handle circle").last, svg
+
+
+def middle(shape):
+    """Where a shape is on the screen."""
+    box = shape.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def wait_for_another_state(page, figure, before):
+    """Until an explorable does not stand any more as it did."""
+    page.wait_for_function(
+        "([figure, before]) => figure.dataset.state !== before",
+        arg=[figure.element_handle(), before],
+    )
+
+
+def swipe(page, start, dx, dy):
+    """A finger comes down at a place and moves by so many pixels."""
+    finger = page.context.new_cdp_session(page)
 
     def touch(kind, *points):
-        places = [{"x": x + share * dx, "y": y + share * dy} for share in points]
+        places = [{"x": start[0] + at * dx, "y": start[1] + at * dy} for at in points]
         finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": places})
 
     touch("touchStart", 0)
@@ -147,7 +236,3 @@ def test_a_finger_takes_a_handle_all_the_way(browser, base, name, dx, dy):
         touch("touchMove", share / 5)
         page.wait_for_timeout(60)  # a frame, in which all is drawn again
     touch("touchEnd")
-    after = circle.bounding_box()
-    moved = after["x"] - before["x"], after["y"] - before["y"]
-    assert moved == pytest.approx((dx, dy), abs=14)
-    context.close()

@@ -1,57 +1,82 @@
+import itertools
 import math
+import re
+import statistics
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 import sdpa_lib as sdpa
 
-from .conftest import SAMPLE, drag, read, state, wait_for_state
+from .conftest import drag, state, wait_for_state
 
 
-@pytest.mark.parametrize(("n", "sigma"), [(32, 1), (512, 4), (8192, 8), (131072, 0.5)])
-def test_a_row_has_the_effective_keys_that_the_library_finds(explorable, scripts, n, sigma):
+@pytest.mark.parametrize(("n", "sigma"), [(32, 1), (512, 2), (8192, 8), (131072, 0.5)])
+def test_as_many_keys_share_the_weight_as_the_library_finds(explorable, n, sigma):
     _, figure = explorable("phases", f"n={n},sigma={sigma}")
-    scores = torch.tensor(scripts(SAMPLE, [(n, "normal", 0)])[0], dtype=torch.float64)
-    weights = (sigma * scores).softmax(-1)
+    said = re.match(
+        r"([\d.,]+) of ([\d,]+) keys .*σ ([\d.]+), border ([\d.]+): (.*)\.",
+        figure.locator(".explorable-formula").inner_text(),
+        re.S,
+    )
+    keys, of, spread, border = (float(number.replace(",", "")) for number in said.groups()[:4])
+    scores = sigma * sdpa.sample(64, n, seed=2, device="cpu")
+    found = sdpa.effective_keys(scores.softmax(-1)).log()
+    assert (of, spread) == (n, sigma)
+    digits = 0.5 / keys if keys < 10 else 0.05  # what is rounded away
+    error = 3 * found.std().item() / math.sqrt(32)
+    assert math.log(keys) == pytest.approx(found.mean().item(), abs=error + digits)
     critical = math.sqrt(2 * math.log(n))
-    assert read(figure, "critical") == pytest.approx(critical)
-    assert read(figure, "ratio") == pytest.approx(sigma / critical)
-    assert read(figure, "keys") == pytest.approx(sdpa.effective_keys(weights).item())
-    assert read(figure, "largest") == pytest.approx(weights.max().item())
+    sides = "far below", "in the crossover", "above it"
+    assert border == pytest.approx(critical, abs=0.05)
+    assert said[5] == sides[0 if sigma < critical / 2 else 1 if sigma < critical else 2]
     assert "NaN" not in figure.inner_html()
 
 
 def test_the_point_by_mouse_and_keyboard(explorable):
     page, figure = explorable("phases", "n=512,sigma=1")
+    said = figure.locator(".explorable-formula")
     point = figure.get_by_role("slider", name="the row")
     drag(page, point, 0, -100)
     assert float(state(figure)["sigma"]) > 8
-    assert read(figure, "ratio") > 1
-    few = read(figure, "keys")
-    assert few < 10
+    assert "above it" in said.inner_text()
     drag(page, point, 200, 0)
     assert state(figure)["n"] == "131072"
-    assert read(figure, "keys") < 10, "a few, though there are 256 times as many keys"
+    assert re.match(r"\d of 131,072 keys", said.inner_text()), "a few, of 256 times as many"
     point.press("Home")
     wait_for_state(page, "sigma=0.1051")
-    assert read(figure, "keys") > 0.98 * 131_072
+    assert "130,000 of 131,072 keys" in said.inner_text()
     point.press("ArrowLeft")
     wait_for_state(page, "n=65536")
 
 
-def test_the_line_of_every_rescaling_is_where_the_library_puts_it(explorable):
+def test_the_line_of_every_divisor_is_where_the_library_puts_it(explorable):
     _, figure = explorable("phases", "n=512,d_k=64")
     keys = torch.ones(512, 64, dtype=torch.float64)  # each of length 8
-    lines = figure.locator("path[data-rescaling]").evaluate_all(
+    lines = figure.locator("line[data-rescaling]").evaluate_all(
         "lines => lines.map(line => [line.dataset.rescaling, Number(line.dataset.sigma)])"
     )
     assert dict(lines) == pytest.approx(
-        {name: 8 / rescaling(keys).item() for name, rescaling in sdpa.RESCALINGS.items()}, rel=1e-4
+        {name: 8 / sdpa.RESCALINGS[name](keys).item() for name in ("none", "sqrt_d_k", "d_k")}
     )
 
 
+def test_the_map_is_deeper_where_fewer_keys_share(explorable, data):
+    _, figure = explorable("phases")
+    opacities = figure.locator("linearGradient").evaluate_all(
+        "all => all.map(strip => [...strip.children])"
+        ".map(stops => stops.map(stop => Number(stop.getAttribute('stop-opacity'))))"
+    )
+    shares = data["phases"]["share"]
+    stored = [[1 - of[sigma] for of in shares] for sigma in range(len(shares[0]))]
+    drawn = opacities[::3]  # the strips between are interpolated
+    flat = [[*itertools.chain(*rows)] for rows in (drawn, stored)]
+    assert statistics.correlation(*flat) == pytest.approx(1, abs=1e-9)
+
+
 @pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("d_k", [1, 4, 16, 64, 128, 256, 512, 1024])
+@pytest.mark.parametrize("d_k", [2, 4, 8, 16, 64, 128, 256, 512, 1024])
 def test_labels_and_lines_do_not_collide(explorable, d_k, width):
     page, figure = explorable("phases", f"d_k={d_k}")
     page.set_viewport_size({"width": width, "height": 700})
@@ -71,13 +96,15 @@ def test_labels_and_lines_do_not_collide(explorable, d_k, width):
     assert max(box[1] for box in boxes) <= frame["x"] + frame["width"]
 
 
-def test_dots_stay_where_the_reader_has_been_until_reset(explorable):
+def test_a_walk_stays_drawn_until_reset(explorable):
     page, figure = explorable("phases", "n=512,sigma=8")
-    been = figure.locator("[data-panel=keys] circle.been")
-    before = been.count()
-    figure.get_by_role("slider", name="the row").press("ArrowRight")
-    wait_for_state(page, "n=1024,")
-    assert been.count() == before + 1
+    walks = figure.locator("[data-panel=keys] text.walk")
+    point = figure.get_by_role("slider", name="the row")
+    for n in (1024, 2048, 4096):
+        point.press("ArrowRight")
+        wait_for_state(page, f"n={n},")
+    for _ in range(8):
+        point.press("ArrowDown")
+    expect(walks).to_have_text(["σ = 8.0", "σ = 2.0"])  # none at the σ between
     figure.get_by_role("button", name="Reset").click()
-    wait_for_state(page, "n=512,sigma=1,")
-    assert been.count() == 1
+    expect(walks).to_have_text(["σ = 1.0"])
