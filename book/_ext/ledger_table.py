@@ -22,6 +22,8 @@ from sphinx.util.docutils import SphinxDirective
 ROW = re.compile(r"\b(S\d-\d+)\b")
 HEADINGS = {"Claim": 27, "The source": 22, "Computed": 16, "Verdict": 35}
 """And how wide each column is, in per cent."""
+ORDER = (Verdict.WRONG, Verdict.ROUGH, Verdict.HOLDS_IF, Verdict.HOLDS, Verdict.NOT_TESTABLE)
+"""The rows' order, for readers who look first for what does not simply hold."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -41,7 +43,8 @@ class LedgerTable(SphinxDirective):
         sources = {key: key for key in ledger.sources}
         verdicts = {verdict.name.lower(): verdict.value for verdict in Verdict}
         filters = choices("source", sources) + choices("verdict", verdicts)
-        body = nodes.tbody("", *(self.row(entry) for entry in ledger.entries))
+        entries = sorted(ledger.entries, key=lambda entry: ORDER.index(entry.verdict))
+        body = nodes.tbody("", *(self.row(entry) for entry in entries))
         head = nodes.thead("", nodes.row("", *(cell([nodes.Text(name)]) for name in HEADINGS)))
         columns = [nodes.colspec(colwidth=width) for width in HEADINGS.values()]
         columns[0]["stub"] = 1

@@ -21,7 +21,6 @@ from sdpa_lib.book.ledger.checks import (
     shape_kept,
     shapes,
     softmaxes,
-    trained,
     training,
 )
 
@@ -56,7 +55,6 @@ CHECKS = by_name(
     initialisation,
     shape_kept,
     depth,
-    trained,
     training,
 )
 """The checks by name, as ``claims.toml`` calls them."""

@@ -74,11 +74,20 @@ def rows_are_distributions() -> Finding:
     return found(1.0 + difference(rows.sum(-1), 1.0), smallest=rows.min().item())
 
 
-def keys_matter_to_softmax() -> Finding:
-    """The smallest relative loss of any weight when one more key is added."""
+def keys_matter_to_softmax(running: bool = False) -> Finding:
+    """The smallest relative change of any weight when one more key is added; or, with ``running``,
+    the largest when the keys come one by one, and only their maximum and their sum so far are kept.
+    """
     z = sample(1000, 33, seed=5, device="cpu")
-    fewer, more = torch.softmax(z[:, :-1], dim=-1), torch.softmax(z, dim=-1)[:, :-1]
-    return found((1 - more / fewer).min().item())
+    fewer, more = torch.softmax(z[:, :-1], dim=-1), torch.softmax(z, dim=-1)
+    if not running:
+        return found((1 - more[:, :-1] / fewer).min().item())
+    largest, total = torch.full((1000,), -math.inf, dtype=z.dtype), torch.zeros(1000, dtype=z.dtype)
+    for score in z.unbind(-1):
+        before, largest = largest, torch.maximum(largest, score)
+        total = total * (before - largest).exp() + (score - largest).exp()
+    weights = (z - largest.unsqueeze(-1)).exp() / total.unsqueeze(-1)
+    return found((1 - weights / more).abs().max().item())
 
 
 def by_definition() -> Finding:
@@ -121,10 +130,12 @@ def change_under_shift(scores: Sequence[float], shift: float, only_first: bool =
     return found(change, predicted=predicted[1:].abs().max().item())
 
 
-def shift_invariance(shift: float) -> Finding:
-    """The largest change of a weight in 1,000 rows when ``shift`` is added to all scores."""
+def shift_invariance(shift: float, factor: float = 1.0) -> Finding:
+    """The largest change of a weight in 1,000 rows when all scores are multiplied by ``factor`` and
+    ``shift`` is added.
+    """
     z = sample(1000, 32, seed=2, device="cpu")
-    return found(difference(torch.softmax(z + shift, -1), torch.softmax(z, -1)))
+    return found(difference(torch.softmax(factor * z + shift, -1), torch.softmax(z, -1)))
 
 
 def jacobian(scores: Sequence[float]) -> Finding:
