@@ -2,8 +2,9 @@
 
 It stands in for Sphinx's own index, which knows pages only. A reader looks for the place where a
 thing is said, so each section is an entry, and so is each term of a glossary, each symbol of a
-table of symbols, each row of the ledger and each object of the reference. A script, and not JSON, because a page in a folder may
-load a script and nothing else. Words that mean the same stand in ``search_synonyms.txt``.
+table of symbols, each row of the ledger and each object of the reference. A script, and not JSON,
+because a page in a folder may load a script and nothing else. Words that mean the same stand in
+``search_synonyms.txt``.
 """
 
 from __future__ import annotations
@@ -30,8 +31,11 @@ TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<td[^>]*>[^A-Za-z<]*</td>|<[^>]
 """What a reader of HTML does not see, with cells that hold a number, which nobody searches for."""
 LAST = ("book/reference", "book/bibliography")
 """Pages to be looked up in, which hold every word and explain few of them."""
-REPEATS = re.compile(r"Exercise|What to remember|What you will be told|The sources$")
-"""Headings under which a page comes back to what another section explains."""
+REPEATS = re.compile(
+    "(Exercise|What to remember|What you will be told|The questions, and where)"
+    "|(Break it|The sources|Added|Changed|Fixed)$"
+)
+"""Headings under which a page comes back to, or lists, what another section explains."""
 
 Entry = dict[str, str | float]
 

@@ -16,7 +16,7 @@ const COVERED = 0.3; // how much a word of the question counts in a phrase that 
 const PAIR = 0.25; // how much two words next to each other count, in that order, besides each by itself
 const CITED = 0.3; // how much the words of a title count that a section cites
 const PAGE = 0.5; // how much an answer counts that stands on the page, but not in the section
-const MISSING = 3; // the power by which an entry falls behind with what it leaves unanswered
+const MISSING = 2; // the power by which an entry falls behind with what it leaves unanswered
 
 /**
  * A function from a question to what it finds, `{entry, words}`: `words` are the stems by which the entry was found.
@@ -53,7 +53,7 @@ export function finder({ entries, synonyms }) {
   const rarity = (terms) => {
     let sum = 0;
     for (const term of terms) {
-      const rare = Math.log(1 + entries.length / (frequency.get(term) ?? 1));
+      const rare = Math.log(1 + entries.length / (frequency.get(term) ?? 1)) ** 2;
       sum += isPair(term) ? PAIR * rare : rare;
     }
     return sum;
@@ -86,11 +86,14 @@ export function finder({ entries, synonyms }) {
   /** A word that the book doesn’t have may be the beginning of one, or a slip of the fingers. */
   const nearest = (word) => {
     const fuzzy = word.length > 6 ? 2 : word.length > 3 && 1;
-    return known.has(word) ? word : (vocabulary.search(word, { prefix: true, fuzzy })[0]?.id ?? word);
+    return known.has(word)
+      ? word
+      : (vocabulary.search(word, { prefix: true, fuzzy })[0]?.id ?? word);
   };
 
   return (question) => {
-    const stems = words(question).map(nearest);
+    const subject = question.replace(/^what (?:do|does) (.+) mean\b|\bmeaning of\b/i, "$1");
+    const stems = words(subject).map(nearest);
     const all = held(stems);
     // of a phrase within a longer one, as d_head in 1/d_head, the longer one is meant
     const within = (a, b) => b.from <= a.from && a.to <= b.to && b.to - b.from > a.to - a.from;

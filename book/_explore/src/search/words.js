@@ -6,7 +6,7 @@ const EMPTY = new Set(
     "done during each example explain explained explanation for from get gets give had has have how i if in into is it its itself just may me might more " +
     "most much must my not of on one only or other our out over per question regarding respect should show so some still such than that the their " +
     "them then there these they this those to together two up us use used using versus via vs was we were what when where whether which while who why " +
-    "will with would you your"
+    "will with would wrt you your"
   ).split(" "),
 );
 
