@@ -29,13 +29,12 @@ CODE = (nodes.literal_block, nodes.doctest_block)
 ENTRIES = (nodes.section, nodes.definition_list_item, addnodes.desc)
 TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<td[^>]*>[^A-Za-z<]*</td>|<[^>]+>", re.S)
 """What a reader of HTML does not see, with cells that hold a number, which nobody searches for."""
-LAST = ("book/reference", "book/bibliography")
+LAST = ("book/ledger", "book/reference", "book/bibliography")
 """Pages to be looked up in, which hold every word and explain few of them."""
 REPEATS = re.compile(
-    "(Exercise|What to remember|What you will be told|The questions, and where)"
-    "|(Break it|The sources|Added|Changed|Fixed)$"
+    "Exercise|What to remember|What you will be told|(Break it|The sources|Added|Changed|Fixed)$"
 )
-"""Headings under which a page comes back to, or lists, what another section explains."""
+"""Headings under which a page comes back to what another section explains."""
 
 Entry = dict[str, str | float]
 
