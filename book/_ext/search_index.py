@@ -1,9 +1,10 @@
 """Sphinx extension: what the site's search looks in, a script of sections.
 
 It stands in for Sphinx's own index, which knows pages only. A reader looks for the place where a
-thing is said, so each section is an entry, and so is each term of a glossary, each row of the
-ledger and each object of the reference. A script, and not JSON, because a page in a folder may
-load a script and nothing else. Words that mean the same stand in ``search_synonyms.txt``.
+thing is said, so each section is an entry, and so is each term of a glossary, each symbol of a
+table of symbols, each row of the ledger and each object of the reference. A script, and not JSON,
+because a page in a folder may load a script and nothing else. Words that mean the same stand in
+``search_synonyms.txt``.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ CODE = (nodes.literal_block, nodes.doctest_block)
 ENTRIES = (nodes.section, nodes.definition_list_item, addnodes.desc)
 TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<td[^>]*>[^A-Za-z<]*</td>|<[^>]+>", re.S)
 """What a reader of HTML does not see, with cells that hold a number, which nobody searches for."""
-LAST = ("book/ledger", "book/reference", "book/bibliography", "book/about")
+LAST = ("book/ledger", "book/reference", "book/bibliography")
 """Pages to be looked up in, which hold every word and explain few of them."""
-REPEATS = re.compile(r"Exercise|What to remember|What you will be told")
-"""Headings under which a chapter comes back to what another section of it explains."""
+REPEATS = re.compile(
+    "Exercise|What to remember|What you will be told|(Break it|The sources|Added|Changed|Fixed)$"
+)
+"""Headings under which a page comes back to what another section explains."""
 
 Entry = dict[str, str | float]
 
@@ -79,7 +82,7 @@ def synonyms() -> list[list[str]]:
 
 def entries(document: nodes.document, page: str, url: str) -> Iterator[Entry]:
     """What can be found of a page: its sections, and what has a name within them."""
-    weight, first = 0.1 if page in LAST else 1.0, document.next_node(nodes.title)
+    weight, first = 0.025 if page in LAST else 1.0, document.next_node(nodes.title)
     of_page = text(*first.children) if first is not None else ""
 
     def entry(anchor: str, heading: str, *content: nodes.Node) -> Entry:
@@ -88,6 +91,7 @@ def entries(document: nodes.document, page: str, url: str) -> Iterator[Entry]:
             "page": of_page,
             "heading": heading,
             "text": " ".join(text(*content).split()),
+            "cited": " ".join(cited(*content)),
             "weight": weight / 4 if REPEATS.match(heading) else weight,
         }
 
@@ -99,12 +103,21 @@ def entries(document: nodes.document, page: str, url: str) -> Iterator[Entry]:
             if closest_section(item) is section:
                 term, *definition = item.children
                 yield entry(section["ids"][0], text(*term.children), *definition)
+        for row in section.findall(nodes.row):
+            if defines_a_symbol(row) and closest_section(row) is section:
+                symbol, *meaning = row.children
+                yield entry(section["ids"][0], text(*symbol.children).strip(), *meaning)
     for row in document.findall(nodes.row):
         if row["ids"]:
             yield entry(row["ids"][0], row["ids"][0], *row.children)
     for signature in document.findall(addnodes.desc_signature):
         if signature["ids"]:
             yield entry(signature["ids"][0], signature["ids"][0], *signature.parent.children[1:])
+
+
+def defines_a_symbol(row: nodes.row) -> bool:
+    head = row.parent.parent.next_node(nodes.thead)
+    return head not in (None, row.parent) and head.next_node(nodes.entry).astext() == "Symbol"
 
 
 def closest_section(node: nodes.Node) -> nodes.Node:
@@ -131,11 +144,22 @@ def text(*content: nodes.Node) -> str:
     return "".join(parts)
 
 
+def cited(*content: nodes.Node) -> Iterator[str]:
+    """The papers that a reader sees cited, each with its authors and its title, which somebody may
+    remember better than what this book says of it.
+    """
+    for node in content:
+        if isinstance(node, nodes.reference) and "bibliography.html#" in node.get("refuri", ""):
+            yield node.get("reftitle", "")
+        elif not left_out(node):
+            yield from cited(*node.children)
+
+
 def left_out(node: nodes.Node) -> bool:
     return (
         isinstance(node, (*CODE, *ENTRIES, nodes.title))
         or "answering" in getattr(node, "attributes", {}).get("classes", ())
-        or (isinstance(node, nodes.row) and bool(node["ids"]))
+        or (isinstance(node, nodes.row) and (bool(node["ids"]) or defines_a_symbol(node)))
         or (isinstance(node, Fold) and "code" in node["classes"])
     )
 

@@ -1,6 +1,8 @@
 import json
 
 import pytest
+import search_index
+from docutils import nodes
 
 PAGE = """
 # The top
@@ -47,6 +49,7 @@ def test_sections_and_terms_are_entries_without_code(index):
         "page": "The top",
         "heading": "The top",
         "text": "An average of (q·k)/√d_k and of words.",
+        "cited": "",
         "weight": 1.0,
     }
     assert (below["heading"], below["text"]) == ("Below it", "A B cell ‖k‖^2")
@@ -62,7 +65,21 @@ def test_objects_of_the_reference_are_entries_and_come_last(index, monkeypatch):
     assert (function["url"], function["heading"]) == ("reference.html#half", "half")
     assert function["text"] == "Half of it."
     assert section["text"] == ""
-    assert section["weight"] == function["weight"] == 0.1
+    assert section["weight"] == function["weight"] == 0.025
+
+
+def test_a_symbol_of_a_table_of_symbols_is_an_entry(index):
+    table = "| Symbol | Meaning |\n| --- | --- |\n| $d_k$ | a dimension |"
+    top, symbol = index({"index": f"# Notation\n\nHere they are.\n\n{table}"})["entries"]
+    assert top["text"] == "Here they are. Symbol Meaning"
+    assert (symbol["heading"], symbol["text"]) == ("d_k", "a dimension")
+    assert symbol["url"] == top["url"]
+
+
+def test_the_titles_of_cited_papers_are_found_and_other_links_are_not():
+    paper = nodes.reference("", "", refuri="bibliography.html#id1", reftitle="Ann. A title.")
+    other = nodes.reference("", "", refuri="notation.html#terms", reftitle="Terms")
+    assert list(search_index.cited(nodes.paragraph("", "", paper, other))) == ["Ann. A title."]
 
 
 def test_synonyms_are_groups(index):

@@ -1,9 +1,22 @@
-/** Finds the sections that answer a question, best first. */
+/**
+ * Finds the sections that answer a question, best first.
+ *
+ * A section counts by BM25, in which two neighbouring words are a word, too, and so are the titles of the papers cited.
+ * That is multiplied by the part of the question that it answers, where what only its page answers counts by half.
+ * It is multiplied by how much its heading is the question, in the same words and the same order.
+ * It is multiplied by how much its page has of all that was found: a chapter about the question comes before a remark.
+ * And it is multiplied by the weight of the entry, which is small for what is looked up and for what repeats.
+ */
 import MiniSearch from "minisearch";
 import { words } from "./words.js";
 
-const HEADING = 12; // how much more an entry counts if the question is its heading, and not in its text alone
+const HEADING = 20; // how much more an entry counts if the question is its heading, and not in its text alone
+const LONGER = 0.3; // how much each other word in that heading counts against it
 const COVERED = 0.3; // how much a word of the question counts in a phrase that has a group: the group stands for it
+const PAIR = 0.25; // how much two words next to each other count, in that order, besides each by itself
+const CITED = 0.3; // how much the words of a title count that a section cites
+const PAGE = 0.5; // how much an answer counts that stands on the page, but not in the section
+const MISSING = 2; // the power by which an entry falls behind with what it leaves unanswered
 
 /**
  * A function from a question to what it finds, `{entry, words}`: `words` are the stems by which the entry was found.
@@ -16,67 +29,107 @@ export function finder({ entries, synonyms }) {
       phrases.set(first, [...(phrases.get(first) ?? []), { rest, group: `=${i}` }]);
   const wordsOf = (group) => synonyms[group.slice(1)].flatMap(words).filter((s) => s.length > 2);
 
-  /** The stems of a text, the groups of which it holds a phrase, and the stems of these phrases, if longer than a word. */
+  /** The phrases among stems that have a group, with their first and last place. */
+  const held = (stems) =>
+    stems.flatMap((stem, from) =>
+      (phrases.get(stem) ?? [])
+        .filter(({ rest }) => rest.every((word, j) => stems[from + 1 + j] === word))
+        .map(({ rest, group }) => ({ group, from, to: from + rest.length })),
+    );
+  /** The stems, the groups of phrases, and each two stems that are neighbours. */
+  const terms = (stems, phrases) => [
+    ...stems,
+    ...phrases.map(({ group }) => group),
+    ...stems.slice(1).map((stem, i) => `${stems[i]} ${stem}`),
+  ];
   const read = (text) => {
     const stems = words(text);
-    const held = stems.flatMap((stem, i) =>
-      (phrases.get(stem) ?? [])
-        .filter(({ rest }) => rest.every((word, j) => stems[i + 1 + j] === word))
-        .map(({ rest, group }) => ({ group, covered: rest.length ? [stem, ...rest] : [] })),
-    );
-    const covered = new Set(held.flatMap(({ covered }) => covered));
-    return { terms: [...stems, ...held.map(({ group }) => group)], covered };
+    return terms(stems, held(stems));
   };
-  const tokenize = (text) => read(text).terms;
+  const isPair = (term) => term.includes(" ");
 
   const frequency = new Map();
-  const unknown = (term) => !frequency.has(term);
-  /** How much words say together: a rare one more than several that stand everywhere. */
+  /** How much words say together: a rare one more than one that stands everywhere. */
   const rarity = (terms) => {
     let sum = 0;
-    for (const term of terms) sum += Math.log(1 + entries.length / (frequency.get(term) ?? 1)) ** 2;
+    for (const term of terms) {
+      const rare = Math.log(1 + entries.length / (frequency.get(term) ?? 1)) ** 2;
+      sum += isPair(term) ? PAIR * rare : rare;
+    }
     return sum;
   };
 
   const index = new MiniSearch({
-    fields: ["terms"],
+    fields: ["heading", "text", "cited"],
     stringifyField: (terms) => terms,
     tokenize: (terms) => terms,
     processTerm: (term) => term,
     searchOptions: {
-      tokenize,
-      bm25: { k: 1.2, b: 0.3, d: 0.5 },
-      // a word that the book doesn't have may be the beginning of one, or a slip of the fingers
-      prefix: unknown,
-      fuzzy: (term) => unknown(term) && (term.length > 6 ? 2 : term.length > 3 && 1),
+      tokenize: (joined) => joined.split("\n"),
+      boost: { cited: CITED },
+      bm25: { k: 1.2, b: 0.6, d: 0.5 },
     },
   });
-  const headings = entries.map(({ heading }) => new Set(tokenize(heading)));
+  const headings = entries.map(({ heading }) => new Set(read(heading)));
   index.addAll(
-    entries.map(({ heading, page, text }, id) => {
-      const terms = [heading, page, text].flatMap(tokenize);
-      for (const term of new Set(terms)) frequency.set(term, (frequency.get(term) ?? 0) + 1);
-      return { id, terms };
+    entries.map((entry, id) => {
+      const [heading, text, cited] = [entry.heading, entry.text, entry.cited].map(read);
+      for (const term of new Set([...heading, ...text]))
+        frequency.set(term, (frequency.get(term) ?? 0) + 1);
+      return { id, heading, text, cited };
     }),
   );
 
+  const known = new Set([...frequency.keys(), ...synonyms.flat().flatMap(words)]);
+  const vocabulary = new MiniSearch({ fields: ["id"], tokenize: (word) => [word] });
+  vocabulary.addAll([...known].filter((term) => !isPair(term)).map((id) => ({ id })));
+  /** A word that the book doesn’t have may be the beginning of one, or a slip of the fingers. */
+  const nearest = (word) => {
+    const fuzzy = word.length > 6 ? 2 : word.length > 3 && 1;
+    return known.has(word)
+      ? word
+      : (vocabulary.search(word, { prefix: true, fuzzy })[0]?.id ?? word);
+  };
+
   return (question) => {
-    const { terms: wanted, covered } = read(question);
-    const counting = (terms) => terms.filter((term) => !covered.has(term));
-    const asked = rarity(new Set(counting(wanted)));
-    const rank = ({ id, score, queryTerms, terms }) => {
-      const common = rarity(counting(terms).filter((term) => headings[id].has(term)));
-      const alike = common / (asked + rarity(headings[id]) - common || 1);
-      const answered = rarity(counting(queryTerms)) / asked;
-      return score * entries[id].weight * answered * (1 + HEADING * alike);
+    const subject = question.replace(/^what (?:do|does) (.+) mean\b|\bmeaning of\b/i, "$1");
+    const stems = words(subject).map(nearest);
+    const all = held(stems);
+    // of a phrase within a longer one, as d_head in 1/d_head, the longer one is meant
+    const within = (a, b) => b.from <= a.from && a.to <= b.to && b.to - b.from > a.to - a.from;
+    const meant = all.filter((a) => !all.some((b) => within(a, b)));
+    const covered = new Set(meant.flatMap(({ from, to }) => stems.slice(from, to + 1)));
+    const wanted = terms(stems, meant);
+
+    const counting = (terms) => new Set(terms.filter((term) => !covered.has(term)));
+    const single = (terms) => rarity(counting(terms.filter((term) => !isPair(term))));
+    const asked = rarity(counting(wanted));
+    const found = index.search(wanted.join("\n"), {
+      boostTerm: (term) => (isPair(term) ? PAIR : covered.has(term) ? COVERED : 1),
+    });
+    const onPage = new Map();
+    for (const { id, queryTerms } of found) {
+      const { page } = entries[id];
+      onPage.set(page, [...new Set([...(onPage.get(page) ?? []), ...queryTerms])]);
+    }
+    for (const [page, terms] of onPage) onPage.set(page, single(terms));
+    const score = ({ id, score, queryTerms }) => {
+      const { page, weight } = entries[id];
+      const common = rarity(counting(queryTerms.filter((term) => headings[id].has(term))));
+      const alike = common / (asked + LONGER * (rarity(headings[id]) - common) || 1);
+      const answered = PAGE * onPage.get(page) + (1 - PAGE) * single(queryTerms);
+      return score * weight * (answered / single(wanted)) ** MISSING * (1 + HEADING * alike);
     };
-    return index
-      .search(question, { boostTerm: (term) => (covered.has(term) ? COVERED : 1) })
-      .map((result) => ({
-        entry: entries[result.id],
-        words: result.terms.flatMap((term) => (term[0] === "=" ? wordsOf(term) : term)),
-        score: rank(result),
-      }))
-      .sort((a, b) => b.score - a.score);
+    const scored = found.map((result) => ({
+      entry: entries[result.id],
+      words: result.terms.flatMap((term) => (term[0] === "=" ? wordsOf(term) : term.split(" "))),
+      score: score(result),
+    }));
+    const pages = new Map();
+    for (const { entry, score } of scored)
+      pages.set(entry.page, (pages.get(entry.page) ?? 0) + score);
+    const most = Math.max(...pages.values());
+    for (const result of scored) result.score *= 1 + pages.get(result.entry.page) / most;
+    return scored.sort((a, b) => b.score - a.score);
   };
 }

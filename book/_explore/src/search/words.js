@@ -2,14 +2,16 @@
 
 const EMPTY = new Set(
   (
-    "a about after all also an and any are as at be because been but by can could did do does each for from get gets had has have how i if in " +
-    "into is it its itself me more most much my not of on one or other our out over should so some such than that the their them then there " +
-    "these they this those to two up us use used using was we were what when where which while who why will with would you your"
+    "a about after all also an and any are as at be because been before between but by can compared could define defined definition did do does doing " +
+    "done during each example explain explained explanation for from get gets give had has have how i if in into is it its itself just may me might more " +
+    "most much must my not of on one only or other our out over per question regarding respect should show so some still such than that the their " +
+    "them then there these they this those to together two up us use used uses using versus via vs was we were what when where whether which while who why " +
+    "will with would wrt you your"
   ).split(" "),
 );
 
 const ENDINGS =
-  /(?<=..)(?:ations?|ated|ates?|ating|atives?|ators?|ivity|ives?|ables?|ings?|ies|ied|edly|ed|ally|ly|es|e|y|s)$/;
+  /(?<=..)(?:ations?|ated|ates?|ating|ators?|ings?|ies|ied|edly|ed|ally|ly|es|e|y|s)$/;
 
 /** A word without its ending, so that scaled, scales and scaling are the same one; British spelling as American. */
 export function stem(word) {
