@@ -176,7 +176,7 @@ def test_a_finger_in_the_drawing_moves_the_handle_or_scrolls_the_page(phone, nam
     assert figure.get_attribute("data-state") == before
     svg.scroll_into_view_if_needed()
     box = svg.bounding_box()
-    place = box["x"] + 0.6 * box["width"], box["y"] + 0.7 * box["height"]
+    place = box["x"] + 0.75 * box["width"], box["y"] + 0.7 * box["height"]
     page.touchscreen.tap(*place)
     wait_for_another_state(page, figure, before)
     before, scrolled = figure.get_attribute("data-state"), page.evaluate("scrollY")
