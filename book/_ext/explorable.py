@@ -179,14 +179,19 @@ def phases() -> None:
     _, ax = plotting.figure(height=4.2)
     told = explorable_data.phases()
     share = np.array(told["share"]).T
-    drawn = ax.contourf(told["n"], told["sigma"], share, np.linspace(0, 1, 11), cmap="Purples_r")
+    ax.contourf(told["n"], told["sigma"], share, np.linspace(0, 1, 11), cmap="Purples_r")
     keys = torch.tensor(told["n"])
-    ax.plot(keys, (2 * keys.log()).sqrt(), color=plotting.INK, label="border, $\\sqrt{2 \\ln n}$")
-    for name, sigma in (("none", 8), ("sqrt_d_k", 1), ("d_k", 1 / 8)):
-        ax.axhline(sigma, **plotting.style(name) | {"label": explorable_data.called(name)})
+    ax.plot(keys, (2 * keys.log()).sqrt(), color=plotting.INK)
+    ax.text(9e4, 3.3, "border, $\\sqrt{2 \\ln n}$", ha="right", va="top")
+    for name, sigma, label, color in (
+        ("none", 8, "undivided", "white"),
+        ("sqrt_d_k", 1, r"$\sqrt{d_k}$", plotting.INK),
+        ("d_k", 1 / 8, "$d_k$", plotting.INK),
+    ):
+        ax.axhline(sigma, **plotting.style(name))
+        ax.text(9e4, 1.1 * sigma, label, color=color, ha="right")
     ax.set(xscale="log", yscale="log", xlabel="keys", ylabel="std of the scores, $d_k = 64$")
-    ax.figure.colorbar(drawn, label="ln(effective keys) / ln n")
-    ax.legend(fontsize=9, loc="lower left")
+    ax.set_title("dark: one key has the weight; light: all share it", fontsize=11)
 
 
 def heads() -> None:
@@ -316,9 +321,9 @@ STATIC: dict[str, tuple[str, Callable[[], None]]] = {
         scalings,
     ),
     "phases": (
-        "A map of the spread of the scores against the number of keys: far below the border nearly "
-        "all keys share the weight, above it a few. Undivided scores lie above the border, those "
-        "with the root below it, and those divided by d_k far below.",
+        "A map of the spread of the scores against the number of keys: far below the border a "
+        "fixed share of the keys has the weight, above it a few keys have. Undivided scores lie "
+        "above the border, those with the root below it, and those divided by d_k far below.",
         phases,
     ),
     "heads": (
