@@ -20,7 +20,7 @@ from sdpa_lib.book.ledger.checks._decoders import of_the_root
 from sdpa_lib.book.measured import Measured, mean_and_error
 from sdpa_lib.book.training.plan import Comparison, by_scaling, load_comparisons
 from sdpa_lib.book.training.results import load_study
-from sdpa_lib.book.training.study import LOSS_BOUND, WARM_UP, Record
+from sdpa_lib.book.training.study import LEARNED, LOSS_BOUND, STAY, WARM_UP, Record
 from sdpa_lib.book.training.summary import Contrast, contrasts, reported, times_as_long
 
 RISE_BOUND = 100.0
@@ -197,6 +197,8 @@ def _short_of(name: str, scaling: str) -> str:
     if not behind:
         return f", the last at step {max(r.time for r in runs):,}"
     text = f", the others at {_range(behind)}"
+    if min(behind) >= LEARNED:
+        text += f", past {LEARNED:.0%} too late to stay there for {STAY} steps"
     if len(runs) == 1:
         text = f", at {_range(behind)}"
         rates = by_scaling(_study(), _comparisons()[name].cell)[scaling]
