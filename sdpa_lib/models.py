@@ -119,7 +119,7 @@ MODELS: dict[str, Model] = {
         MODEL_RESCALINGS["llama_4"],
     ),
     "Scalable-Softmax": Model(r"0.43 \ln n\; q \cdot k / \sqrt{d}", MODEL_RESCALINGS["ssmax"]),
-    "Su": Model(r"\ln n\; q \cdot k / d", MODEL_RESCALINGS["su"]),
+    "Su": Model(r"(\ln n / \ln 512)\, q \cdot k / \sqrt{d}", MODEL_RESCALINGS["su"]),
 }
 """The models by name. A bar stands for RMS normalisation, a hat for unit length; n is the number of
 keys that a query sees. nGPT's g multiplies the components, and is 1 at the start.

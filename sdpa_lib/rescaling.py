@@ -370,9 +370,9 @@ class LogCount(Rescaling):
     r"""A power of the key dimension over the logarithm of the number of visible keys, :math:`d_k^p
     / (s \ln n)`.
 
-    p = 1/2 is Scalable-Softmax, in which s is learned :cite:p:`nakanishi2025`; p = 1 joins it with
-    1/d :cite:p:`su9034`. A single visible key gets all the weight, whatever its score: there n
-    counts as 2.
+    p = 1/2 is Scalable-Softmax, in which s is learned :cite:p:`nakanishi2025`, and, with s = 1/ln
+    512, Su's rule :cite:p:`su8823`; p = 1 joins it with 1/d :cite:p:`su9034`. A single visible key
+    gets all the weight, whatever its score: there n counts as 2.
 
     Example:
         >>> LogCount(s=0.43)(torch.ones(1024, 64)).item()  # 8 / (0.43 ln 1024)
@@ -482,7 +482,7 @@ MODEL_RESCALINGS: dict[str, Rescaling] = {
     "mup": PowerOfDk(1.0, factor=1 / 8),
     "yarn_32": PowerOfDk(0.5, factor=(0.1 * math.log(32) + 1) ** -2),
     "ssmax": LogCount(s=0.43),
-    "su": LogCount(power=1.0),
+    "su": LogCount(s=1 / math.log(512)),
     "qwen_1": LogBeyond(2048),
     "llama_4": LogSteps(8192, 0.1),
 }

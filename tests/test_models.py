@@ -43,7 +43,7 @@ FORMULAS = {
     "Qwen 1": lambda q, k: math.log(N, 2048) * q @ k.T / math.sqrt(D),
     "Llama 4": lambda q, k: (np.log1p(np.floor(N / 8192)) * 0.1 + 1) * q @ k.T / math.sqrt(D),
     "Scalable-Softmax": lambda q, k: 0.43 * math.log(N) * q @ k.T / math.sqrt(D),
-    "Su": lambda q, k: math.log(N) * q @ k.T / D,
+    "Su": lambda q, k: math.log(N, 512) * q @ k.T / math.sqrt(D),
 }
 
 

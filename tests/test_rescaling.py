@@ -61,7 +61,9 @@ def test_what_models_divide_by():
     assert at("mup", 3) == pytest.approx(16)
     assert at("yarn_32", 3) == pytest.approx(math.sqrt(128) / 1.8133, rel=1e-4)
     assert at("ssmax", 1024) == pytest.approx(math.sqrt(128) / (0.43 * 6.9315), rel=1e-4)
-    assert at("su", 1024) == pytest.approx(128 / 6.9315, rel=1e-4)
+    assert [at("su", n) for n in (512, 1024)] == pytest.approx(
+        [math.sqrt(128), math.sqrt(128) * 9 / 10]
+    )
     assert [at("qwen_1", n) for n in (1, 2048, 4096)] == pytest.approx(
         [math.sqrt(128)] * 2 + [math.sqrt(128) * 11 / 12]
     )
