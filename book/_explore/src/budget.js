@@ -52,11 +52,13 @@ export const budget = {
       { left: 116, right: 12, top: 32 },
     ],
   ],
+  /** What came later was asked of the models that were trained. */
+  also: (changes) => ("cell" in changes ? { later: "hidden" } : {}),
   update(app) {
     const { stop, cell } = app.state;
     const { learned, intervals } = study.cells[cell];
     const to = uncovered(app);
-    askReader(app);
+    askReader(app, seen(learned.none, stop) < learned.none.length);
     drawModels(app, learned, stop, to);
     drawIntervals(app.panels.models, learned, intervals, stop);
     const sentence = verdict(learned, stop, to === study.steps.at(-1) && app.state.later);
@@ -68,8 +70,8 @@ export const budget = {
   },
 };
 
-/** Buttons for the answers under the question, made once; the one that was given hides again what came later. */
-function askReader({ formula, memory, state, set }) {
+/** Buttons for the answers under the question, made once, and away where nothing is left to ask; the one that was given hides again what came later. */
+function askReader({ formula, memory, state, set }, left) {
   if (!memory.buttons) {
     const choices = Object.entries(answers).map(([later, label]) => [
       label,
@@ -78,6 +80,7 @@ function askReader({ formula, memory, state, set }) {
     memory.buttons = addButtons(formula.parentNode, "those that have not learned", choices);
     formula.after(memory.buttons[0].parentNode);
   }
+  memory.buttons[0].parentNode.style.visibility = left ? "" : "hidden"; // its place stays
   Object.keys(answers).forEach((later, i) =>
     memory.buttons[i].setAttribute("aria-pressed", later === state.later),
   );

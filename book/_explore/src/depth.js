@@ -78,13 +78,21 @@ export const depth = {
   panels: [["norms", "norm of all gradients; a dot is a model", 320, { top: 32 }]],
   forget({ memory }) {
     delete memory.depth;
+    delete memory.widths;
   },
+  /** A guess is one for its width and kind of model. */
+  also: (changes) =>
+    "d_k" in changes || "kind" in changes
+      ? Object.fromEntries(guessControls.map(({ name, value }) => [name, value]))
+      : {},
   update(app) {
     const { d_k: dK, blocks, kind } = app.state;
     const { norms, brake } = stored.kinds[kind];
     const width = stored.d_k.indexOf(dK);
     const now = stored.blocks.indexOf(blocks);
     const medians = names.map((name) => norms[name][width].map(({ median }) => median));
+    const widths = (app.memory.widths ??= new Set()); // whose line the reader has drawn
+    if (now) widths.add(width);
     drawNorms(app, norms, medians, width, comesTo(app, blocks));
     const sentence = now ? verdict(app.state, medians, now, brake) : question(app.state);
     app.formula.replaceChildren(rich(sentence));
@@ -96,40 +104,45 @@ export const depth = {
   },
 };
 
-/** Where the reader has put the marks, undivided and with the root, or null before both are moved. */
-function guessed(state) {
-  const marks = guessControls.map(({ name, value }) => [state[name], value]);
-  if (marks.some(([mark, value]) => mark === value)) return null;
-  const [none, root] = marks.map(([mark]) => norm(10 ** mark, 2));
-  return `${none} undivided, ${root} with the root`;
-}
+const called = ["undivided", "with the root"];
+
+/** Which of the marks the reader has moved, by their places among `names`, and to which norm. */
+const guessed = (state) =>
+  guessControls
+    .map(({ name, value }, i) => ({
+      i,
+      mark: norm(10 ** state[name], 2),
+      set: state[name] !== value,
+    }))
+    .filter(({ set }) => set);
 
 /** Stands in the place of the answer until the reader has gone on from the first number of blocks. */
 function question(state) {
   const marks = guessed(state);
-  return marks
-    ? `Your marks: ${marks}. Now drag the upright line to ${last} blocks.`
+  const where = marks.map(({ i, mark }) => `${mark} ${called[i]}`).join(", ");
+  if (marks.length === names.length)
+    return `Your marks: ${where}. Now drag the upright line to ${last} blocks.`;
+  return marks.length
+    ? `Your mark: ${where}. Set the other one too, or drag the upright line to ${last} blocks.`
     : `With ${first} blocks division makes little difference. With ${last}? Set the red and the blue mark at the right, then drag the upright line there.`;
 }
 
-/** How many times as large the median is as with the fewest blocks: like which power of the depth where the stream brakes, else by how much a block on each stretch; and at the end, where the marks stand. */
+/** How many times as large the median is as with the fewest blocks: like which power of the depth where the stream brakes, else by how much a block on each stretch; and at the end the answer to each mark. */
 function verdict(state, medians, now, brake) {
   const blocks = stored.blocks[now];
   const times = medians.map((ofName) => ofName[now] / ofName[0]);
   const power = (x) => (brake ? ` (like L^{${show(Math.log(x) / Math.log(blocks / first))}})` : "");
-  const said = times.map(
-    (x, i) => `×${norm(x, 2)} ${i ? "with the root" : "undivided"}${power(x)}`,
-  );
+  const said = times.map((x, i) => `×${norm(x, 2)} ${called[i]}${power(x)}`);
   const grown = `From ${first} to ${blocks} blocks the median grows ${said.join(", ")}.`;
   const stretches = stored.blocks.slice(1, now + 1).map((upTo, i) => {
     const each = (medians[0][i + 1] / medians[0][i]) ** (1 / (upTo - stored.blocks[i]));
     return `×${show(each)} up to ${upTo}`;
   });
-  const marks = blocks === last && guessed(state);
+  const marks = blocks === last ? guessed(state) : [];
   return [
     grown,
     brake ? "" : `Undivided a block gives ${stretches.join(", ")}.`,
-    marks ? `Your marks: ${marks}.` : "",
+    ...marks.map(({ i, mark }) => `You said ${mark} ${called[i]}; it is ${norm(medians[i][now])}.`),
   ]
     .filter(Boolean)
     .join(" ");
@@ -153,7 +166,7 @@ function comesTo(app, blocks) {
 function drawNorms(app, norms, medians, width, depth) {
   const panel = app.panels.norms;
   const narrow = panel.width < 450;
-  Object.assign(panel.margin, { left: narrow ? 32 : 40, right: narrow ? 80 : 144 });
+  Object.assign(panel.margin, { left: narrow ? 32 : 40, right: narrow ? 88 : 144 });
   const [left, right] = panel.xRange;
   const inner = d3.scaleLog([first, last], [left + 20, right - 27]);
   const x = d3.scaleLog([left, right].map(inner.invert), [left, right]);
@@ -182,7 +195,8 @@ function drawNorms(app, norms, medians, width, depth) {
   names.forEach((name, side) => {
     stored.d_k.forEach((dK, place) => {
       const chosen = place === width;
-      if (!chosen && (name !== "none" || depth <= first)) return; // the root's lie on each other
+      const been = name === "none" && app.memory.widths.has(place) && depth > first;
+      if (!chosen && !been) return; // the root's lie on each other
       const points = passed(name, place);
       group
         .append("path")

@@ -4,7 +4,8 @@
  *
  * An explorable is an object: `title`, `controls` (see `addControl`), `readouts` [name, label, decimals or what writes the number], `panels` [name, title,
  * height, margin], and `update(app)`, which draws app.state into app.panels and returns the readouts' values and a sentence to
- * announce. `forget(app)` clears what it kept of the reader's way, before Reset. With `paired` two controls stand side by side on a phone, too; with `beside` the controls stand beside the panels where
+ * announce. `forget(app)` clears what it kept of the reader's way, before Reset; `also(changes)` returns what else changes when the
+ * reader changes that. With `paired` two controls stand side by side on a phone, too; with `beside` the controls stand beside the panels where
  * there is room.
  */
 import * as d3 from "./d3.js";
@@ -223,7 +224,8 @@ export function start(figure, spec) {
   };
 
   /** Change some of the state: redraw at once; speak, and write the address, when the reader pauses. */
-  app.set = (changes) => {
+  app.set = (asked) => {
+    const changes = { ...spec.also?.(asked), ...asked };
     for (const control of spec.controls) {
       if (control.name in changes)
         app.state[control.name] = admissible(control, changes[control.name]);

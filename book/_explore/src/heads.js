@@ -123,7 +123,12 @@ export const heads = {
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
     ["back", "its scores (size: weight); line: place", 210, { left: 34 }],
-    ["heads", "σ/σ_c in each head: choose one", 210, { left: 46, right: 4, top: 22, bottom: 6 }],
+    [
+      "heads",
+      "σ/σ_c of this row, in each head: choose one",
+      210,
+      { left: 46, right: 4, top: 22, bottom: 6 },
+    ],
     [
       "keys",
       "effective keys, 1/Σp² (tick, in brackets: a normal row)",
@@ -163,7 +168,7 @@ export const heads = {
     });
     drawKeys(app, measured);
     const { keys, normal } = measured.find(({ name }) => name === part);
-    const said = verdict(app.state, rows, critical, keys / normal);
+    const said = verdict(app.state, rows, critical, keys / normal, tried);
     app.formula.replaceChildren(
       ...said.map((text) => element("span", { class: "explorable-line" }, text)),
     );
@@ -188,14 +193,21 @@ function chooseParts(app) {
 }
 
 /** What the chosen part of a row does, and how its spread compares with the whole row's. */
-function verdict({ head, part }, rows, critical, evenness) {
+function verdict({ head, part }, rows, critical, evenness, tried) {
   const called = names[head][1].replace("l", "L");
   const [own, whole] = [rows[part], rows.all].map((row) => spread(row) / critical);
   const side = own > 1 ? "past" : "below";
-  const compared =
-    evenness > 1.15 ? "more even than" : evenness < 1 / 1.15 ? "sharper than" : "about as even as";
+  const departs = evenness > 1.15 || evenness < 1 / 1.15;
+  const compared = departs
+    ? evenness > 1
+      ? "more even than"
+      : "sharper than"
+    : "about as even as";
   const first = `${called}, ${parts[part]}: ${side} the border, ${compared} a normal row of its spread.`;
-  if (part === "all") return [first, "Which of its two parts makes it so, place or what is read?"];
+  if (part === "all") {
+    const open = departs && tried.size < Object.keys(parts).length;
+    return open ? [first, "Which of its two parts makes it so, place or what is read?"] : [first];
+  }
   const spreads = `Spread: ${show2(own)} times the border’s; as it is, ${show2(whole)}.`;
   if (own <= whole) return [first, spreads];
   return [first, `${spreads} Here the two parts work against each other.`];
@@ -239,14 +251,8 @@ function drawText(app, weights) {
       )
       .style("font-style", place < FIRST ? "italic" : "normal")
       .text(shown[character] ?? character);
-    if (place >= FIRST) {
-      cell.style("cursor", "pointer");
-      centres.push([
-        left + (column + 0.5) * width,
-        panel.margin.top + (line + 0.5) * height,
-        place,
-      ]);
-    }
+    if (place >= FIRST) cell.style("cursor", "pointer");
+    centres.push([left + (column + 0.5) * width, panel.margin.top + (line + 0.5) * height, place]);
     column += 1;
     if (character === "\n") [line, column] = [line + 1, 0];
   });
@@ -275,7 +281,8 @@ function drawText(app, weights) {
       if (!event.isPrimary || !(event.buttons & 1)) return;
       const [px, py] = d3.pointer(event);
       const far = ([cx, cy]) => Math.abs(cx - px) + 100 * Math.abs(cy - py); // its own line first
-      app.set({ place: centres.reduce((best, at) => (far(at) < far(best) ? at : best))[2] });
+      const place = centres.reduce((best, at) => (far(at) < far(best) ? at : best))[2];
+      if (place >= FIRST) app.set({ place });
     });
 }
 

@@ -62,8 +62,8 @@ export const phases = {
   readouts: [],
   panels: [
     ["phases", "drag the point: σ against n, keys", 296, { left: 30, right: 70 }],
-    ["keys", "effective keys, where you have been", 140, { left: 46, right: 62, top: 12 }],
     ["weights", "one row’s weights, by rank", 128, { left: 46, right: 62, top: 12 }],
+    ["keys", "effective keys, where you have been", 140, { left: 46, right: 62, top: 12 }],
   ],
   forget({ memory }) {
     delete memory.walks;
@@ -85,10 +85,18 @@ export const phases = {
     app.formula.replaceChildren(
       ...said.map((text) => element("span", { class: "explorable-line" }, rich(text))),
     );
-    app.controls.after(app.formula); // in view with the point, on a phone too
+    arrange(app);
     return { values: {}, spoken: said.join(" ") };
   },
 };
+
+/** What is said stays in view with the point, on a phone too; the divisors’ lines lie over the slider that moves them. */
+function arrange({ controls, formula, panels }) {
+  const map = panels.phases.svg.node();
+  if (map.nextSibling === controls) return; // it would lose the focus
+  controls.before(formula);
+  map.after(controls);
+}
 
 /** So many keys of n, with commas: two digits, and one of a few among many, which the mean of some rows leaves that open. */
 const count = (keys, n) => {
@@ -225,7 +233,7 @@ function nameRegions(group, x, y, dK) {
   };
   place("frozen: a few keys", [512, 26], [512, 11]);
   place("crossover", crossover(2 ** 13), crossover(2 ** 6));
-  place("nearly all keys", [512, 0.2], [512, 0.4]);
+  place("a fixed share of the keys", [512, 0.2], [512, 0.4]);
 }
 
 /** The point (n, σ): left and right arrow keys move n, up and down σ. */

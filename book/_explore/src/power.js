@@ -7,6 +7,7 @@ import { apart, axes, fresh, rich, rule, say, show, show2, showCount } from "./s
 
 const { power: steps } = data;
 const names = Object.keys(steps.lines);
+const sizes = `size over that at ${steps.d_k[0]} components`;
 const [least, most] = [steps.d_k[0], steps.d_k.at(-1)];
 
 /** How a line and its points are drawn. */
@@ -59,12 +60,7 @@ export const power = {
   readouts: [],
   panelWidth: "100%",
   panels: [
-    [
-      "lines",
-      `size over that at ${least} components; points: measured`,
-      222,
-      { left: 44, right: 92, top: 14 },
-    ],
+    ["lines", sizes, 222, { left: 44, right: 92, top: 14 }],
     [
       "visited",
       `the lines’ right ends, where you have been`,
@@ -79,6 +75,7 @@ export const power = {
     const { state, panels, memory, formula } = app;
     const { p, query } = state;
     const visited = (memory.visited ??= new Set()).add(p);
+    panels.lines.heading.textContent = `${sizes}; ${query === "random" ? "points: measured" : "lines: the theorem"}`;
     drawLines(panels.lines, state);
     drawVisited(app, panels.visited, visited);
     const sentence = found(visited, query === "zero");
@@ -97,11 +94,16 @@ const told = (state) =>
     .map((name) => `${steps.lines[name].label} ${times(change(name, state.p))}`)
     .join(", ");
 
+/** From the least p to the largest where the reader has been: what lies between was passed over, and is drawn. */
+const reached = (visited) => [Math.min(...visited), Math.max(...visited)];
+
 /** What is flat where the reader has been, and what is left to find. */
 function found(visited, zero) {
   const kept = (name) => steps.lines[name].kept;
   const here = zero ? names.filter((name) => name !== "start") : names;
-  const flatAt = here.map((name) => [...visited].find((p) => isFlat(name, p)));
+  const ends = reached(visited);
+  const passed = pControl.values.filter((p) => ends[0] <= p && p <= ends[1]);
+  const flatAt = here.map((name) => passed.find((p) => isFlat(name, p)));
   const left = here.filter((_, i) => flatAt[i] === undefined).map(kept);
   const start = zero ? "All scores start at 0. " : "";
   if (left.length === here.length)
@@ -226,7 +228,7 @@ function drawVisited(app, panel, visited) {
   const group = fresh(panel.svg, "visited");
   rule(under, [left, y(1)], [right, y(1)], "var(--ex-muted)");
   say(under, "flat", right + 8, y(1) + 4, "start");
-  const ends = [Math.min(...visited), Math.max(...visited)]; // the line between them is straight
+  const ends = reached(visited); // the line between them is straight
   for (const name of drawn(state)) {
     const { stroke, dashes } = looks[name];
     group

@@ -16,8 +16,14 @@ const ratioControl = {
   spoken: "r, the divisor over the root",
   values: RATIOS,
   value: 1,
-  text: show3,
+  text: (r) => written(r),
 };
+
+/** A divisor over the root: a power of two as a fraction or a whole number. */
+function written(r) {
+  if (Number.isInteger(r)) return String(r);
+  return Number.isInteger(1 / r) ? `1/${1 / r}` : show3(r);
+}
 
 const rows = { decided: "ordinary", level: "nearly level" };
 
@@ -100,13 +106,20 @@ const shareOfDecades = (entry) =>
 function name(r) {
   if (r === 1) return "r = 1, the root";
   const dK = Math.round(r < 1 ? r ** -2 : r ** 2);
-  return `r = ${show3(r)}, as ${r < 1 ? "undivided" : "divided by d_k"} at d_k = ${showCount(dK)}`;
+  return `r = ${written(r)}, as ${r < 1 ? "undivided" : "divided by d_k"} at d_k = ${showCount(dK)}`;
 }
+
+const countOf = (x) => (x < 10 ? show2(x) : showCount(Number(x.toPrecision(2))));
 
 /** How what is left compares with the root's. */
 function verdict(r, ratio) {
   if (r === 1) return ". Is more left at a smaller divisor, or less?";
-  const compared = ratio > 1.1 ? "more than" : ratio < 0.9 ? "less than" : "about as much as";
+  if (ratio < 1e-6) return ": practically nothing is left.";
+  if (ratio < 0.9) {
+    const part = ratio < 0.5 ? `1/${countOf(1 / ratio)}` : show2(ratio);
+    return `: ${part} of what it was at the root.`;
+  }
+  const compared = ratio > 1.1 ? "more than" : "about as much as";
   return `: ${compared} at the root, ${show2(ratio)} times.`;
 }
 
@@ -171,7 +184,7 @@ function drawCurve(app, been, r) {
   drawNames(panel, Object.keys(been).length > 1);
   const most = largest(row);
   const [low, high] = been[row];
-  if (low < most && most < high) say(group, "max", x(most), y(product(most)) + 14, "middle");
+  if (low < most && most < high) say(group, "max", x(most), y(product(most)) - 10, "middle");
   drawCursor(app, panel, under, ratioControl, x);
   const told = RATIOS.filter((_, i) => i % 4 === 0).map((at) => show2(product(at)));
   panel.describe(

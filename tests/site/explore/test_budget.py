@@ -101,6 +101,25 @@ def test_nobody_has_seen_that_a_model_never_learns(still, study, counts):
     assert "is wrong" not in said.inner_text()
 
 
+def test_an_answer_moves_nothing_and_holds_for_its_cell(still):
+    page, figure = still("stop=40,cell=64-64,later=hidden")
+    box = figure.locator(".explorable-app")
+    buttons = figure.get_by_role("group", name="those that have not learned")
+    height = box.bounding_box()["height"]
+    figure.get_by_role("button", name="Not yet").click()
+    wait_for_state(page, "later=waiting")
+    assert "is right" in figure.locator(".explorable-formula").inner_text()
+    assert box.bounding_box()["height"] == height
+    figure.get_by_label("what is trained").select_option("64-32")
+    wait_for_state(page, "cell=64-32,later=hidden")
+    assert figure.locator("circle.unseen").count() == 0
+    assert buttons.is_visible()
+    figure.get_by_role("slider", name="the study stops at").press("End")
+    wait_for_state(page, "stop=600,")
+    assert not buttons.is_visible()
+    assert box.bounding_box()["height"] == height
+
+
 @pytest.mark.parametrize("stop", [20, 200, 300, 600])
 def test_the_bar_at_the_line_is_the_studys_interval(still, study, stop):
     _, figure = still(f"stop={stop},cell=64-64")

@@ -72,10 +72,48 @@ def test_marks_keep_a_guess_until_reset(explorable):
     assert f"{float(f'{guess:.2g}'):,.0f} undivided, 10 with the root. Now" in said.inner_text()
     figure.get_by_role("slider", name="blocks of the model").press("End")
     wait_for_state(page, "blocks=48")
-    assert "Your marks: " in said.inner_text()
+    median = figure.locator("[data-readout=sqrt_d_k]").inner_text()
+    assert f"You said 10 with the root; it is {median}." in said.inner_text()
     figure.get_by_role("button", name="Reset").click()
     wait_for_state(page, "blocks=2,guess_none=3,guess_sqrt_d_k=2,")
-    assert "Your marks: " not in said.inner_text()
+    assert "You said" not in said.inner_text()
+
+
+def test_one_mark_is_answered_and_no_guess_holds_for_another_width_or_kind(explorable):
+    page, figure = explorable("depth")
+    said = figure.locator(".explorable-formula")
+    undivided = figure.get_by_role("slider", name="your guess").first
+    blocks = figure.get_by_role("slider", name="blocks of the model")
+    unset = "guess_none=3,guess_sqrt_d_k=2,"
+    for change in (
+        lambda: figure.get_by_label("dk, components").press("End"),
+        lambda: figure.get_by_role("combobox").select_option("post"),
+    ):
+        undivided.press("ArrowUp")
+        wait_for_state(page, "guess_none=3.1,")
+        blocks.press("End")
+        wait_for_state(page, "blocks=48")
+        median = figure.locator("[data-readout=none]").inner_text()
+        assert said.inner_text().endswith(f"You said 1,300 undivided; it is {median}.")
+        change()
+        wait_for_state(page, unset)
+        assert "You said" not in said.inner_text()
+
+
+def test_thin_lines_are_those_of_the_widths_that_were_drawn(explorable):
+    page, figure = explorable("depth")
+    names = figure.locator("[data-panel=norms] text.end")
+    width = figure.get_by_label("dk, components")
+    width.press("Home")
+    wait_for_state(page, "d_k=16,")
+    width.press("ArrowRight")
+    wait_for_state(page, "d_k=64,")
+    figure.get_by_role("slider", name="blocks of the model").press("End")
+    expect(figure.locator("circle.model")).to_have_count(2 * depth.SEEDS * len(depth.LAYERS))
+    assert names.filter(has_text="heads").count() == 0
+    width.press("End")
+    wait_for_state(page, "d_k=256,")
+    expect(names.filter(has_text="heads")).to_have_text(["heads of 64"])
 
 
 def test_lines_grow_until_they_have_come_to_the_upright_line(explorable):

@@ -3,6 +3,7 @@ import re
 import pytest
 import torch
 from explorable_data import HEADS
+from playwright.sync_api import expect
 
 import sdpa_lib as sdpa
 from sdpa_lib.book.heads.results import LONGER, load_places, load_vectors
@@ -193,6 +194,23 @@ def test_a_row_is_said_in_words(explorable):
     )
 
 
+def test_it_asks_which_part_departs_only_where_one_does_and_is_not_shown(explorable):
+    page, figure = explorable("heads", "head=4,step=2400,place=62")
+    figure.locator("[data-panel=text] .character").first.wait_for()
+    said = figure.locator(".explorable-formula")
+    asked = "Which of its two parts makes it so"
+    assert asked in said.text_content()
+    for part in ("place", "read", "all"):
+        figure.get_by_role("button", name=PARTS[part]).click()
+        wait_for_state(page, f"part={part},")
+        assert asked not in said.text_content()
+    figure.get_by_role("button", name="Reset").click()
+    expect(said).to_contain_text(asked)
+    figure.get_by_label("after training steps").press("Home")
+    expect(said).to_contain_text("about as even as")
+    assert asked not in said.text_content()
+
+
 def test_tiles_say_where_heads_stand_and_choose_one(explorable):
     page, figure = explorable("heads", "head=4,place=62")
     tiles = figure.get_by_role("radio")
@@ -218,7 +236,8 @@ def test_the_first_characters_are_not_to_be_chosen(explorable):
     style = "cell => getComputedStyle(cell.querySelector('text')).fontStyle"
     assert characters.nth(6).evaluate(style) != characters.nth(7).evaluate(style)
     characters.nth(2).click()
-    wait_for_state(page, "place=7")
+    page.wait_for_timeout(200)
+    assert state(figure)["place"] == "62"
 
 
 def test_a_drag_along_the_text_looks_from_one_character_after_the_other(explorable):

@@ -108,3 +108,22 @@ def test_a_walk_stays_drawn_until_reset(explorable):
     expect(walks).to_have_text(["σ = 8.0", "σ = 2.0"])  # none at the σ between
     figure.get_by_role("button", name="Reset").click()
     expect(walks).to_have_text(["σ = 1.0"])
+
+
+def test_the_map_stands_beside_both_drawings_of_its_point_and_over_its_slider(explorable):
+    page, figure = explorable("phases")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.wait_for_timeout(200)
+    parts = "=phases] svg", "=phases] input", "=weights]", "=keys]"
+    order = figure.locator(", ".join(f"[data-panel{part}" for part in parts))
+    plane, slider, weights, keys = order.evaluate_all(
+        "all => all.map(part => part.getBoundingClientRect().toJSON())"
+    )
+    assert weights["left"] == keys["left"] > plane["right"]
+    assert weights["top"] < plane["top"]  # by its title
+    assert weights["bottom"] <= keys["top"] < plane["bottom"]
+    assert plane["bottom"] < slider["top"]
+    figure.get_by_label("dk, for the divisors’ lines").focus()
+    for d_k in (128, 256):  # it keeps the focus while the lines move
+        page.keyboard.press("ArrowRight")
+        wait_for_state(page, f"d_k={d_k}")

@@ -56,6 +56,25 @@ def test_what_the_chapter_says_of_the_two_rows(explorable):
     assert read(figure, "ratio") < 0.05
 
 
+def test_what_is_left_is_said_as_a_part_and_a_power_of_two_as_a_fraction(explorable, data):
+    page, figure = explorable("row", "r=0.0625,row=decided")
+    said = figure.locator(".explorable-formula")
+    part = 1 / measures(data["row"]["decided"], 1 / 16)["ratio"]
+    assert said.inner_text().startswith("r = 1/16, as undivided at dk = 256: ")
+    assert f": 1/{part:.0f} of what it was at the root." in said.inner_text()
+    figure.get_by_label("r = c/√dk").press("Home")
+    wait_for_state(page, "r=0.00390625,")
+    assert measures(data["row"]["decided"], 1 / 256)["ratio"] < 1e-6
+    assert ": practically nothing is left." in said.inner_text()
+
+
+def test_the_maximum_is_named_above_the_curve(explorable):
+    _, figure = explorable("row", "r=0.0625,row=decided")
+    panel = figure.locator("[data-panel=curve] svg")
+    name = panel.get_by_text("max", exact=True).evaluate("text => text.getBBox().y")
+    assert name + 10 < panel.locator("[data-line=left]").evaluate("path => path.getBBox().y")
+
+
 @pytest.mark.parametrize("r", [0.25, 1, 32])
 def test_the_points_ride_on_the_curves(explorable, data, r):
     page, figure = explorable("row", f"r={r},row=decided")
