@@ -46,7 +46,7 @@ const box = (name, symbol, dropped) => ({
 /** The pairs may be all, or those of a row: one query, whose keys have in common what their mean adds. Softmax does not see that. */
 const rowControl = {
   name: "within",
-  label: "subtract the row’s mean",
+  label: "minus the row’s mean",
   options: { all: "all", row: "row" },
   value: "all",
   check: true,
@@ -54,7 +54,7 @@ const rowControl = {
 };
 
 /** Of the panel of dots, which lie around `centre`. */
-const titleOf = (centre) => `q·k of 400 pairs, less the ${centre}, over √d_k`;
+const titleOf = (centre) => `(q·k − ${centre}) / √d_k of 400 pairs`;
 
 /** Stands in the place of the answer while all assumptions hold. */
 const QUESTION =
@@ -109,7 +109,7 @@ export const variance = {
     drawDots(app.panels.dots, places, Math.sqrt(ratio), within === "row" ? "row’s mean" : "mean");
     drawLine(app, setting, measured, chosen, ratio, visited);
     const what = within === "row" ? "q·k − row’s mean" : "q·k";
-    const verdict = judge(setting, derived, muK, what);
+    const verdict = judge(setting, derived, muK);
     app.formula.replaceChildren(
       ...[terms(setting, what), numbers(dK, derived), verdict]
         .filter(Boolean)
@@ -174,8 +174,8 @@ function numbers(dK, { constant, excess, variance }) {
 }
 
 /** What the assumptions that are left say; `muK` is that of the box, which a row does not see. */
-function judge(setting, { constant, excess }, muK, what) {
-  if (excess > 0) return `The power breaks: near the dotted line, Var(${what}) grows as d_k^2.`;
+function judge(setting, { constant, excess }, muK) {
+  if (excess > 0) return "The power breaks: near the dotted line, this variance grows as d_k^2.";
   if (constant > 1)
     return `The constant is ${brief(constant)}; the power holds: the line is level.`;
   if (muK > setting.muK) return "Within a row, which is what softmax sees, μ_k moves nothing.";
