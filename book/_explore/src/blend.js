@@ -4,7 +4,7 @@ import { colour } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
 import { scoreControl, temperatureControl } from "./scores.js";
-import { arrow, axes, element, fresh, point, rich, say, show } from "./shared.js";
+import { arrow, axes, element, fresh, layer, point, rich, say, show } from "./shared.js";
 
 const VALUES = [
   [0.9, 0.1],
@@ -54,14 +54,17 @@ export const blend = {
     const output = math.blend(p, values);
     drawShares(app, p);
     drawPlane(app, scores, values, p, output);
-    const sum = p.map((w, j) => `${w.toFixed(3)} v_${j + 1}`).join(" + ");
+    const sum = p.map((w, j) => `${showWeight(w)} v_${j + 1}`).join(" + ");
     app.formula.replaceChildren(rich(`o = ${sum} = (${show(output[0])}, ${show(output[1])})`));
     return {
       values: {},
-      spoken: `Weights ${p.map((w) => show(w)).join(", ")}; output at ${show(output[0])}, ${show(output[1])}.`,
+      spoken: `Weights ${p.map(showWeight).join(", ")}; output at ${show(output[0])}, ${show(output[1])}.`,
     };
   },
 };
+
+/** A weight for reading: one that is small is not 0. */
+const showWeight = (w) => (w > 0 && w < 0.0005 ? "<0.001" : w.toFixed(3));
 
 /** The weights that the reader has seen, the oldest first. */
 function visited({ memory }, p) {
@@ -77,7 +80,7 @@ function drawShares(app, p) {
     .map((control) => control.appendChild(element("div", { class: "explorable-share" })));
   app.memory.shares.forEach((share, j) => {
     share.style.setProperty("--ex-share", `${100 * p[j]}%`);
-    share.replaceChildren(rich(`p_${j + 1} = ${p[j].toFixed(3)}`));
+    share.replaceChildren(rich(`p_${j + 1} = ${showWeight(p[j])}`));
   });
 }
 
@@ -201,19 +204,32 @@ function drawPlane(app, scores, values, p, output) {
   });
   const { made, all } = drawHandles(panel, [...values, output], pointRange, "value");
   const [ofValues, ofOutput] = [made.filter((_, j) => j < 3), made.filter((_, j) => j === 3)];
+  const outputNow = all.filter((_, j) => j === 3);
   const keys = "left and right arrows move x, up and down move y";
   ofValues.attr("aria-label", (_, j) => `value ${j + 1}, a point: ${keys}`);
   ofOutput.attr("aria-label", `output, a point in the triangle: ${keys}`);
   ofOutput.select("circle:not(.ring)").style("fill", colour("weights"));
-  // Both can be taken where they meet: the output lies above, in the middle of what takes the value.
-  for (const [some, half] of [
-    [ofValues, 22],
-    [ofOutput, 12],
+  // Both can be taken where they meet: the output then hangs on a grip beside it, towards the middle of the triangle.
+  const [left, level] = at(output);
+  const hidden = names.find(({ at: [[x, y]] }) => Math.hypot(x - left, y - level) < 14);
+  const [gripX, gripY] = hidden
+    ? [-30 * Math.cos(hidden.towards), -30 * Math.sin(hidden.towards)]
+    : [0, 0];
+  outputNow.select("circle:not(.ring)").style("pointer-events", hidden ? "none" : null);
+  layer(outputNow, "grip", "path")
+    .attr("d", hidden ? `M0,0L${gripX},${gripY}m-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0` : "")
+    .style("fill", colour("weights"))
+    .style("stroke", colour("weights"))
+    .style("stroke-width", 2)
+    .style("pointer-events", "none");
+  for (const [some, half, x, y] of [
+    [ofValues, 22, 0, 0],
+    [outputNow, 12, gripX, gripY],
   ])
     some
       .select("rect.touch")
-      .attr("x", -half)
-      .attr("y", -half)
+      .attr("x", x - half)
+      .attr("y", y - half)
       .attr("width", 2 * half)
       .attr("height", 2 * half);
   const radii = [...sizes, 7];
@@ -235,7 +251,6 @@ function drawPlane(app, scores, values, p, output) {
   listen(app, panel, all, byKey, (event, number) =>
     bring(number, [x.invert(event.x), y.invert(event.y)]),
   );
-  const [left, level] = at(output);
   const above = fresh(panel.svg, "output").style("pointer-events", "none"); // of the handles, which may lie below
   const taken = [
     ...lines.flatMap(along),
@@ -244,6 +259,7 @@ function drawPlane(app, scores, values, p, output) {
     [at([0, 0]), 4],
     ...way.slice(0, 1).map((place) => [place, 4]),
     [[left, level], 12], // with its ring
+    [[left + gripX, level + gripY], 7],
   ];
   const middle = { text: "o", at: [[left, level]], towards: 0, gap: 14, width: 10, bold: true };
   drawLabels(panel, above, [middle, ...names, ...terms], taken);

@@ -22,6 +22,15 @@ function steadyAt({ state, memory }) {
   return [...memory.steady].sort((a, b) => a - b);
 }
 
+/** What p does to the bar between the least and the largest d_k that the reader has visited. */
+function compare({ state: { p }, memory }) {
+  const [low, high] = [Math.min(...memory.visited), Math.max(...memory.visited)];
+  if (low === high) return "";
+  if (p === 0.5) return "Its dots lie level: move d_k to confirm.";
+  const [first, last] = [low, high].map((dK) => show3(dK ** (0.5 - p)));
+  return `±${first} at d_k = ${low}, ±${last} at ${high}: the bar ${p < 0.5 ? "grows" : "shrinks"}.`;
+}
+
 /** For every pair its sums q_1 k_1 + ... + q_i k_i, from none of the terms to all. */
 function walks({ state: { components }, memory }) {
   memory.walks ??= {};
@@ -81,17 +90,20 @@ export const growth = {
     drawSpread(app, found);
     const power = show(1 - 2 * p).replace(/\.?0+$/, "");
     const seen =
-      p === 0.5
+      found && p === 0.5
         ? `±1.00 at d_k = ${steady.join(", ").replace(/, (\d+)$/, " and $1")}: the bar stays.`
-        : "Here the bar changes with d_k.";
+        : compare(app);
     const law = `Var(q·k / d_k^p) = d_k^{1 − 2p} = ${dK}^{${power}} = ${show3(variance)}`;
-    const sentences = found ? [seen, law] : [QUESTION];
+    const sentences = found ? [seen, law] : [QUESTION, seen].filter(Boolean);
     app.formula.replaceChildren(
       ...sentences.map((text) => element("span", { class: "explorable-line" }, rich(text))),
     );
     return {
       values: {},
-      spoken: `Standard deviation ${show3(rawStd)} raw, ${show3(std)} divided; variance ${show3(variance)}.`,
+      spoken:
+        `Standard deviation ${show3(rawStd)} raw, ${show3(std)} divided; variance ${show3(variance)}. ${seen}`
+          .replaceAll("_", " ")
+          .trim(),
     };
   },
 };

@@ -16,6 +16,9 @@ const ROWS = [
   ["0.99 on one", [6, 1.4, -6, -6]],
 ];
 
+/** Stands in the place of the answer until all rows have been seen. */
+const QUESTION = "In which of the three rows is the norm of J largest?";
+
 export const saturation = {
   title: "In which row do the weights move most?",
   controls: [2, 1, 0, -1].map((value, i) => ({
@@ -51,23 +54,39 @@ export const saturation = {
       Math.abs(entry) < 0.005 ? "≈0" : show(entry),
     );
     drawVisited(app.panels.visited, scores, memory);
-    app.formula.hidden = true; // the readouts have it
-    const spoken = `Weights ${p.map((x) => show(x)).join(", ")}. ${show(values.effective)} effective keys. Norm of the Jacobian ${show(values.norm)}.`;
+    const answer = judge(scores, memory);
+    app.formula.textContent = answer || QUESTION;
+    const spoken =
+      `Weights ${p.map((x) => show(x)).join(", ")}. ${show(values.effective)} effective keys. Norm of the Jacobian ${show(values.norm)}. ${answer}`.trim();
     return { values, spoken };
   },
   forget({ memory }) {
     clearInterval(memory.way);
+    delete memory.arrive;
+    delete memory.seen;
     delete memory.last;
     delete memory.trail;
   },
 };
 
+/** What the rows of the question have shown, once the reader has been at them all. */
+function judge(scores, memory) {
+  memory.seen ??= new Set();
+  for (const [label, row] of ROWS) if (String(row) === String(scores)) memory.seen.add(label);
+  if (memory.seen.size < ROWS.length) return "";
+  const norms = ROWS.map(
+    ([label, row]) => `${label}: ${show2(math.jacobianNorm(math.softmax(row)))}`,
+  );
+  return `${norms.join(", ")}. The norm of J rises first.`;
+}
+
 /**
- * Moves the scores to those of a row, so that the way is seen; at once where motion is unwelcome. A score that the reader takes on
+ * Moves the scores to those of a row, so that the way is seen; at once where motion is unwelcome. A way that is under way ends first, or the line would show neither. A score that the reader takes on
  * the way is the reader's; the others arrive.
  */
 function go(app, to) {
   const { state, memory } = app;
+  memory.arrive?.();
   const from = KEYS.map((j) => state[`z${j}`]);
   const steps = matchMedia("(prefers-reduced-motion: reduce)").matches ? 1 : 60;
   const left = {};
@@ -85,6 +104,12 @@ function go(app, to) {
     );
     for (const j of moving) left[j] = state[`z${j}`];
     if (step === steps) clearInterval(memory.way);
+  };
+  memory.arrive = () => {
+    if (step === steps) return;
+    step = steps - 1;
+    move();
+    app.settle();
   };
   memory.way = setInterval(move, 25);
   move();

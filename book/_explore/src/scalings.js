@@ -24,12 +24,15 @@ const CONSTANT = ["none", "sqrt_d_k"];
 
 const FLOOR = 0.001; // of the gradients that are drawn
 
+/** A divisor has kept its place while the ends of its way differ by less than this factor: a slider's step moves the others by more, and d_k moves the mean length by less. */
+const KEPT = 1.1;
+
 const dialControl = {
   name: "r",
   label: "divisor",
   spoken: "divisor, in key lengths",
   values: Array.from({ length: 61 }, (_, i) => 2 ** (i / 4 - 7)),
-  value: 1,
+  value: 4, // at first away from the root and the mean length, which meet at 1
   text: show2,
   drawn: true,
 };
@@ -63,7 +66,7 @@ export const scalings = {
   },
   update(app) {
     const { a, n, d_k: dK } = app.state;
-    app.memory.legend ??= addLegend(app);
+    app.memory.sizes ??= addLegend(app);
     const of = (table) => lookUp(table, data.scalings.n, n, data.scalings.d_k, dK);
     const along = of(data.scalings.along);
     const places = Object.fromEntries(
@@ -73,6 +76,10 @@ export const scalings = {
       ]),
     );
     const ways = extend(app.memory, places);
+    for (const name of NAMES) {
+      const size = show2(places[name] * a * Math.sqrt(dK)).replace(/\.0$/, "");
+      app.memory.sizes[name].textContent = ` = ${size}`;
+    }
     const keys = (r) => between(along, 0, r);
     const gradient = (r) => Math.exp(between(along, 1, r));
     const { evenness, gradient: comesBack } = app.panels;
@@ -127,22 +134,41 @@ function verdict({ state, memory }, heard) {
   if (!moved.size) return ["Make the keys longer. Which of the four divisors keep their place?"];
   const seen = `Of ${state.n} keys × ${show2(state.a)} a query hears ${heard("sqrt_d_k")} with √d_k, ${heard("k_mean")} with k_mean.`;
   const left = sliders.filter(({ name }) => !moved.has(name)).map(({ name }) => name);
-  const next = left.length ? `Now move ${left.join(" and ")}.` : "Only k_mean has kept its place.";
-  return [seen, next];
+  if (!left.length) return [seen, "Only k_mean has kept its place."];
+  const stay = NAMES.filter((name) => memory.ways[name][1] < KEPT * memory.ways[name][0]);
+  const list = stay.map((name) => labels[name]).join(", ");
+  const go = ["", ": one of them goes", ": two of them go"][stay.length - 1];
+  return [
+    seen,
+    `${list.replace(/, (\S+)$/, " and $1")} ${stay.length > 1 ? "stay" : "stays"}. Now move ${left.join(" and ")}${go}.`,
+  ];
 }
 
-/** Which marker is whose. */
+/** Which marker is whose; by name, where the size of the divisor itself is written. */
 function addLegend(app) {
+  const sizes = {};
   const row = element("p", { class: "explorable-legend" });
   for (const name of NAMES) {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("viewBox", "-8 -8 16 16");
     svg.setAttribute("aria-hidden", "true");
-    marker(d3.select(svg), name, 0, 0);
-    row.append(element("span", {}, svg, rich(richLabel(labels[name]))));
+    mark(d3.select(svg), name, 0, 0);
+    sizes[name] = element("span", { class: "explorable-size" });
+    row.append(element("span", {}, svg, rich(richLabel(labels[name])), sizes[name]));
   }
   app.controls.append(row);
-  return row;
+  return sizes;
+}
+
+/** A divisor's marker: the root's stands open and larger around that of the mean length, which has a rim to be seen. */
+function mark(parent, name, x, y) {
+  const drawn = marker(parent, name, x, y);
+  if (name === "sqrt_d_k")
+    drawn
+      .attr("transform", `translate(${x},${y}) scale(1.5)`)
+      .style("fill", "none")
+      .style("stroke-width", 1.5);
+  if (name === "k_mean") drawn.style("stroke", "var(--ex-ink)").style("stroke-width", 1.5);
 }
 
 /** A measure along the divisor: the curve, the divisors on it, each with the way that it has been moved, and the dial. */
@@ -192,7 +218,7 @@ function drawAlong(panel, { app, places, ways, of, y, yTicks, text, handle }) {
   );
   curve([ratios[0], ratios.at(-1)], "var(--ex-muted)", 1.5);
   for (const [name, place] of Object.entries(places)) {
-    if (of(place) >= y.domain()[0]) marker(group, name, x(place), y(of(place)));
+    if (of(place) >= y.domain()[0]) mark(group, name, x(place), y(of(place)));
     else say(group, "↓", x(place), bottom - 4, "middle").style("fill", colour(name));
   }
   if (handle) {

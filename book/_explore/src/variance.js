@@ -46,12 +46,15 @@ const box = (name, symbol, dropped) => ({
 /** The pairs may be all, or those of a row: one query, whose keys have in common what their mean adds. Softmax does not see that. */
 const rowControl = {
   name: "within",
-  label: "less their row’s mean",
+  label: "minus the row’s mean",
   options: { all: "all", row: "row" },
   value: "all",
   check: true,
   group: "pairs",
 };
+
+/** Of the panel of dots, which lie around `centre`. */
+const titleOf = (centre) => `(q·k − ${centre}) / √d_k of 400 pairs`;
 
 /** Stands in the place of the answer while all assumptions hold. */
 const QUESTION =
@@ -67,10 +70,10 @@ export const variance = {
     box("rho_k", "ρ_k", 0.3),
     {
       name: "components",
-      label: "made of draws",
+      label: "components drawn from",
       options: data.distributions,
       value: "normal",
-      group: "components",
+      group: "distribution",
     },
     rowControl,
   ],
@@ -79,7 +82,7 @@ export const variance = {
     ["measured", "measured on 400 pairs"],
   ],
   panels: [
-    ["dots", "q·k of 400 pairs, less the mean, over √d_k", 190, { left: 14, right: 14, top: 30 }],
+    ["dots", titleOf("mean"), 190, { left: 14, right: 14, top: 30 }],
     ["line", "variance over d_k, derived and measured", 190, { left: 34, right: 20, top: 30 }],
   ],
   forget({ memory }) {
@@ -103,11 +106,12 @@ export const variance = {
     const chosen = DIMS.indexOf(dK);
     const ratio = derived.variance / dK;
     const places = Array.from(samples[chosen], (s) => (s - dK * muQ * setting.muK) / Math.sqrt(dK));
-    drawDots(app.panels.dots, places, Math.sqrt(ratio));
+    drawDots(app.panels.dots, places, Math.sqrt(ratio), within === "row" ? "row’s mean" : "mean");
     drawLine(app, setting, measured, chosen, ratio, visited);
+    const what = within === "row" ? "q·k − row’s mean" : "q·k";
     const verdict = judge(setting, derived, muK);
     app.formula.replaceChildren(
-      ...[terms(setting, within), numbers(dK, derived), verdict]
+      ...[terms(setting, what), numbers(dK, derived), verdict]
         .filter(Boolean)
         .map((text) => element("span", { class: "explorable-line" }, ...unbroken(text))),
     );
@@ -143,7 +147,7 @@ const unbroken = (text) =>
 const brief = (x) => show3(x).replace(/\.?0+$/, "");
 
 /** The formula, with the terms that are not zero. */
-function terms({ muQ, muK, rhoQ, rhoK }, within) {
+function terms({ muQ, muK, rhoQ, rhoK }, what) {
   const sum = (all) =>
     all
       .filter(([factors]) => factors.every((x) => x > 0))
@@ -159,7 +163,6 @@ function terms({ muQ, muK, rhoQ, rhoK }, within) {
     [[muQ, rhoK], "μ_q^2ρ_k"],
     [[muK, rhoQ], "μ_k^2ρ_q"],
   ]);
-  const what = within === "row" ? "q·k − row’s mean" : "q·k";
   return `Var(${what})/d_k = ${constant}${excess && ` + (d_k − 1)(${excess})`}`;
 }
 
@@ -172,7 +175,7 @@ function numbers(dK, { constant, excess, variance }) {
 
 /** What the assumptions that are left say; `muK` is that of the box, which a row does not see. */
 function judge(setting, { constant, excess }, muK) {
-  if (excess > 0) return "The power breaks: near the dotted line, Var(q·k) grows as d_k^2.";
+  if (excess > 0) return "The power breaks: near the dotted line, this variance grows as d_k^2.";
   if (constant > 1)
     return `The constant is ${brief(constant)}; the power holds: the line is level.`;
   if (muK > setting.muK) return "Within a row, which is what softmax sees, μ_k moves nothing.";
@@ -192,7 +195,8 @@ function pairs(distribution, memory) {
 }
 
 /** A dot for each pair, at a height of its own, so that dots move along the axis alone; a bar of one standard deviation to either side, which ends in arrows where it goes on beyond the axis. */
-function drawDots(panel, places, std) {
+function drawDots(panel, places, std, centre) {
+  panel.heading.replaceChildren(rich(titleOf(centre)));
   const x = d3.scaleLinear([-REACH, REACH], panel.xRange);
   const y = d3.scaleLinear([0, 1], panel.yRange);
   axes(panel, {
@@ -201,7 +205,7 @@ function drawDots(panel, places, std) {
     xTicks: [-8, -6, -4, -2, 0, 2, 4, 6, 8],
     yTicks: 0,
     xFormat: (at) => String(at).replace("-", "−"),
-    xLabel: "(q·k − mean) / √d_k",
+    xLabel: `(q·k − ${centre}) / √d_k`,
   });
   const [bottom, top] = y.range();
   const [left, right] = x.range();

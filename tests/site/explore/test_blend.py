@@ -183,6 +183,46 @@ def test_the_output_moves_by_the_keyboard(explorable):
     assert place(handle.get_attribute("aria-valuetext"))[0] == pytest.approx(x, abs=0.02)
 
 
+@pytest.mark.parametrize("pull", [False, True])
+def test_in_a_corner_the_value_is_taken_at_its_centre_and_the_output_by_its_grip(explorable, pull):
+    """At once, and after the output was pulled there."""
+    page, figure = explorable("blend", "" if pull else "z1=5,z2=-5,z3=-5")
+    value = figure.get_by_role("slider", name="value 1")
+    output = figure.get_by_role("slider", name="output")
+    centre = value.locator("circle").last
+    value.scroll_into_view_if_needed()
+
+    def middle(part):
+        box = part.bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def move(start, end):
+        page.mouse.move(*start)
+        page.mouse.down()
+        page.mouse.move(*end, steps=5)
+        page.mouse.up()
+        page.wait_for_timeout(100)
+
+    if pull:
+        move(middle(output.locator("circle").last), middle(centre))
+        assert weights_of(figure)[0] > 0.99
+    before = state(figure)
+    x, y = middle(centre)
+    move((x, y), (x - 40, y))
+    assert float(state(figure)["x1"]) < 0.8
+    assert state(figure)["z1"] == before["z1"]
+    x, y = middle(output.locator("rect.touch"))
+    move((x, y), (x - 20, y))
+    assert weights_of(figure)[0] < 0.9
+
+
+def test_small_weights_are_not_written_as_0(explorable):
+    _, figure = explorable("blend", "z1=5,z2=-5,z3=-5")
+    assert "<0.001 v2" in figure.locator(".explorable-formula").text_content()
+    shares = figure.locator(".explorable-share").all_text_contents()
+    assert shares == ["p1 = 1.000", "p2 = <0.001", "p3 = <0.001"]
+
+
 def test_a_value_below_the_output_can_be_taken(explorable):
     page, figure = explorable("blend", "z1=5,z2=-5,z3=-5")
     value = figure.get_by_role("slider", name="value 1")

@@ -97,7 +97,21 @@ def test_the_law_is_shown_when_the_reader_has_found_the_power(explorable):
     page.evaluate("location.hash = '#growth:d_k=4,p=0'")
     wait_for_state(page, "d_k=4,p=0,")
     assert "1 − 2p" in formula.inner_text()  # what was found stays
-    assert "the bar changes" in formula.inner_text()
+    assert "±2.00 at dk = 4, ±11.3 at 128: the bar grows" in formula.text_content()
+
+
+def test_every_power_has_its_sentence_after_two_dimensions(explorable):
+    page, figure = explorable("growth", "d_k=4,p=0.45")
+    formula = figure.locator(".explorable-formula")
+    assert "bar grows" not in formula.text_content()
+    for setting, said in (
+        ("512,p=0.45", f"±{4**0.05:.2f} at dk = 4, ±{512**0.05:.2f} at 512: the bar grows."),
+        ("512,p=0.5", "Its dots lie level: move dk to confirm."),
+        ("512,p=0.6", f"±{4**-0.1:.3f} at dk = 4, ±{512**-0.1:.3f} at 512: the bar shrinks."),
+    ):
+        page.evaluate(f"location.hash = '#growth:d_k={setting}'")
+        wait_for_state(page, f"d_k={setting},")
+        assert formula.text_content().endswith(said)
 
 
 def test_the_strip_has_the_places_visited_and_the_line_once_it_is_found(explorable):

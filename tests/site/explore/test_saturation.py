@@ -84,12 +84,16 @@ def test_the_buttons_go_to_the_rows_of_the_question_and_leave_a_trail(explorable
         ("split in two", [0.5, 0.5, 0, 0]),
         ("0.99 on one", [0.99, 0.01, 0, 0]),
     ):
+        assert "rises first" not in figure.locator(".explorable-formula").text_content()
         before = len(places(figure, "trail"))
         figure.get_by_role("button", name=label).press("Enter")
         norms.append(sdpa.jacobian_norm(torch.tensor(weights)).item())
         wait_for_norm(page, norms[-1])
         assert len(places(figure, "trail")) > before + 5
     assert norms[0] < norms[1] > norms[2]  # as the caption asks
+    formula = figure.locator(".explorable-formula")
+    said = [float(norm) for norm in re.findall(r": ([\d.]+\d)", formula.text_content())]
+    assert said == pytest.approx(norms, abs=0.006)
     figure.get_by_role("button", name="Reset").click()
     wait_for_state(page, "z1=2,z2=1,z3=0,z4=-1")
     assert len(places(figure, "trail")) == 1
@@ -109,6 +113,17 @@ def test_a_way_that_is_interrupted_strands_no_score(explorable, key):
         figure.get_by_role("button", name="Reset").click()
         page.wait_for_timeout(2000)
         assert scores_of(figure) == [2, 1, 0, -1]
+
+
+def test_a_second_button_ends_the_first_ones_way(explorable):
+    """The line goes through the row of the first button, from which the second one starts."""
+    page, figure = explorable("saturation")
+    figure.get_by_role("button", name="split in two").press("Enter")
+    page.wait_for_timeout(200)
+    figure.get_by_role("button", name="even").press("Enter")
+    wait_for_state(page, "z1=0,z2=0,z3=0,z4=0")
+    largest, norm = max(places(figure, "trail"), key=lambda place: place[1])
+    assert (largest, norm) == pytest.approx((0.5, 0.5), abs=5e-3)
 
 
 def test_every_row_stands_in_the_pale_region_and_its_edges_are_reached(explorable):

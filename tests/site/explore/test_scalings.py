@@ -3,6 +3,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 import sdpa_lib as sdpa
 
@@ -110,6 +111,31 @@ def test_every_slider_moves_some_divisors_and_none_moves_the_mean_length(explora
     wait_for_state(page, "a=1,")
     assert max(ways(figure).values()) == 0
     assert "Which" in formula.inner_text()
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("a=10", "kmean and ktotal stay. Now move n and d_k: one of them goes."),
+        ("n=256", "undivided, √dk and kmean stay. Now move a and d_k: two of them go."),
+        ("a=10,n=256", "kmean stays. Now move d_k."),
+    ],
+)
+def test_the_sentence_names_all_that_have_kept_their_place(explorable, setting, said):
+    _, figure = explorable("scalings", setting)
+    text = figure.locator(".explorable-line").last.text_content()
+    assert text == said.replace("d_k", "dk")
+
+
+@pytest.mark.parametrize("a", [1, 10])
+def test_the_legend_has_the_divisors_themselves(explorable, a):
+    """Longer keys leave the constants as they are: it is the others that change."""
+    _, figure = explorable("scalings", f"a={a},n=32,d_k=64")
+    key = a * sdpa.sample(200, 32, 64, seed=1, device="cpu")
+    sizes = figure.locator(".explorable-legend .explorable-size").all_text_contents()
+    for name, text in zip(NAMES, sizes, strict=True):
+        theirs = float(torch.as_tensor(sdpa.get_rescaling(name)(key)).mean())
+        assert float(text.strip("= ")) == pytest.approx(theirs, rel=0.03)
 
 
 def test_the_dial_reads_the_curves(explorable):

@@ -35,7 +35,7 @@ def drawn(figure):
 def test_the_shape_of_components_does_not_matter(explorable, name, setting):
     page, figure = explorable("variance", f"d_k=32,{setting}")
     before = read(figure, "derived"), drawn(figure)
-    figure.get_by_role("combobox", name="made of draws").select_option(name)
+    figure.get_by_role("combobox", name="components drawn from").select_option(name)
     wait_for_state(page, f"components={name}")
     assert read(figure, "derived") == before[0]
     assert agrees(figure)
@@ -156,11 +156,15 @@ def test_less_its_rows_mean_the_mean_of_the_keys_is_not_seen(explorable, setting
     page.evaluate(f"location.hash = '#variance:d_k=64,mu_q=1,mu_k=1,{setting}'")
     wait_for_state(page, "mu_k=1")
     assert read(figure, "derived") > before[0]
-    figure.get_by_label("less their row’s mean").check()
+    figure.get_by_label("minus the row’s mean").check()
     wait_for_state(page, "within=row")
     assert read(figure, "derived") == before[0]
     assert drawn(figure) == pytest.approx(before[1], abs=1e-6)
     assert agrees(figure)
+    dots = figure.locator("[data-panel=dots]")
+    assert "q·k − row’s mean" in dots.locator(".explorable-panel-title").text_content()
+    assert "(q·k − row’s mean)" in dots.locator(".axis-label").text_content()
+    assert "Var(q·k)" not in figure.locator(".explorable-formula").text_content()
     if not setting:
         rows = torch.randn(2000, 64, generator=torch.Generator().manual_seed(3)).double() + 1
         assert before[0] == pytest.approx((rows**2).sum(-1).mean().item() / 64, rel=0.02)
