@@ -87,7 +87,7 @@ def keys_matter_to_softmax(running: bool = False) -> Finding:
         before, largest = largest, torch.maximum(largest, score)
         total = total * (before - largest).exp() + (score - largest).exp()
     weights = (z - largest.unsqueeze(-1)).exp() / total.unsqueeze(-1)
-    return found((1 - weights / more).abs().max().item())
+    return found(difference(weights / more, 1.0))
 
 
 def by_definition() -> Finding:
