@@ -152,7 +152,7 @@ def test_the_axis_has_room_for_a_row_at_every_step(explorable):
     shown = ticks.all_text_contents()
     figure.get_by_label("after training steps").press("Home")
     wait_for_state(page, "step=0,")
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(2000)  # it is drawn anew until its axis stands still
     assert ticks.all_text_contents() == shown
     figure.get_by_role("button", name=PARTS["read"]).click()
     wait_for_state(page, "part=read")
@@ -233,6 +233,7 @@ def test_the_first_characters_are_not_to_be_chosen(explorable):
     page, figure = explorable("heads", "place=62")
     characters = figure.locator("[data-panel=text] .character")
     characters.first.wait_for()
+    page.wait_for_timeout(2000)  # it is drawn anew until its axis stands still
     style = "cell => getComputedStyle(cell.querySelector('text')).fontStyle"
     assert characters.nth(6).evaluate(style) != characters.nth(7).evaluate(style)
     characters.nth(2).click()
@@ -244,6 +245,7 @@ def test_a_drag_along_the_text_looks_from_one_character_after_the_other(explorab
     page, figure = explorable("heads", "place=62")
     characters = figure.locator("[data-panel=text] .character")
     characters.first.wait_for()
+    page.wait_for_timeout(2000)  # it is drawn anew until its axis stands still
     begin, end = (characters.nth(place).bounding_box() for place in (24, 33))
     page.mouse.move(begin["x"] + 4, begin["y"] + 8)
     page.mouse.down()
