@@ -68,6 +68,30 @@ def explorable(tab, base):
     return begin
 
 
+@pytest.fixture
+def still(explorable):
+    """A function that opens an explorable and goes to a setting, for those who want no motion."""
+
+    def begin(name, setting):
+        page, figure = explorable(name)
+        page.emulate_media(reduced_motion="reduce")
+        page.evaluate("address => (location.hash = address)", f"#{name}:{setting}")
+        wait_for_state(page, setting)
+        return page, figure
+
+    return begin
+
+
+def wait_for_quiet(figure):
+    """Until nothing of an explorable has been drawn anew for 0.3 s."""
+    figure.evaluate("""figure => new Promise((done) => {
+        const begin = () => setTimeout(() => { observer.disconnect(); done(); }, 300);
+        let timer = begin();
+        const observer = new MutationObserver(() => { clearTimeout(timer); timer = begin(); });
+        observer.observe(figure, { attributes: true, childList: true, subtree: true });
+    })""")
+
+
 def read(figure, name):
     """A readout, in full precision."""
     return float(figure.locator(f"[data-readout={name}]").get_attribute("data-value"))

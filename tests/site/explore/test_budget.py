@@ -49,22 +49,8 @@ def test_counts_and_medians_are_those_of_the_study(explorable, study, counts, ce
         assert dots.count() == sum(int(count.split()[0]) for count in shown.values())
 
 
-@pytest.fixture
-def still(explorable):
-    """The explorable for those who want no motion."""
-
-    def begin(setting):
-        page, figure = explorable("budget", "stop=600")
-        page.emulate_media(reduced_motion="reduce")
-        page.evaluate("setting => (location.hash = `#budget:${setting}`)", setting)
-        wait_for_state(page, setting)
-        return page, figure
-
-    return begin
-
-
 def test_nobody_has_seen_that_a_model_never_learns(still, study, counts):
-    page, figure = still("stop=200,cell=64-64,later=waiting")
+    page, figure = still("budget", "stop=200,cell=64-64,later=waiting")
     times = sorted(run.learned_at for run in study["64-64"]["none"])
     first, last = times[0], times[-1]
     said = figure.locator(".explorable-formula")
@@ -102,7 +88,7 @@ def test_nobody_has_seen_that_a_model_never_learns(still, study, counts):
 
 
 def test_an_answer_moves_nothing_and_holds_for_its_cell(still):
-    page, figure = still("stop=40,cell=64-64,later=hidden")
+    page, figure = still("budget", "stop=40,cell=64-64,later=hidden")
     box = figure.locator(".explorable-app")
     buttons = figure.get_by_role("group", name="those that have not learned")
     height = box.bounding_box()["height"]
@@ -122,7 +108,7 @@ def test_an_answer_moves_nothing_and_holds_for_its_cell(still):
 
 @pytest.mark.parametrize("stop", [20, 200, 300, 600])
 def test_the_bar_at_the_line_is_the_studys_interval(still, study, stop):
-    _, figure = still(f"stop={stop},cell=64-64")
+    _, figure = still("budget", f"stop={stop},cell=64-64")
     heights = dict(
         figure.locator(".intervals rect").evaluate_all(
             "all => all.map(bar => [bar.dataset.rescaling, bar.height.baseVal.value])"
@@ -138,7 +124,7 @@ def test_the_bar_at_the_line_is_the_studys_interval(still, study, stop):
 
 @pytest.mark.parametrize("stop", [20, 200, 400])
 def test_what_came_later_is_hidden_until_it_is_asked_for(still, study, stop):
-    page, figure = still(f"stop={stop},cell=64-64")
+    page, figure = still("budget", f"stop={stop},cell=64-64")
     panel = figure.locator("[data-panel=models] svg")
     line = panel.locator(".cursor line").evaluate("line => line.x1.baseVal.value")
     drawn = panel.locator(".under path").evaluate_all(

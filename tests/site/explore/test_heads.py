@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 import sdpa_lib as sdpa
 from sdpa_lib.book.heads.results import LONGER, load_places, load_vectors
 
-from .conftest import state, wait_for_state
+from .conftest import state, wait_for_quiet, wait_for_state
 
 
 def row_of(moment, layer, head, place):
@@ -152,11 +152,11 @@ def test_the_axis_has_room_for_a_row_at_every_step(explorable):
     shown = ticks.all_text_contents()
     figure.get_by_label("after training steps").press("Home")
     wait_for_state(page, "step=0,")
-    page.wait_for_timeout(2000)  # it is drawn anew until its axis stands still
+    wait_for_quiet(figure)
     assert ticks.all_text_contents() == shown
     figure.get_by_role("button", name=PARTS["read"]).click()
     wait_for_state(page, "part=read")
-    page.wait_for_timeout(1200)
+    wait_for_quiet(figure)
     assert ticks.all_text_contents() != shown
 
 
@@ -179,7 +179,7 @@ def test_what_place_decides_is_taken_away_before_the_readers_eyes(explorable):
             return seen;
         }"""
     )
-    page.wait_for_timeout(1000)
+    wait_for_quiet(figure)
     end = dots.evaluate_all(first)
     assert end < start - 20, "the first character's score rises to the others"
     assert any(end + 5 < height < start - 5 for height in heights)
@@ -233,7 +233,7 @@ def test_the_first_characters_are_not_to_be_chosen(explorable):
     page, figure = explorable("heads", "place=62")
     characters = figure.locator("[data-panel=text] .character")
     characters.first.wait_for()
-    page.wait_for_timeout(2000)  # it is drawn anew until its axis stands still
+    wait_for_quiet(figure)
     style = "cell => getComputedStyle(cell.querySelector('text')).fontStyle"
     assert characters.nth(6).evaluate(style) != characters.nth(7).evaluate(style)
     characters.nth(2).click()
@@ -245,7 +245,7 @@ def test_a_drag_along_the_text_looks_from_one_character_after_the_other(explorab
     page, figure = explorable("heads", "place=62")
     characters = figure.locator("[data-panel=text] .character")
     characters.first.wait_for()
-    page.wait_for_timeout(2000)  # it is drawn anew until its axis stands still
+    wait_for_quiet(figure)
     begin, end = (characters.nth(place).bounding_box() for place in (24, 33))
     page.mouse.move(begin["x"] + 4, begin["y"] + 8)
     page.mouse.down()

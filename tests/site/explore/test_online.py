@@ -47,23 +47,9 @@ def agrees(figure, z):
     assert outputs(figure)[0] == pytest.approx(quotient, abs=5.1e-4)
 
 
-@pytest.fixture
-def still(explorable):
-    """The explorable for those who want no motion."""
-
-    def begin(setting):
-        page, figure = explorable("online", "read=0")
-        page.emulate_media(reduced_motion="reduce")
-        page.evaluate("setting => (location.hash = `#online:${setting}`)", setting)
-        wait_for_state(page, setting)
-        return page, figure
-
-    return begin
-
-
 @pytest.mark.parametrize("c", [1, 2.8, 8])
 def test_every_step_agrees_with_softmax_over_what_was_read(still, c):
-    page, figure = still(f"c={c},read=0")
+    page, figure = still("online", f"c={c},read=0")
     plain = expected(scores(figure))[-1]
     button = figure.get_by_role("button", name="Read the next block")
     for block in range(1, 5):
@@ -80,7 +66,7 @@ def test_every_step_agrees_with_softmax_over_what_was_read(still, c):
 
 def test_the_divisor_is_folded_into_the_query(still):
     """It moves every handle towards zero, and a handle that is dragged keeps its product."""
-    page, figure = still("c=1,read=4")
+    page, figure = still("online", "c=1,read=4")
     handles = figure.locator("[data-panel=scores] .explorable-handle")
     places = """all => all.map(handle => Number(
         handle.getAttribute("transform").match(/,([\\d.]+)/)[1]))"""
@@ -97,7 +83,7 @@ def test_the_divisor_is_folded_into_the_query(still):
 
 
 def test_arrow_keys_step_on_the_slider_and_on_the_button(still):
-    page, figure = still("read=0")
+    page, figure = still("online", "read=0")
     slider = figure.get_by_label("blocks read")
     slider.press("ArrowRight")
     wait_for_state(page, "read=1,")
@@ -110,7 +96,7 @@ def test_arrow_keys_step_on_the_slider_and_on_the_button(still):
 
 
 def test_a_large_late_score_by_keyboard_and_mouse(still):
-    page, figure = still("read=4")
+    page, figure = still("online", "read=4")
     handle = figure.get_by_role("slider", name="score of key 8")
     handle.press("End")
     wait_for_state(page, "z8=6")
@@ -124,7 +110,7 @@ def test_a_large_late_score_by_keyboard_and_mouse(still):
 
 def test_without_a_rise_nothing_is_forgotten(still):
     """The largest score comes first: all factors are 1, and nothing changes without them."""
-    _, figure = still("read=4,z1=6")
+    _, figure = still("online", "read=4,z1=6")
     assert outputs(figure)[1] == outputs(figure)[0]
     assert "×" not in "".join(figure.locator("[data-panel=terms] text").all_text_contents())
     assert "m stays" in figure.locator(".explorable-formula").inner_text()
@@ -144,7 +130,7 @@ def test_it_opens_before_the_first_factor(explorable):
 
 
 def test_keys_that_follow_fast_are_all_heard(still):
-    page, figure = still("read=4")
+    page, figure = still("online", "read=4")
     figure.get_by_role("slider", name="score of key 7").evaluate(
         """handle => {
             const event = () => new KeyboardEvent("keydown", { key: "ArrowUp", bubbles: true });

@@ -5,7 +5,7 @@ import torch
 
 import sdpa_lib as sdpa
 
-from .conftest import drag, read, state, wait_for_state
+from .conftest import drag, read, state, wait_for_quiet, wait_for_state
 
 
 def measures(scores):
@@ -111,7 +111,7 @@ def test_a_way_that_is_interrupted_strands_no_score(explorable, key):
         assert -6 < scores_of(figure)[3] < -1
     else:
         figure.get_by_role("button", name="Reset").click()
-        page.wait_for_timeout(2000)
+        wait_for_quiet(figure)
         assert scores_of(figure) == [2, 1, 0, -1]
 
 
