@@ -37,7 +37,7 @@ from sdpa_lib.book.training.summary import reported, survival
 from sdpa_lib.book.training.tasks import TASKS, Recall
 from torch import Tensor
 
-DIGITS = 5
+DIGITS = 4
 """Significant digits of a divisor; readouts show three."""
 
 
@@ -239,7 +239,7 @@ def growth() -> dict[str, Any]:
         "d_k": d_k,
         "grid": [round(x, 5) for x in (GRID * STEP).tolist()],
         "density": {
-            name: [[round(x, 4) for x in density(name, d)] for d in d_k]
+            name: [[round(x, 3) for x in density(name, d)] for d in d_k]
             for name in sdpa.DISTRIBUTIONS
         },
     }
@@ -251,7 +251,7 @@ STEP = 1 / 2000
 REACH = 40
 """How far the lattice goes, in the same unit: beyond, nothing is left of any of them."""
 
-GRID = 4 + np.round((5 / STEP - 4) * np.linspace(0, 1, 61) ** 2).astype(int)
+GRID = 4 + np.round((5 / STEP - 4) * np.linspace(0, 1, 49) ** 2).astype(int)
 """Where densities are given, in steps: densest near 0, where those of few components are peaked;
 not at 0, where that of one is infinite.
 """
@@ -561,7 +561,9 @@ def depth() -> dict[str, Any]:
                 measured[depths.Depth(d_k, blocks, scaling, norm, start)].total
                 for blocks in depths.LAYERS
             ]
-            of_widths.append([{"median": statistics.median(t), "all": sorted(t)} for t in totals])
+            of_widths.append(
+                [{"median": rounded(statistics.median(t)), "all": sorted(t)} for t in totals]
+            )
         return of_widths
 
     labels = {"none": called("none"), "sqrt_d_k": "root"}

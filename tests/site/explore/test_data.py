@@ -19,8 +19,8 @@ from sdpa_lib.book import pictures, plotting
 
 from .conftest import PLACES
 
-HALF_A_UNIT = 5.1e-5
-"""Divisors have five digits, densities four decimals."""
+HALF_A_UNIT = 5.1e-4
+"""Divisors have four digits, densities three decimals."""
 
 
 def looks(data):
@@ -162,9 +162,9 @@ def test_densities_against_drawn_dot_products(data, distribution, d_k):
     sizes = drawn.abs().numpy() / math.sqrt(d_k)
     # In ln x, where the peak of a single product is no peak.
     curve = scipy.interpolate.CubicSpline(np.log(grid), grid * ours)
-    for first in range(0, 60, 10):
-        share = 2 * curve.integrate(math.log(grid[first]), math.log(grid[first + 10]))
-        counted = np.mean((sizes > grid[first]) & (sizes <= grid[first + 10]))
+    for first in range(0, 48, 8):
+        share = 2 * curve.integrate(math.log(grid[first]), math.log(grid[first + 8]))
+        counted = np.mean((sizes > grid[first]) & (sizes <= grid[first + 8]))
         error = math.sqrt(counted / pairs)
         assert share == pytest.approx(counted, abs=4 * error + 1e-3 * counted + HALF_A_UNIT * 5)
 
