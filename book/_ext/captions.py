@@ -2,9 +2,10 @@
 
 A caption is the cell's metadata ``caption`` where it has one, and else the beginning of what its
 metadata ``mystnb.image.alt`` says for those who can't see it. A table's title is the cell's
-``caption``, of a cell that puts out several the next of a list, and one without has its number
-alone. A figure has the address ``#figure-4-2``, a table ``#table-4-1``. Where nothing is numbered,
-as on a page that is no chapter, a table has its title alone.
+``caption``, of a cell that puts out several the next of a list, or that of its directive ``table``.
+A table that a cell puts out without a title has its number alone, one of the text neither. A figure
+has the address ``#figure-4-2``, a table ``#table-4-1``. Where nothing is numbered, as on a page
+that is no chapter, a table has its title alone.
 """
 
 from __future__ import annotations
@@ -62,10 +63,10 @@ class NumberFigures(SphinxPostTransform):
             elif isinstance(node, nodes.raw) and OUTPUT in text:
                 name, address = label("Table")
                 entitle(node, titled(node, name), f' id="{address}"')
-            elif isinstance(node, nodes.table):
+            elif isinstance(node, nodes.table) and isinstance(node[0], nodes.title):
                 name, address = label("Table")
-                node["ids"].append(address)
-                node.insert(0, nodes.title("", "", raw(f"<strong>{name}</strong>")))
+                node["ids"].insert(0, address)
+                node[0].insert(0, raw(f"<strong>{name}.</strong> "))
 
 
 def raw(text: str) -> nodes.raw:

@@ -35,8 +35,11 @@ def with_index(html: str) -> str:
 
     Example:
         >>> with_index("Why √d_k, and what is sqrt_d_k?")
-        'Why √d<sub>k</sub>, and what is sqrt_d_k?'
+        'Why √<i>d</i><sub>k</sub>, and what is sqrt_d_k?'
+        >>> with_index("d_k^(-1/4) each")
+        '<i>d</i><sub>k</sub><sup>−1/4</sup> each'
         >>> with_index('<a href="#d_k">Model.d_k</a>')
         '<a href="#d_k">Model.d_k</a>'
     """
-    return re.sub(r"(?<![\w.])d_k\b(?![^<]*>)", "d<sub>k</sub>", html)
+    html = re.sub(r"(?<![\w.])d_k\b(?![^<]*>)", "<i>d</i><sub>k</sub>", html)
+    return re.sub(r"(?<=</sub>)\^\(-([^)]*)\)", r"<sup>−\1</sup>", html)

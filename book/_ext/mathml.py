@@ -26,7 +26,13 @@ TOKEN = re.compile(  # a delimiter of a chosen size; what ends a group or a cell
     rf"(?P<size>\\[bB]igg?)(?P<side>[lr]?)(?![A-Za-z])\s*(?P<mark>{MARK})(?<![A-Za-z](?=[A-Za-z]))"
     r"|\\[A-Za-z]+|\\.|[{}&]"
 )
-NAMED = re.compile(r"\\(ln|log|exp|cos|tanh)(?:\s+(?=[A-Za-z0-9])|\s*(?=\\[a-z])(?!\\left|\\big))")
+FUNCTION = r"\\(?:ln|log|exp|sin|cos|tanh)(?![A-Za-z])"
+FACTOR = re.compile(  # what a function may be multiplied by
+    r"((?<![\\A-Za-z])[A-Za-z0-9]+|[)}\]]"
+    r"|\\(?:sqrt ?\w|\||[lr]Vert|top|alpha|beta|kappa|pi|rho|sigma))"
+    rf"\s*(?={FUNCTION})"
+)
+ARGUMENT = re.compile(rf"({FUNCTION})\s*(?=[A-Za-z0-9]|\\[a-z])(?!\\left|\\big)")
 BEFORE = re.compile(r"[^\s\w,.;:?!)\]-]+$")
 AFTER = re.compile(r"^(?:-(?:th|st|nd|rd)\b|[^\s\w]s\b)?[^\s\w-]*-?")
 RELATIONS = "=≈≠<>≤≥≪≫→∝\u223c"
@@ -106,7 +112,8 @@ def mathml(latex: str, display: str, node: nodes.Node) -> str:
         r"\\mathrm\{([A-Za-z]{2,})\}", r"\\text{\1}", latex.strip()
     )  # a word, and not its letters one by one
     latex = latex.replace("{aligned}", "{align*}")  # the name under which the converter knows it
-    latex = NAMED.sub(r"\\\1\\,", latex)  # the thin space between a function and its argument
+    # The thin spaces before a function and between it and its argument.
+    latex = ARGUMENT.sub(r"\1\\,", FACTOR.sub(r"\1\\,", latex))
     try:
         formula = convert(with_fences(latex), display=display)
     except Exception as error:  # the converter raises what its parser meets
@@ -116,7 +123,29 @@ def mathml(latex: str, display: str, node: nodes.Node) -> str:
         logger.warning(
             "the converter doesn't know a command of this formula: %s", latex, location=node
         )
-    return formula
+    formula = formula.replace("<mo>&#x0221E;</mo>", "<mi>&#x0221E;</mi>")  # infinity is no operator
+    return with_bars(formula)
+
+
+def with_bars(formula: str) -> str:
+    """Bars that enclose something are set close to it. They come in pairs; one that has no partner
+    among what stands beside it keeps the space of an operator.
+    """
+    ElementTree.register_namespace("", MATHML)
+    root = ElementTree.fromstring(formula)
+    for group in root.iter():
+        operators = [operator(part) for part in group]
+        for mark in "|‖":
+            bars = [bar for bar in operators if bar.text == mark and "form" not in bar.attrib]
+            for place, bar in enumerate(bars if len(bars) % 2 == 0 else []):
+                bar.attrib |= {"form": "postfix" if place % 2 else "prefix", "stretchy": "false"}
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def operator(part: ElementTree.Element) -> ElementTree.Element:
+    """A part of a formula, or what it has an exponent or an index on."""
+    scripts = [f"{{{MATHML}}}{name}" for name in ("msub", "msup", "msubsup")]
+    return part[0] if part.tag in scripts else part
 
 
 def in_pieces(formula: str) -> str:
@@ -125,7 +154,6 @@ def in_pieces(formula: str) -> str:
     A browser never breaks a ``<math>``, so that each piece is one of its own, in a box that scrolls
     if even the piece is too wide.
     """
-    ElementTree.register_namespace("", MATHML)
     if not formula.startswith("<math"):
         return formula
     root = ElementTree.fromstring(formula)

@@ -24,6 +24,7 @@ NAMES = {
 
 ROW = re.compile(r"<tr>(.*?)</tr>", re.S)
 CELL = re.compile(r"(<t[dh][^>]*>)(.*?)(</t[dh]>)", re.S)
+NUMBER = re.compile(r"[<>≤≥±~×]?\s?[-−]?\d[\d,.]*(e[-+]?\d+)?\s?%?( ± [\d.e-]+)?|[-−]?inf|–|")
 CODE_NAME = re.compile(rf"(?<![\w.])({'|'.join(NAMES)})(?!\w)")
 MINUS = re.compile(r"(?<![\w)-])-(?=[\d.]*\d|inf)")
 EXPONENT = re.compile(r"(?<=\d)e(-?)0*(\d+)(?![\w.])")
@@ -47,16 +48,24 @@ class SetTables(SphinxPostTransform):
 
 
 def table(html: str) -> str:
-    """A table as HTML, its cells set."""
-    headings: list[str] = []
+    """A table as HTML, its cells set, and columns of numbers to the right also where they are
+    texts.
+    """
+    rows = [CELL.findall(row) for row in ROW.findall(html)]
+    headings = [text for _, text, _ in rows[0]]
+    numbers = [
+        all(NUMBER.fullmatch(text) for _, text, _ in column)
+        for column in zip(*rows[1:], strict=True)
+    ]
 
     def row(found: re.Match[str]) -> str:
-        cells = CELL.findall(found[1])
-        if not headings:
-            headings.extend(text for _, text, _ in cells)
         made = [
-            start + typeset(spelled(text, heading)) + end
-            for heading, (start, text, end) in zip(headings, cells, strict=True)
+            (start.replace('"text"', '"number"') if number else start)
+            + typeset(spelled(text, heading))
+            + end
+            for heading, number, (start, text, end) in zip(
+                headings, numbers, CELL.findall(found[1]), strict=True
+            )
         ]
         return f"<tr>{''.join(made)}</tr>"
 

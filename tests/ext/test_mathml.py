@@ -2,6 +2,7 @@
 
 import pytest
 from bs4 import BeautifulSoup
+from docutils import nodes
 from mathml import in_pieces, mathml, with_fences
 
 
@@ -124,3 +125,37 @@ def test_a_long_formula_in_a_line_has_pieces(latex, pieces):
         assert [piece.text for piece in made.select(".formula")] == pieces
         assert len(made.select(".formula + wbr + .formula")) == len(pieces) - 1
         assert [sign.text for sign in made.select("[form=infix]")] == [p[-1] for p in pieces[:-1]]
+
+
+@pytest.mark.parametrize(
+    ("typed", "forms"),
+    [
+        (r"|a| \le \|b\|\,\|c\|", ["prefix", "postfix"] * 3),
+        (r"|a|^2 B(\lVert c\rVert)", ["prefix", "postfix"] * 2),
+        (r"P(a | b)", [None]),
+    ],
+)
+def test_bars_are_fences_where_they_have_a_partner(typed, forms):
+    formula = BeautifulSoup(mathml(typed, "inline", nodes.math()), "html.parser")
+    assert [bar.get("form") for bar in formula.find_all("mo", string=["|", "‖"])] == forms
+
+
+@pytest.mark.parametrize(
+    ("typed", "set_as"),
+    [
+        (r"a\ln n", "a ln n"),
+        (r"f\ln2", "f ln 2"),
+        (r"\sqrt2\ln n", "2 ln n"),
+        (r"d_k\ln d_k", "dk ln dk"),
+        (r"w^\top\tanh x", "w\u22a4 tanh x"),
+        (r"\|k\|\cos\theta", "‖k‖ cos θ"),
+        (r"\sin 2\pi j", "sin 2πj"),
+        (r"a\cdot\ln n", "a·ln n"),
+        (r"\exp(x)", "exp(x)"),
+    ],
+)
+def test_a_function_has_a_thin_space_on_either_side(typed, set_as):
+    formula = BeautifulSoup(mathml(typed, "inline", nodes.math()), "html.parser")
+    for space in formula.find_all("mspace"):
+        space.replace_with(" ")
+    assert formula.text == set_as

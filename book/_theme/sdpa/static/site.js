@@ -172,7 +172,9 @@
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && root.classList.contains("menu-open")) { show(false); menu.focus(); }
   });
-  chapters.addEventListener("click", (event) => { if (event.target.closest("a")) show(false); });
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest("#chapters a") || !target.closest("#chapters, .menu")) show(false);
+  });
 
   const current = find(".current > a", chapters);
   if (current) chapters.scrollTop = current.offsetTop - chapters.offsetTop - chapters.clientHeight / 3;
