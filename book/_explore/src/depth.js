@@ -7,6 +7,7 @@ import {
   axes,
   fresh,
   layer,
+  marker,
   point,
   rich,
   richLabel,
@@ -38,13 +39,13 @@ const blocksControl = {
   drawn: true,
 };
 
-/** Marks for a guess of the norm at the last number of blocks, as powers of ten; where they stand at first is no guess. */
+/** Marks for a guess of the norm at the last number of blocks, as powers of ten; they stand level at first, above every answer, which is no guess. */
 const guess = { min: 0, max: 6.5, step: 0.1 };
-const guessControls = names.map((name, i) => ({
+const guessControls = names.map((name) => ({
   name: `guess_${name}`,
   label: `guess, ${stored.labels[name]}`,
   ...guess,
-  value: 3 - i,
+  value: 5.5,
   drawn: true,
 }));
 
@@ -79,6 +80,7 @@ export const depth = {
   forget({ memory }) {
     delete memory.depth;
     delete memory.widths;
+    delete memory.drawn;
   },
   /** A guess is one for its width and kind of model. */
   also: (changes) =>
@@ -87,19 +89,26 @@ export const depth = {
       : {},
   update(app) {
     const { d_k: dK, blocks, kind } = app.state;
+    const { memory } = app;
     const { norms, brake } = stored.kinds[kind];
     const width = stored.d_k.indexOf(dK);
-    const now = stored.blocks.indexOf(blocks);
     const medians = names.map((name) => norms[name][width].map(({ median }) => median));
-    const widths = (app.memory.widths ??= new Set()); // whose line the reader has drawn
-    if (now) widths.add(width);
-    drawNorms(app, norms, medians, width, comesTo(app, blocks));
-    const sentence = now ? verdict(app.state, medians, now, brake) : question(app.state);
+    const widths = (memory.widths ??= new Set()); // whose line the reader has drawn
+    if (blocks !== first) widths.add(width);
+    const depth = comesTo(app, blocks);
+    if (depth === blocks) memory.now = stored.blocks.indexOf(blocks); // no word before the lines are there
+    const { now } = memory;
+    const drawn = (memory.drawn ??= new Set()); // which settings the reader has seen to their end
+    if (depth === last) drawn.add(`${kind} ${dK}`);
+    const answered = drawn.has(`${kind} ${dK}`);
+    const scales = drawNorms(app, norms, medians, width, depth);
+    drawGuesses(app, scales, answered, depth === last && medians);
+    const sentence = now ? verdict(app.state, medians, now, brake) : question(app.state, answered);
     app.formula.replaceChildren(rich(sentence));
     const said = medians.map((ofName) => norm(ofName[now]));
     return {
       values: Object.fromEntries(names.map((name, i) => [name, said[i]])),
-      spoken: `${names.map((name, i) => `${stored.labels[name]} ${said[i]}`).join(", ")} with ${blocks} blocks. ${sentence}`,
+      spoken: `${names.map((name, i) => `${stored.labels[name]} ${said[i]}`).join(", ")} with ${stored.blocks[now]} blocks. ${sentence}`,
     };
   },
 };
@@ -117,14 +126,16 @@ const guessed = (state) =>
     .filter(({ set }) => set);
 
 /** Stands in the place of the answer until the reader has gone on from the first number of blocks. */
-function question(state) {
+function question(state, answered) {
+  const little = `With ${first} blocks division makes little difference.`;
+  if (answered) return little;
   const marks = guessed(state);
   const where = marks.map(({ i, mark }) => `${mark} ${called[i]}`).join(", ");
   if (marks.length === names.length)
     return `Your marks: ${where}. Now drag the upright line to ${last} blocks.`;
   return marks.length
     ? `Your mark: ${where}. Set the other one too, or drag the upright line to ${last} blocks.`
-    : `With ${first} blocks division makes little difference. With ${last}? Set the red and the blue mark at the right, then drag the upright line there.`;
+    : `${little} With ${last}? Set the red circle and the blue square at the right, then drag the upright line there.`;
 }
 
 /** How many times as large the median is as with the fewest blocks: like which power of the depth where the stream brakes, else by how much a block on each stretch; and at the end the answer to each mark. */
@@ -158,17 +169,18 @@ function comesTo(app, blocks) {
   const way = target - before;
   memory.when = now;
   memory.depth = calm || Math.abs(way) <= reach ? target : before + Math.sign(way) * reach;
-  if (memory.depth !== target) app.redraw();
+  if (memory.depth === target) return blocks;
+  app.redraw();
   return first * Math.exp(memory.depth);
 }
 
-/** Medians and models up to a depth, each line with its name at its level in the right margin. */
+/** Medians and models up to a depth, each line with its name at its level in the right margin; where that begins, and the scale of norms. */
 function drawNorms(app, norms, medians, width, depth) {
   const panel = app.panels.norms;
   const narrow = panel.width < 450;
   Object.assign(panel.margin, { left: narrow ? 32 : 40, right: narrow ? 88 : 144 });
   const [left, right] = panel.xRange;
-  const inner = d3.scaleLog([first, last], [left + 20, right - 27]);
+  const inner = d3.scaleLog([first, last], [left + 20, right - 42]);
   const x = d3.scaleLog([left, right].map(inner.invert), [left, right]);
   const y = d3.scaleLog(extent, panel.yRange);
   const [bottom, top] = y.range();
@@ -225,10 +237,7 @@ function drawNorms(app, norms, medians, width, depth) {
           2,
         ).attr("class", "model"),
       );
-      point(group, x(stored.blocks[i]), y(median), 4, colour(name)).style(
-        "stroke",
-        "var(--ex-ground)",
-      );
+      marker(group, name, x(stored.blocks[i]), y(median)).style("stroke", "var(--ex-ground)");
     });
   });
   const heights = apart(
@@ -250,7 +259,6 @@ function drawNorms(app, norms, medians, width, depth) {
       .style("font-weight", chosen ? 700 : 400);
   });
   drawCursor(app, panel, under, blocksControl, x);
-  drawGuesses(app, panel, right, y);
   const seen = stored.blocks.slice(0, reached);
   panel.describe(
     `With heads of ${stored.d_k[width]}, the median norm against ${seen.join(", ")} blocks, both axes logarithmic: ${names
@@ -261,39 +269,52 @@ function drawNorms(app, norms, medians, width, depth) {
       .join("; ")}.`,
     "group",
   );
+  return { right, y };
 }
 
-/** Two marks on the right edge, hollow with a question mark until they are moved. */
-function drawGuesses(app, panel, right, y) {
-  const marks = (app.memory.marks ??= { svg: layer(panel.svg, "guesses") });
+/**
+ * Two marks before the right edge, side by side, hollow with a question mark until they are moved, and gone once there is nothing
+ * left to guess; a line from each that was moved to its answer, when there is one.
+ */
+function drawGuesses(app, { right, y }, answered, medians) {
+  const { panels, state } = app;
+  const { svg } = panels.norms;
+  const misses = fresh(svg, "misses");
+  const marks = (app.memory.marks ??= { svg: layer(svg, "guesses") });
+  const places = [right - 18, right];
   const { made, all } = drawHandles(
     marks,
-    guessControls.map(({ name }) => app.state[name]),
+    guessControls.map(({ name }) => state[name]),
     guess,
     "none",
   );
   made.attr("aria-label", (_, i) => `your guess, ${stored.labels[names[i]]}, with ${last} blocks`);
-  made.selectAll("circle:not(.ring)").style("stroke-width", 2);
+  made.select("rect.touch").attr("x", (_, i) => (i ? -9 : -23));
+  made.selectAll("circle:not(.ring)").remove();
   made.each(function (_, i) {
     const mark = d3.select(this);
-    rule(mark, [-20, 0], [-8, 0], colour(names[i])).style("stroke-width", 2.5);
+    mark.append("path").attr("d", looks[names[i]].marker).attr("transform", "scale(1.6)");
     say(mark, "?", 0, 4, "middle").classed("rim", false).style("font-weight", 700);
   });
   all.each(function (value, i) {
     const mark = d3.select(this);
     const set = value !== guessControls[i].value;
     const ink = colour(names[i]);
+    mark.attr("display", answered && !set ? "none" : null);
     mark
-      .select("circle:not(.ring)")
+      .select("path")
       .style("fill", set ? ink : "var(--ex-ground)")
-      .style("stroke", ink);
+      .style("stroke", ink)
+      .style("stroke-width", 1.3);
     mark
       .select("text")
       .style("fill", ink)
       .attr("visibility", set ? "hidden" : "visible");
+    if (medians && set)
+      rule(misses, [places[i], y(10 ** value)], [places[i], y(medians[i].at(-1))], ink);
   });
   all
-    .attr("transform", (value) => `translate(${right},${y(10 ** value)})`)
+    .attr("transform", (value, i) => `translate(${places[i]},${y(10 ** value)})`)
     .attr("aria-valuenow", (value) => value)
     .attr("aria-valuetext", (value) => norm(10 ** value, 2));
   const byKey = (event, value, number) => {

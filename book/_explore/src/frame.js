@@ -223,7 +223,17 @@ export function start(figure, spec) {
     draw();
   };
 
-  /** Change some of the state: redraw at once; speak, and write the address, when the reader pauses. */
+  /** Speak, and write the address, once nothing moves any more. */
+  const conclude = () => {
+    if (frame) {
+      timer = setTimeout(conclude, 100);
+      return;
+    }
+    spoken.textContent = app.sentence;
+    history.replaceState(history.state, "", toHash(name, app.state));
+  };
+
+  /** Change some of the state: redraw at once, and conclude when the reader pauses. */
   app.set = (asked) => {
     const changes = { ...spec.also?.(asked), ...asked };
     for (const control of spec.controls) {
@@ -232,10 +242,7 @@ export function start(figure, spec) {
     }
     redraw();
     clearTimeout(timer);
-    timer = setTimeout(() => {
-      spoken.textContent = app.sentence;
-      history.replaceState(history.state, "", toHash(name, app.state));
-    }, 500);
+    timer = setTimeout(conclude, 500);
   };
 
   app.readAddress = () => {

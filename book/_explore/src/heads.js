@@ -11,6 +11,7 @@ import {
   layer,
   point,
   rule,
+  say,
   show,
   show2,
   show3,
@@ -27,10 +28,10 @@ const names = Array.from({ length: layers * count }, (_, i) => [
 ]);
 const parts = { all: "as it is", place: "only place", read: "without place" };
 
-/** How much of what place decides and of what is read a part has. */
-const shares = { all: [1, 1], place: [1, 0], read: [0, 1] };
+/** How much of what place decides a part has. */
+const shares = { all: 1, place: 1, read: 0 };
 
-const MOVES = 800; // milliseconds, in which a part comes or goes
+const MOVES = 800; // milliseconds, in which a row becomes another
 
 const scores = new Map();
 
@@ -80,21 +81,28 @@ function centred(row) {
   return row.map((s) => s - mean);
 }
 
-/** Σp² of normal rows with as many keys and the same spread, mean over some of them. */
-function normalSquares(n, sigma) {
-  const rows = 400;
-  const drawn = math.sample(rows * n, "normal", math.makeGenerator(0));
-  let sum = 0;
-  for (let i = 0; i < rows; i++) {
-    const row = drawn.slice(i * n, (i + 1) * n);
-    const own = spread(Array.from(row));
-    sum += 1 / math.effectiveKeys(math.softmax(Array.from(row, (z) => (z / own) * sigma)));
+const normals = new Map();
+
+/** Some normal rows of so many keys, each with mean 0 and a spread of 1; drawn once. */
+function normalRows(n) {
+  if (!normals.has(n)) {
+    const drawn = math.sample(400 * n, "normal", math.makeGenerator(0));
+    const rows = Array.from({ length: 400 }, (_, i) => {
+      const row = centred(Array.from(drawn.slice(i * n, (i + 1) * n)));
+      const own = spread(row);
+      return row.map((z) => z / own);
+    });
+    normals.set(n, rows);
   }
-  return sum / rows;
+  return normals.get(n);
 }
 
+/** Effective keys of normal rows with as many keys and the same spread: 1 over the mean of Σp² over some of them. */
+const normalKeys = (n, sigma) =>
+  1 / average(normalRows(n).map((row) => 1 / math.effectiveKeys(math.softmax(row, 1 / sigma))));
+
 export const heads = {
-  title: "A trained head: whom does a character look at?",
+  title: "Whom does a character look at?",
   controls: [
     { name: "part", options: parts, value: "all", drawn: true },
     { name: "head", options: Object.fromEntries(names), value: "4", drawn: true },
@@ -118,21 +126,21 @@ export const heads = {
   panels: [
     [
       "text",
-      `who looks, and its weights: press one from the ${FIRST + 1}th on, or arrow keys`,
-      128,
+      `choose who looks, ${FIRST + 1}th or later: its weights`,
+      112,
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
-    ["back", "its scores (size: weight); line: place", 210, { left: 34 }],
     [
       "heads",
       "σ/σ_c of this row, in each head: choose one",
-      210,
-      { left: 46, right: 4, top: 22, bottom: 6 },
+      136,
+      { left: 46, right: 4, top: 20, bottom: 4 },
     ],
+    ["back", "its scores, by characters back (size: weight)", 184, { left: 34 }],
     [
       "keys",
-      "effective keys, 1/Σp² (tick, in brackets: a normal row)",
-      98,
+      "effective keys (tick: normal, same spread)",
+      92,
       { left: 100, right: 78, top: 4, bottom: 22 },
     ],
   ],
@@ -149,29 +157,28 @@ export const heads = {
     memory.levels = levels;
     const tried = (memory.tried ??= new Set()).add(part);
     const rows = rowsOf(levels, head, place);
-    const weights = math.softmax(rows[part]);
     const critical = math.criticalSigma(place + 1);
-    drawText(app, weights);
-    drawBack(app, rows, weights);
+    const drawn = moving(app, rows);
+    const weights = math.softmax(drawn.row);
+    drawText(app, weights, math.softmax(rows[part]));
     drawHeads(
       app,
       names.map(([one]) => spread(rowsOf(levels, one, place)[part]) / critical),
     );
-    const measured = Object.keys(parts).map((name) => {
-      if (!tried.has(name)) return { name };
-      const sigma = spread(rows[name]);
-      return {
+    drawBack(app, rows, drawn, weights);
+    const measured = Object.keys(parts)
+      .filter((name) => tried.has(name))
+      .map((name) => ({
         name,
         keys: math.effectiveKeys(math.softmax(rows[name])),
-        normal: 1 / normalSquares(place + 1, sigma),
-      };
-    });
+        normal: normalKeys(place + 1, spread(rows[name])),
+      }));
     drawKeys(app, measured);
-    const { keys, normal } = measured.find(({ name }) => name === part);
-    const said = verdict(app.state, rows, critical, keys / normal, tried);
+    const said = verdict(app.state, rows, critical, measured);
     app.formula.replaceChildren(
       ...said.map((text) => element("span", { class: "explorable-line" }, text)),
     );
+    const { keys, normal } = measured.find(({ name }) => name === part);
     return {
       values: {},
       spoken: `${said.join(" ")} Effective keys ${show2(keys)}, of a normal row ${show2(normal)}.`,
@@ -192,29 +199,53 @@ function chooseParts(app) {
   );
 }
 
-/** What the chosen part of a row does, and how its spread compares with the whole row's. */
-function verdict({ head, part }, rows, critical, evenness, tried) {
+/** How the keys of a row compare with those of a normal one: a seventh more or fewer is about as many. */
+const compare = ({ keys, normal }) =>
+  keys > 1.15 * normal ? "more even" : normal > 1.15 * keys ? "sharper" : "about normal";
+
+/** What the chosen part of a row does, and how its spread compares with the whole row's; once all were looked at, which part makes the row what it is. */
+function verdict({ head, part }, rows, critical, measured) {
   const called = names[head][1].replace("l", "L");
   const [own, whole] = [rows[part], rows.all].map((row) => spread(row) / critical);
-  const side = own > 1 ? "past" : "below";
-  const departs = evenness > 1.15 || evenness < 1 / 1.15;
-  const compared = departs
-    ? evenness > 1
-      ? "more even than"
-      : "sharper than"
-    : "about as even as";
-  const first = `${called}, ${parts[part]}: ${side} the border, ${compared} a normal row of its spread.`;
-  if (part === "all") {
-    const open = departs && tried.size < Object.keys(parts).length;
-    return open ? [first, "Which of its two parts makes it so, place or what is read?"] : [first];
-  }
-  const spreads = `Spread: ${show2(own)} times the border’s; as it is, ${show2(whole)}.`;
-  if (own <= whole) return [first, spreads];
-  return [first, `${spreads} Here the two parts work against each other.`];
+  const like = Object.fromEntries(measured.map((one) => [one.name, compare(one)]));
+  const departs = (name) => like[name] !== "about normal";
+  const said = departs(part) ? `${like[part]} than normal` : like[part];
+  const first = `${called}, ${parts[part]}: ${own > 1 ? "past" : "below"} the border, ${said}.`;
+  const against = own > whole ? ["The parts work against each other."] : [];
+  if (measured.length === Object.keys(parts).length)
+    return [first, answer(like, departs("all")), ...against];
+  if (part === "all")
+    return departs("all")
+      ? [first, "Which of its two parts makes it so, place or what is read?"]
+      : [first];
+  return [
+    first,
+    `Spread: ${show2(own)} times the border’s; as it is, ${show2(whole)}.`,
+    ...against,
+  ];
 }
 
-/** The passage, line by line as it was written; the character nearest to where one presses looks. */
-function drawText(app, weights) {
+/** Which part departs from a normal row as the whole does: of two, the one that does alone, if the other does not. */
+function answer(like, departs) {
+  const each =
+    like.place === like.read
+      ? `lone each part is ${like.place}.`
+      : `lone place is ${like.place}, and what is read ${like.read}.`;
+  if (!departs) return `A${each}`;
+  const [place, read] = [like.place, like.read].map((one) => one === like.all);
+  const lead =
+    place && read
+      ? "Both parts make"
+      : place
+        ? "Place makes"
+        : read
+          ? "What is read makes"
+          : "Only both together make";
+  return `${lead} the row ${like.all}: a${each}`;
+}
+
+/** The passage, line by line as it was written, with the weights on their way to those `aimed` at; the character nearest to where one presses looks. */
+function drawText(app, weights, aimed) {
   const panel = app.panels.text;
   const lines = text.split("\n");
   const [left, right] = panel.xRange;
@@ -256,7 +287,7 @@ function drawText(app, weights) {
     column += 1;
     if (character === "\n") [line, column] = [line + 1, 0];
   });
-  const marked = weights.map((w, i) => [w, i]).filter(([w]) => w >= 0.1);
+  const marked = aimed.map((w, i) => [w, i]).filter(([w]) => w >= 0.1);
   const named = (at) => `${shown[places[at]] ?? places[at]} at ${at + 1}`;
   const said = marked.map(([w, i]) => `${named(i)}: ${show(w)}`);
   panel.describe("the character that looks", "slider");
@@ -287,40 +318,57 @@ function drawText(app, weights) {
 }
 
 /**
- * Numbers on their way to `aim` from where they were when it changed: at once for those who want no motion, and the first time.
+ * The drawing's numbers on their way from where they were when they were asked to change: the scores of the row, what place decides
+ * of them, its share, and how far the axis goes, which has room for this row at all moments. At once for those who want no motion,
+ * the first time, and where another character looks.
  */
-function moving(app, aim) {
+function moving(app, rows) {
   const { memory } = app;
+  const { head, part, place } = app.state;
+  const ofPlace = shares[part];
+  const aim = [
+    ofPlace,
+    reach[part][Number(head)][place - FIRST],
+    ...rows.place.map((s) => ofPlace * s),
+    ...rows[part],
+  ];
   const now = performance.now();
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   if (String(aim) !== String(memory.aim)) {
-    memory.from = memory.now ?? aim;
+    memory.from = memory.now?.length === aim.length ? memory.now : aim;
     memory.aim = aim;
     memory.since = calm ? -Infinity : now;
   }
   const share = Math.min(1, (now - memory.since) / MOVES);
   memory.now = aim.map((to, i) => memory.from[i] + share * (to - memory.from[i]));
   if (share < 1) app.redraw();
-  return memory.now;
+  const [shareOfPlace, most, ...scores] = memory.now;
+  return { shareOfPlace, most, ramp: scores.slice(0, place + 1), row: scores.slice(place + 1) };
 }
 
-/**
- * The row's scores against the distance of their keys, and what place decides as a line; the larger the dot, the more weight. The
- * axis has room for this row at all moments.
- */
-function drawBack(app, rows, weights) {
+/** The row's scores against the distance of their keys, and what place decides as a line; the larger the dot, the more weight. */
+function drawBack(app, rows, { shareOfPlace, most, ramp, row }, weights) {
   const panel = app.panels.back;
-  const { head, part, place } = app.state;
-  const [ofPlace, ofRead, most] = moving(app, [
-    ...shares[part],
-    reach[part][Number(head)][place - FIRST],
-  ]);
-  const ramp = rows.place.map((s) => ofPlace * s);
-  const row = rows.read.map((s, at) => ofRead * s + ramp[at]);
+  const { part } = app.state;
   const last = row.length - 1;
-  const x = d3.scaleLinear([last, 0], panel.xRange);
+  const spelt = panel.width > 9 * places.length;
+  panel.margin.bottom = spelt ? 40 : 24;
+  const [left, right] = panel.xRange;
+  const x = d3.scaleLinear([last, 0], [left, right]);
   const y = d3.scaleLinear([-most, most], panel.yRange);
-  axes(panel, { x, y, xLabel: "characters back", yTicks: 5, yLabel: "score" });
+  const [bottom, top] = y.range();
+  const around = axes(panel, { x, y, yTicks: 5 });
+  if (spelt)
+    row.forEach((_, place) =>
+      around
+        .append("text")
+        .attr("class", "axis-label")
+        .attr("x", x(last - place))
+        .attr("y", bottom + 34)
+        .attr("text-anchor", "middle")
+        .style("font-family", "monospace")
+        .text(shown[places[place]] ?? places[place]),
+    );
   const group = fresh(panel.svg, "points");
   const at = (values) => values.map((s, place) => [x(last - place), y(s)]);
   const line = (values, stroke, opacity, width) =>
@@ -332,14 +380,26 @@ function drawBack(app, rows, weights) {
       .style("opacity", opacity)
       .style("stroke-width", width);
   line(row, colour("weights"), 0.35, 1);
-  line(ramp, colour("key"), 1, 2);
+  if (shareOfPlace) {
+    line(ramp, colour("key"), shareOfPlace, 2).attr("class", "place");
+    const name = group.append("g").attr("class", "place").style("opacity", shareOfPlace);
+    rule(name, [right - 146, top - 12], [right - 126, top - 12], colour("key")).style(
+      "stroke-width",
+      2,
+    );
+    say(name, "what place decides", right, top - 8, "end");
+  }
   at(row).forEach(([cx, cy], place) => {
     point(group, cx, cy, 2 + 5 * Math.sqrt(weights[place]), colour("weights"));
   });
-  const best = weights.indexOf(Math.max(...weights));
   const own = rows[part];
+  const best = own.indexOf(Math.max(...own));
+  const decided =
+    part === "read"
+      ? ""
+      : ` What place decides goes from ${show(rows.place[0])} at the first to ${show(rows.place.at(-1))} at the last.`;
   panel.describe(
-    `${own.length} scores from the first character to the one that looks, ${parts[part]}, from ${show(Math.min(...own))} to ${show(Math.max(...own))} about their mean; the largest is ${last - best} characters back. What place decides goes from ${show(rows.place[0])} at the first to ${show(rows.place.at(-1))} at the last.`,
+    `${own.length} scores from the first character to the one that looks, ${parts[part]}, from ${show(Math.min(...own))} to ${show(Math.max(...own))} about their mean; the largest is ${last - best} characters back.${decided}`,
   );
 }
 
@@ -358,7 +418,7 @@ function drawKeys(app, measured) {
   });
   const group = fresh(panel.svg, "parts");
   const said = [];
-  for (const { name, keys, normal } of measured) {
+  for (const name of Object.keys(parts)) {
     const level = y(name) + y.bandwidth() / 2;
     const words = (text, at, anchor) =>
       group
@@ -370,8 +430,10 @@ function drawKeys(app, measured) {
         .text(text);
     words(parts[name], left - 8, "end");
     rule(group, [left, level], [right, level], "var(--ex-grid)");
-    words(keys ? `${show2(keys)} (${show2(normal)})` : "?", right + 10, "start");
-    if (!keys) continue;
+    const found = measured.find((one) => one.name === name);
+    words(found ? `${show2(found.keys)} (${show2(found.normal)})` : "?", right + 10, "start");
+    if (!found) continue;
+    const { keys, normal } = found;
     rule(group, [x(normal), level], [x(keys), level], colour("weights")).style("stroke-width", 2);
     rule(group, [x(normal), level - 7], [x(normal), level + 7], "var(--ex-ink)").style(
       "stroke-width",

@@ -27,8 +27,8 @@ def number(text):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_medians_are_those_that_are_stored(explorable, measured, kind):
-    page, figure = explorable("depth", f"kind={kind}")
+def test_medians_are_those_that_are_stored(still, measured, kind):
+    page, figure = still("depth", "d_k=64")
     for d_k in depth.DIMENSIONS:
         for blocks in depth.LAYERS:
             page.evaluate(f"location.hash = '#depth:d_k={d_k},blocks={blocks},kind={kind}'")
@@ -39,8 +39,8 @@ def test_medians_are_those_that_are_stored(explorable, measured, kind):
                 assert number(median) == pytest.approx(statistics.median(totals), rel=5.1e-3)
 
 
-def test_growth_is_a_power_of_the_depth_or_a_factor_for_each_block(explorable, measured):
-    page, figure = explorable("depth", "d_k=256,blocks=48,kind=pre")
+def test_growth_is_a_power_of_the_depth_or_a_factor_for_each_block(still, measured):
+    page, figure = still("depth", "d_k=256,blocks=48")
     said = figure.locator(".explorable-formula")
 
     def times(kind, *depths):
@@ -59,45 +59,107 @@ def test_growth_is_a_power_of_the_depth_or_a_factor_for_each_block(explorable, m
     assert f"a block gives ×{first:.2f} up to 8, ×{second:.2f} up to 24." in said.inner_text()
 
 
-def test_marks_keep_a_guess_until_reset(explorable):
+def test_marks_start_level_and_keep_a_guess_until_reset(explorable):
     page, figure = explorable("depth")
     said = figure.locator(".explorable-formula")
-    assert "Set the red and the blue mark" in said.inner_text()
-    undivided, root = figure.get_by_role("slider", name="your guess").all()
-    drag(page, undivided, 0, -60)
+    assert "Set the red circle and the blue square" in said.inner_text()
+    marks = figure.get_by_role("slider", name="your guess")
+    levels = marks.evaluate_all("marks => marks.map(mark => mark.transform.baseVal[0].matrix.f)")
+    assert levels[0] == levels[1]
+    undivided, root = marks.all()
+    drag(page, undivided, 0, 60)
     guess = 10 ** float(state(figure)["guess_none"])
-    assert guess > 10_000
-    root.press("PageDown")
+    assert 1_000 < guess < 100_000
+    for press in ("Home", "PageUp"):
+        root.press(press)
     wait_for_state(page, "guess_sqrt_d_k=1,")
     assert f"{float(f'{guess:.2g}'):,.0f} undivided, 10 with the root. Now" in said.inner_text()
     figure.get_by_role("slider", name="blocks of the model").press("End")
     wait_for_state(page, "blocks=48")
+    expect(said).to_contain_text("You said 10 with the root")
     median = figure.locator("[data-readout=sqrt_d_k]").inner_text()
     assert f"You said 10 with the root; it is {median}." in said.inner_text()
     figure.get_by_role("button", name="Reset").click()
-    wait_for_state(page, "blocks=2,guess_none=3,guess_sqrt_d_k=2,")
+    wait_for_state(page, "blocks=2,guess_none=5.5,guess_sqrt_d_k=5.5,")
     assert "You said" not in said.inner_text()
 
 
-def test_one_mark_is_answered_and_no_guess_holds_for_another_width_or_kind(explorable):
-    page, figure = explorable("depth")
+def test_a_question_is_gone_when_its_answer_is_drawn(explorable):
+    _, figure = explorable("depth")
+    said = figure.locator(".explorable-formula")
+    undivided, root = figure.get_by_role("slider", name="your guess").all()
+    blocks = figure.get_by_role("slider", name="blocks of the model")
+    misses = figure.locator(".misses line")
+    undivided.press("PageDown")
+    blocks.press("End")
+    expect(root).to_be_hidden()
+    expect(undivided).to_be_visible()
+    expect(misses).to_have_count(1)
+    blocks.press("Home")
+    expect(said).to_have_text("With 2 blocks division makes little difference.")
+    expect(root).to_be_hidden()
+    expect(misses).to_have_count(0)
+    figure.get_by_label("dk, components").press("End")
+    expect(root).to_be_visible()
+    figure.get_by_label("dk, components").press("ArrowLeft")
+    expect(root).to_be_hidden()
+    figure.get_by_role("button", name="Reset").click()
+    expect(root).to_be_visible()
+
+
+def test_a_miss_goes_from_its_mark_to_the_median(still):
+    _, figure = still("depth", "d_k=256,blocks=48,guess_none=3")
+    at = "shape => [shape.transform.baseVal[0].matrix.e, shape.transform.baseVal[0].matrix.f]"
+    x, y = figure.get_by_role("slider", name="your guess").first.evaluate(at)
+    _, median = figure.locator(".curves path[transform]").nth(3).evaluate(at)
+    miss = "line => ['x1', 'y1', 'x2', 'y2'].map(end => line[end].baseVal.value)"
+    drawn = figure.locator(".misses line").evaluate(miss)
+    assert drawn == pytest.approx([x, y, x, median], abs=0.01)
+
+
+def test_nothing_is_said_before_the_lines_are_there(explorable):
+    _, figure = explorable("depth")
+    said, spoken = (figure.locator(f".explorable-{name}") for name in ("formula", "spoken"))
+    figure.get_by_role("slider", name="blocks of the model").press("End")
+    early = figure.evaluate(
+        """async (figure, all) => {
+            const models = () => figure.querySelectorAll('circle.model').length;
+            const said = new Set();
+            for (let i = 0; models() < all && i < 600; i++) {
+                for (const name of ['formula', 'spoken'])
+                    said.add(figure.querySelector(`.explorable-${name}`).textContent);
+                await new Promise(requestAnimationFrame);
+            }
+            return [...said].join('');
+        }""",
+        2 * depth.SEEDS * len(depth.LAYERS),
+    )
+    assert "From 2" not in early
+    expect(said).to_contain_text("From 2 to 48 blocks")
+    expect(spoken).to_contain_text("with 48 blocks. From 2 to 48 blocks")
+
+
+def test_one_mark_is_answered_and_no_guess_holds_for_another_width_or_kind(still):
+    page, figure = still("depth", "d_k=64")
     said = figure.locator(".explorable-formula")
     undivided = figure.get_by_role("slider", name="your guess").first
     blocks = figure.get_by_role("slider", name="blocks of the model")
-    unset = "guess_none=3,guess_sqrt_d_k=2,"
+    unset = "guess_none=5.5,guess_sqrt_d_k=5.5,"
     for change in (
         lambda: figure.get_by_label("dk, components").press("End"),
         lambda: figure.get_by_role("combobox").select_option("post"),
     ):
-        undivided.press("ArrowUp")
-        wait_for_state(page, "guess_none=3.1,")
+        undivided.press("PageDown")
+        wait_for_state(page, "guess_none=4.5,")
         blocks.press("End")
         wait_for_state(page, "blocks=48")
         median = figure.locator("[data-readout=none]").inner_text()
-        assert said.inner_text().endswith(f"You said 1,300 undivided; it is {median}.")
+        assert said.inner_text().endswith(f"You said 32,000 undivided; it is {median}.")
         change()
         wait_for_state(page, unset)
         assert "You said" not in said.inner_text()
+        figure.get_by_role("button", name="Reset").click()
+        wait_for_state(page, "d_k=64,blocks=2,")
 
 
 def test_thin_lines_are_those_of_the_widths_that_were_drawn(explorable):
