@@ -345,7 +345,8 @@ function drawWeights(panel, weights, keys) {
     "var(--ex-ink)",
   );
   const right = keys > 300;
-  const start = Math.max(x(keys), n <= 64 ? x(n) : 0) + 5; // past the even share, where that is high
+  const [fallen] = points.find(([, at]) => at > top + 16) ?? [0];
+  const start = Math.max(x(keys), fallen, n <= 64 ? x(n) : 0) + 5; // past the curve and the even share, where these are high
   say(group, "effective keys", right ? x(keys) - 5 : start, top + 11, right ? "end" : "start");
   panel.describe(
     `Weights of ${showCount(n)} keys in order, the largest ${show(weights[0])}, the least ${show(weights.at(-1))}; dashed, even weights of ${show(1 / n)}`,

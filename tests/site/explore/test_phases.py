@@ -123,7 +123,9 @@ def test_the_law_is_said_when_it_has_been_seen(explorable, width):
 
     question = "Where do many keys become a few? Drag the point across the map."
     assert press("ArrowUp", 7, "sigma=3.36") == question
-    law = f"Below σc = √(2 ln n) = {math.sqrt(2 * math.log(512)):.1f} many keys share, above it a few"
+    law = (
+        f"Below σc = √(2 ln n) = {math.sqrt(2 * math.log(512)):.1f} many keys share, above it a few"
+    )
     assert law in press("ArrowUp", 5, "sigma=8")
     assert "Now drag along n: below it." in press("ArrowRight", 8, "n=131072")
     assert "Now drag along n: below it." in press("ArrowDown", 13, "sigma=0.84")
@@ -134,6 +136,24 @@ def test_the_law_is_said_when_it_has_been_seen(explorable, width):
     assert max(heights) - min(heights) < 1
     figure.get_by_role("button", name="Reset").click()
     expect(lines.last).to_have_text(question)
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("setting", ["n=2048,sigma=19", "n=512,sigma=1", "n=8,sigma=8"])
+def test_the_curve_of_the_weights_runs_through_no_word(explorable, setting, width):
+    page, figure = explorable("phases", setting)
+    page.set_viewport_size({"width": width, "height": 700})
+    page.wait_for_timeout(200)
+    panel = figure.locator("[data-panel=weights] .weights")
+    left, right, top, bottom = panel.locator("text").evaluate(
+        "text => [text.getBBox()].flatMap(b => [b.x, b.x + b.width, b.y, b.y + b.height])"
+    )
+    assert right - left > 50
+    along = panel.locator("path").nth(2).evaluate(
+        """path => Array.from({ length: 301 }, (_, i) =>
+            path.getPointAtLength((i * path.getTotalLength()) / 300)).map(p => [p.x, p.y])"""
+    )
+    assert not [x for x, y in along if left <= x <= right and top + 2 < y < bottom - 2]
 
 
 def test_a_walk_stays_drawn_until_reset(explorable):
