@@ -149,9 +149,13 @@ def test_the_curve_of_the_weights_runs_through_no_word(explorable, setting, widt
         "text => [text.getBBox()].flatMap(b => [b.x, b.x + b.width, b.y, b.y + b.height])"
     )
     assert right - left > 50
-    along = panel.locator("path").nth(2).evaluate(
-        """path => Array.from({ length: 301 }, (_, i) =>
+    along = (
+        panel.locator("path")
+        .nth(2)
+        .evaluate(
+            """path => Array.from({ length: 301 }, (_, i) =>
             path.getPointAtLength((i * path.getTotalLength()) / 300)).map(p => [p.x, p.y])"""
+        )
     )
     assert not [x for x, y in along if left <= x <= right and top + 2 < y < bottom - 2]
 
