@@ -47,7 +47,7 @@ export const budget = {
   panels: [
     [
       "models",
-      "models that have not learned yet, of ten; each dot is one that learns",
+      "not learned yet, of ten models; dot: one learns; bar: 95 % interval",
       370,
       { left: 116, right: 12, top: 32 },
     ],
@@ -183,7 +183,7 @@ function drawModels(app, learned, stop, to) {
       under
         .append("text")
         .attr("x", left - 5)
-        .attr("y", y(count) + 4)
+        .attr("y", y(count) + (count ? 8 : 0)) // within the row, clear of the next one's
         .attr("text-anchor", "end")
         .style("fill", "var(--ex-muted)")
         .style("font-size", "11px")

@@ -76,11 +76,13 @@ export const phases = {
     const keys = effectiveKeys(place, sigma);
     drawPlane(app, n, sigma, dK);
     drawWeights(app.panels.weights, weightsOf(app.memory, n, sigma), keys);
-    drawKeys(app.panels.keys, n, sigma, walk(app, place, sigma));
+    const walks = walk(app, place, sigma);
+    drawKeys(app.panels.keys, n, sigma, walks);
     const side = ratio > 1 ? "above it" : ratio > 0.5 ? "in the crossover" : "far below";
     const said = [
       `${count(keys, n)} of ${showCount(n)} keys share the weight, counted by 1/Σp².`,
       `σ ${show2(sigma)}, border ${show2(critical)}: ${side}.`,
+      ...found(walks, n),
     ];
     app.formula.replaceChildren(
       ...said.map((text) => element("span", { class: "explorable-line" }, rich(text))),
@@ -111,6 +113,34 @@ function walk({ memory }, place, sigma) {
   const goesOn = [...walks.keys()].at(-1) === sigma || (from <= place && place <= to);
   walks.delete(sigma);
   return walks.set(sigma, goesOn ? [Math.min(from, place), Math.max(to, place)] : [place, place]);
+}
+
+/** The latest walk along n among these that is no mere crossing of a slanting drag. */
+const walked = (walks) => walks.filter(([, [from, to]]) => to - from > 2).at(-1);
+
+/** What to look for first; the law of what the reader has seen, once the border has been crossed; and last that of more keys, once there have been more on either side. */
+function found(walks, n) {
+  const border = (place) => math.criticalSigma(counts[place]);
+  const all = [...walks];
+  const below = all.filter(([sigma, [from]]) => sigma < border(from));
+  const above = all.filter(([sigma, [, to]]) => sigma > border(to));
+  const crossed =
+    all.some(([sigma, [, to]]) => sigma < border(to)) &&
+    all.some(([sigma, [from]]) => sigma > border(from));
+  if (!crossed) return ["Where do many keys become a few? Drag the point across the map."];
+  const [few, many] = [walked(above), walked(below)];
+  if (!few || !many)
+    return [
+      `Below σ_c = √(2 ln n) = ${show2(math.criticalSigma(n))} many keys share, above it a few, without a jump.`,
+      `Now drag along n: ${few ? "below it" : many ? "above it" : "below it, then above it"}.`,
+    ];
+  const grown = ([sigma, ends]) => {
+    const numbers = ends.map((place) => count(effectiveKeys(place, sigma), counts[place]));
+    return `(σ = ${show2(sigma)}: ${[...new Set(numbers)].join(" to ")})`;
+  };
+  return [
+    `Below the border the keys that share grow with n ${grown(many)}; above it they stay a few ${grown(few)}.`,
+  ];
 }
 
 const line = (group, points, stroke) =>
@@ -189,7 +219,10 @@ function drawPlane(app, n, sigma, dK) {
   ];
   for (const [name, text, sigmaOf] of divisors) {
     const level = y(sigmaOf(dK));
-    if (level > bottom) continue; // below the map
+    if (level > bottom) {
+      beside.push({ text: `↓ ${text}`, level: bottom }); // below the map
+      continue;
+    }
     rule(group, [left, level], [right, level], colour(name))
       .attr("data-rescaling", name)
       .attr("data-sigma", sigmaOf(dK))
@@ -204,13 +237,13 @@ function drawPlane(app, n, sigma, dK) {
     bottom,
   );
   beside.forEach(({ text, level }, i) => {
-    rule(group, [right, level], [right + 5, heights[i]], "var(--ex-muted)");
+    if (level < bottom) rule(group, [right, level], [right + 5, heights[i]], "var(--ex-muted)");
     richText(say(group, "", right + 8, heights[i] + 4, "start").classed("name", true), text);
   });
   nameRegions(group, x, y, dK);
   drawPoint(app, panel, x, y, n, sigma);
   panel.describe(
-    `A map of how many keys share the weight, from one at the top to all at the bottom. The border rises from ${show(math.criticalSigma(2))} at 2 keys to ${show(critical)} at ${showCount(most)}. Lines of the divisors for ${dK} components: undivided at ${show2(Math.sqrt(dK))}, the root at 1. The point is at ${showCount(n)} keys and ${show2(sigma)}.`,
+    `A map of how many keys share the weight, from one at the top to all at the bottom. The border rises from ${show(math.criticalSigma(2))} at 2 keys to ${show(critical)} at ${showCount(most)}. Lines of the divisors for ${dK} components: undivided at ${show2(Math.sqrt(dK))}, the root at 1, d_k at ${show2(1 / Math.sqrt(dK))}. The point is at ${showCount(n)} keys and ${show2(sigma)}.`,
     "group",
   );
 }
@@ -231,7 +264,7 @@ function nameRegions(group, x, y, dK) {
     const turn = (Math.atan2(to[1] - from[1], to[0] - from[0]) * 180) / Math.PI;
     return [m, math.criticalSigma(m) / Math.SQRT2, turn];
   };
-  place("frozen: a few keys", [512, 26], [512, 11]);
+  place("frozen: a few keys", [512, 26], [512, 14]);
   place("crossover", crossover(2 ** 13), crossover(2 ** 6));
   place("a fixed share of the keys", [512, 0.2], [512, 0.4]);
 }
@@ -312,7 +345,8 @@ function drawWeights(panel, weights, keys) {
     "var(--ex-ink)",
   );
   const right = keys > 300;
-  const start = Math.max(x(keys), n <= 64 ? x(n) : 0) + 5; // past the even share, where that is high
+  const [fallen] = points.find(([, at]) => at > top + 16) ?? [0];
+  const start = Math.max(x(keys), fallen, n <= 64 ? x(n) : 0) + 5; // past the curve and the even share, where these are high
   say(group, "effective keys", right ? x(keys) - 5 : start, top + 11, right ? "end" : "start");
   panel.describe(
     `Weights of ${showCount(n)} keys in order, the largest ${show(weights[0])}, the least ${show(weights.at(-1))}; dashed, even weights of ${show(1 / n)}`,

@@ -40,10 +40,10 @@ export const row = {
     },
   ],
   readouts: [
-    ["norm", "norm of J", show2],
     ["factor", "1/r", show2],
-    ["left", "norm of J, over r", show2],
-    ["ratio", "over that at r = 1", show2],
+    ["norm", "norm of J", show2],
+    ["left", "what is left", show2],
+    ["ratio", "relative to the root", show2],
   ],
   panelWidth: "15rem",
   panels: [
@@ -62,7 +62,9 @@ export const row = {
     const values = { norm, factor: 1 / r, left: norm / r, ratio: left(row)(r) / left(row)(1) };
     const [low, high] = been(app)[row];
     const most = largest(row);
-    const top = `The maximum is ${show2(left(row)(most) / left(row)(1))} times.`;
+    const highest = show2(left(row)(most) / left(row)(1));
+    const top =
+      highest === show2(values.ratio) ? "This is the maximum." : `The maximum is ${highest} times.`;
     const found = low < most && most < high;
     const compared = r === 1 && found ? "." : verdict(r, values.ratio);
     const sentence = `${name(r)}${compared}${found ? ` ${top}` : ""}`;
@@ -184,7 +186,8 @@ function drawCurve(app, been, r) {
   drawNames(panel, Object.keys(been).length > 1);
   const most = largest(row);
   const [low, high] = been[row];
-  if (low < most && most < high) say(group, "max", x(most), y(product(most)) - 10, "middle");
+  if (low < most && most < high && Math.abs(x(r) - x(most)) > 20)
+    say(group, "max", x(most), y(product(most)) - 10, "middle"); // clear of the handle's line
   drawCursor(app, panel, under, ratioControl, x);
   const told = RATIOS.filter((_, i) => i % 4 === 0).map((at) => show2(product(at)));
   panel.describe(

@@ -13,6 +13,7 @@ import {
   rule,
   say,
   show2,
+  showCount,
 } from "./shared.js";
 
 /** The divisors that are compared, and what they are called. */
@@ -27,12 +28,15 @@ const FLOOR = 0.001; // of the gradients that are drawn
 /** A divisor has kept its place while the ends of its way differ by less than this factor: a slider's step moves the others by more, and d_k moves the mean length by less. */
 const KEPT = 1.1;
 
+/** How far to the left of the curve the way of a divisor runs, in pixels: where two have been, both are seen. */
+const LANES = { none: 6, sqrt_d_k: 0, k_mean: 0, k_total: -6 };
+
 const dialControl = {
   name: "r",
   label: "divisor",
   spoken: "divisor, in key lengths",
   values: Array.from({ length: 61 }, (_, i) => 2 ** (i / 4 - 7)),
-  value: 4, // at first away from the root and the mean length, which meet at 1
+  value: 1, // the root, and where the mean length begins
   text: show2,
   drawn: true,
 };
@@ -77,8 +81,9 @@ export const scalings = {
     );
     const ways = extend(app.memory, places);
     for (const name of NAMES) {
-      const size = show2(places[name] * a * Math.sqrt(dK)).replace(/\.0$/, "");
-      app.memory.sizes[name].textContent = ` = ${size}`;
+      const size = places[name] * a * Math.sqrt(dK);
+      const written = size < 1000 ? show2(size).replace(/\.0$/, "") : showCount(Math.round(size));
+      app.memory.sizes[name].textContent = ` = ${written}`;
     }
     const keys = (r) => between(along, 0, r);
     const gradient = (r) => Math.exp(between(along, 1, r));
@@ -127,12 +132,13 @@ function extend(memory, places) {
 }
 
 /** What the reader is asked to move, and what has been seen of it. */
-function verdict({ state, memory }, heard) {
+function verdict({ state, memory }, attended) {
   memory.moved ??= new Set();
   for (const { name, value } of sliders) if (state[name] !== value) memory.moved.add(name);
   const { moved } = memory;
   if (!moved.size) return ["Make the keys longer. Which of the four divisors keep their place?"];
-  const seen = `Of ${state.n} keys × ${show2(state.a)} a query hears ${heard("sqrt_d_k")} with √d_k, ${heard("k_mean")} with k_mean.`;
+  const length = state.a === 1 ? "D" : `Keys ${show2(state.a)} times as long: d`;
+  const seen = `${length}ivided by √d_k, a query attends to ${attended("sqrt_d_k")} of ${state.n} keys; by k_mean, to ${attended("k_mean")}.`;
   const left = sliders.filter(({ name }) => !moved.has(name)).map(({ name }) => name);
   if (!left.length) return [seen, "Only k_mean has kept its place."];
   const stay = NAMES.filter((name) => memory.ways[name][1] < KEPT * memory.ways[name][0]);
@@ -171,6 +177,16 @@ function mark(parent, name, x, y) {
   if (name === "k_mean") drawn.style("stroke", "var(--ex-ink)").style("stroke-width", 1.5);
 }
 
+/** The points of a line moved so many pixels to its left, seen from its beginning. */
+function beside(points, pixels) {
+  return points.map(([x, y], i) => {
+    const [before, after] = [points[i - 1] ?? [x, y], points[i + 1] ?? [x, y]];
+    const [dx, dy] = [after[0] - before[0], after[1] - before[1]];
+    const length = Math.hypot(dx, dy) || 1;
+    return [x + (pixels * dy) / length, y - (pixels * dx) / length];
+  });
+}
+
 /** A measure along the divisor: the curve, the divisors on it, each with the way that it has been moved, and the dial. */
 function drawAlong(panel, { app, places, ways, of, y, yTicks, text, handle }) {
   const { r } = app.state;
@@ -196,26 +212,24 @@ function drawAlong(panel, { app, places, ways, of, y, yTicks, text, handle }) {
     .attr("width", right - left);
   frame.attr("height", bottom - top + 8);
   const within = group.append("g").attr("clip-path", `url(#${id})`);
-  const curve = ([low, high], stroke, width) =>
-    within
+  const curve = ([low, high], stroke, width, lane = 0) => {
+    const along = [low, ...ratios.filter((at) => at > low && at < high), high];
+    return within
       .append("path")
       .attr(
         "d",
         d3.line()(
-          [low, ...ratios.filter((at) => at > low && at < high), high].map((at) => [
-            x(at),
-            y(of(at)),
-          ]),
+          beside(
+            along.map((at) => [x(at), y(of(at))]),
+            lane,
+          ),
         ),
       )
       .style("fill", "none")
       .style("stroke", stroke)
       .style("stroke-width", width);
-  NAMES.forEach((name, i) =>
-    curve(ways[name], colour(name), 12 - 2 * i)
-      .attr("data-way", name)
-      .style("opacity", 0.4),
-  );
+  };
+  for (const name of NAMES) curve(ways[name], colour(name), 4, LANES[name]).attr("data-way", name);
   curve([ratios[0], ratios.at(-1)], "var(--ex-muted)", 1.5);
   for (const [name, place] of Object.entries(places)) {
     if (of(place) >= y.domain()[0]) mark(group, name, x(place), y(of(place)));

@@ -1,3 +1,6 @@
+import itertools
+import re
+
 import pytest
 
 from sdpa_lib.book.training.plan import load_comparisons
@@ -194,3 +197,14 @@ def test_no_word_is_cut_off_on_a_phone(explorable, stop):
     )
     assert min(left for left, _ in words) >= box["x"]
     assert max(right for _, right in words) <= box["x"] + box["width"]
+
+
+def test_the_numbers_beside_two_rows_keep_their_distance(explorable):
+    _, figure = explorable("budget")
+    numbers = figure.locator("[data-panel=models] .under text").filter(
+        has_text=re.compile(r"^\d+$")
+    )
+    tops = numbers.evaluate_all("texts => texts.map(text => text.getBoundingClientRect().top)")
+    assert len(tops) == 2 * 4
+    tops.sort()
+    assert min(b - a for a, b in itertools.pairwise(tops)) > 18

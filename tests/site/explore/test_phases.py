@@ -17,8 +17,7 @@ def test_as_many_keys_share_the_weight_as_the_library_finds(explorable, n, sigma
     _, figure = explorable("phases", f"n={n},sigma={sigma}")
     said = re.match(
         r"([\d.,]+) of ([\d,]+) keys .*σ ([\d.]+), border ([\d.]+): (.*)\.",
-        figure.locator(".explorable-formula").inner_text(),
-        re.S,
+        " ".join(figure.locator(".explorable-line").all_inner_texts()[:2]),
     )
     keys, of, spread, border = (float(number.replace(",", "")) for number in said.groups()[:4])
     scores = sigma * sdpa.sample(64, n, seed=2, device="cpu")
@@ -85,7 +84,7 @@ def test_labels_and_lines_do_not_collide(explorable, d_k, width):
         "texts => texts.map(text => text.getBoundingClientRect())"
         ".map(r => [r.left, r.right, r.top + 3, r.bottom - 3])"
     )
-    assert len(boxes) > 4
+    assert len(boxes) == 8  # three regions, two borders, and each divisor, below the map too
     apart = [
         a[1] < b[0] or b[1] < a[0] or a[3] <= b[2] or b[3] <= a[2]
         for i, a in enumerate(boxes)
@@ -94,6 +93,71 @@ def test_labels_and_lines_do_not_collide(explorable, d_k, width):
     assert all(apart)
     frame = figure.locator(".explorable-app").bounding_box()
     assert max(box[1] for box in boxes) <= frame["x"] + frame["width"]
+
+
+def test_a_divisor_whose_line_lies_below_the_map_is_named_there(explorable):
+    page, figure = explorable("phases", "d_k=64")
+    arrow = figure.locator("[data-panel=phases] .name").get_by_text("↓ d")
+    line = figure.locator("[data-panel=phases] line[data-rescaling=d_k]")
+    assert (line.count(), arrow.count()) == (1, 0)
+    figure.get_by_label("dk, for the divisors’ lines").press("End")
+    wait_for_state(page, "d_k=1024")
+    assert (line.count(), arrow.count()) == (0, 1)
+
+
+@pytest.mark.parametrize("width", [360, 1024, 1280])
+def test_the_law_is_said_when_it_has_been_seen(explorable, width):
+    page, figure = explorable("phases", "n=512,sigma=1")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_timeout(200)
+    lines, box = figure.locator(".explorable-line"), figure.locator(".explorable-formula")
+    point = figure.get_by_role("slider", name="the row")
+    heights = [box.bounding_box()["height"]]
+
+    def press(key, times, part):
+        for _ in range(times):
+            point.press(key)
+        wait_for_state(page, part)
+        heights.append(box.bounding_box()["height"])
+        return " ".join(lines.all_inner_texts()[2:]).replace("\n", "")
+
+    question = "Where do many keys become a few? Drag the point across the map."
+    assert press("ArrowUp", 7, "sigma=3.36") == question
+    law = (
+        f"Below σc = √(2 ln n) = {math.sqrt(2 * math.log(512)):.1f} many keys share, above it a few"
+    )
+    assert law in press("ArrowUp", 5, "sigma=8")
+    assert "Now drag along n: below it." in press("ArrowRight", 8, "n=131072")
+    assert "Now drag along n: below it." in press("ArrowDown", 13, "sigma=0.84")
+    assert press("ArrowLeft", 8, "n=512") == (
+        "Below the border the keys that share grow with n (σ = 0.84: 250 to 65,000); "
+        "above it they stay a few (σ = 8.0: 2 to 3)."
+    )
+    assert max(heights) - min(heights) < 1
+    figure.get_by_role("button", name="Reset").click()
+    expect(lines.last).to_have_text(question)
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("setting", ["n=2048,sigma=19", "n=512,sigma=1", "n=8,sigma=8"])
+def test_the_curve_of_the_weights_runs_through_no_word(explorable, setting, width):
+    page, figure = explorable("phases", setting)
+    page.set_viewport_size({"width": width, "height": 700})
+    page.wait_for_timeout(200)
+    panel = figure.locator("[data-panel=weights] .weights")
+    left, right, top, bottom = panel.locator("text").evaluate(
+        "text => [text.getBBox()].flatMap(b => [b.x, b.x + b.width, b.y, b.y + b.height])"
+    )
+    assert right - left > 50
+    along = (
+        panel.locator("path")
+        .nth(2)
+        .evaluate(
+            """path => Array.from({ length: 301 }, (_, i) =>
+            path.getPointAtLength((i * path.getTotalLength()) / 300)).map(p => [p.x, p.y])"""
+        )
+    )
+    assert not [x for x, y in along if left <= x <= right and top + 2 < y < bottom - 2]
 
 
 def test_a_walk_stays_drawn_until_reset(explorable):

@@ -56,6 +56,16 @@ def test_what_the_chapter_says_of_the_two_rows(explorable):
     assert read(figure, "ratio") < 0.05
 
 
+def test_the_readouts_have_the_names_and_the_order_of_the_product(explorable):
+    _, figure = explorable("row")
+    assert figure.locator(".explorable-readouts dt").all_inner_texts() == [
+        "1/r",
+        "norm of J",
+        "what is left",
+        "relative to the root",
+    ]
+
+
 def test_what_is_left_is_said_as_a_part_and_a_power_of_two_as_a_fraction(explorable, data):
     page, figure = explorable("row", "r=0.0625,row=decided")
     said = figure.locator(".explorable-formula")
@@ -73,6 +83,20 @@ def test_the_maximum_is_named_above_the_curve(explorable):
     panel = figure.locator("[data-panel=curve] svg")
     name = panel.get_by_text("max", exact=True).evaluate("text => text.getBBox().y")
     assert name + 10 < panel.locator("[data-line=left]").evaluate("path => path.getBBox().y")
+
+
+def test_where_the_handle_stands_at_the_maximum_its_line_crosses_no_word(explorable):
+    page, figure = explorable("row", "r=0.125,row=decided")
+    name = figure.locator("[data-panel=curve] svg").get_by_text("max", exact=True)
+    said = figure.locator(".explorable-formula")
+    assert name.count() == 1
+    assert "This is the maximum." not in said.inner_text()
+    slider = figure.get_by_label("r = c/√dk")
+    slider.press("ArrowRight")
+    slider.press("ArrowRight")
+    wait_for_state(page, "r=0.25,")
+    assert name.count() == 0
+    assert said.inner_text().endswith("2.7 times. This is the maximum.")
 
 
 @pytest.mark.parametrize("r", [0.25, 1, 32])

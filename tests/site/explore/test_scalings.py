@@ -113,6 +113,30 @@ def test_every_slider_moves_some_divisors_and_none_moves_the_mean_length(explora
     assert "Which" in formula.inner_text()
 
 
+@pytest.mark.parametrize("panel", ["evenness", "gradient"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_no_way_hides_another(explorable, panel, width):
+    page, figure = explorable("scalings", "a=1")
+    page.set_viewport_size({"width": width, "height": 700})
+    for label, key, part in (
+        ("keys × a", "Home", "a=0.1,"),
+        ("dk", "Home", "d_k=4,"),
+        ("n, keys", "Home", "n=4,"),
+    ):
+        figure.get_by_label(label, exact=True).press(key)
+        wait_for_state(page, part)
+    drawn = figure.locator(f"[data-panel={panel}] [data-way]").evaluate_all(
+        """paths => paths.map(path => Array.from({ length: 101 }, (_, i) =>
+            path.getPointAtLength((i * path.getTotalLength()) / 100)).map(p => [p.x, p.y]))"""
+    )
+    none, root, _, total = drawn  # the mean length has no way
+    for one, other in ((none, root), (none, total), (root, total)):
+        (first, second) = ([x for x, _ in way] for way in (one, other))
+        assert min(first) < max(second), "they run beside each other"
+        assert min(second) < max(first), "they run beside each other"
+        assert min(math.dist(a, b) for a in one for b in other) > 4.5  # 4 wide, and a gap
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
@@ -127,6 +151,20 @@ def test_the_sentence_names_all_that_have_kept_their_place(explorable, setting, 
     assert text == said.replace("d_k", "dk")
 
 
+def test_the_sentence_says_what_a_query_attends_to(explorable):
+    page, figure = explorable("scalings", "a=10")
+    line = figure.locator(".explorable-line").first
+    told_keys = told(figure, "evenness")
+    attended = (
+        f"ivided by √dk, a query attends to {told_keys['sqrt_d_k']:.1f} of 32 keys; "
+        f"by kmean, to {told_keys['k_mean']:.0f}."
+    )
+    assert line.text_content() == f"Keys 10 times as long: d{attended}"
+    page.evaluate("location.hash = '#scalings:a=1,n=256'")
+    wait_for_state(page, "a=1,n=256,")
+    assert line.text_content().startswith("Divided by √dk, a query attends to ")
+
+
 @pytest.mark.parametrize("a", [1, 10])
 def test_the_legend_has_the_divisors_themselves(explorable, a):
     """Longer keys leave the constants as they are: it is the others that change."""
@@ -135,12 +173,15 @@ def test_the_legend_has_the_divisors_themselves(explorable, a):
     sizes = figure.locator(".explorable-legend .explorable-size").all_text_contents()
     for name, text in zip(NAMES, sizes, strict=True):
         theirs = float(torch.as_tensor(sdpa.get_rescaling(name)(key)).mean())
-        assert float(text.strip("= ")) == pytest.approx(theirs, rel=0.03)
+        assert float(text.strip("= ").replace(",", "")) == pytest.approx(theirs, rel=0.03)
 
 
-def test_the_dial_reads_the_curves(explorable):
-    page, figure = explorable("scalings", "r=1")
+def test_the_dial_stands_at_the_root_at_first_and_reads_the_curves(explorable):
+    page, figure = explorable("scalings")
     dial = figure.get_by_role("slider", name="divisor, in key lengths")
+    assert dial.evaluate("g => g.transform.baseVal[0].matrix.e") == pytest.approx(
+        places(figure)["sqrt_d_k"], abs=0.5
+    )
     root = measures(sdpa.get_rescaling("sqrt_d_k"), 32, 64)
 
     def read():
