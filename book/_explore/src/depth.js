@@ -1,6 +1,6 @@
 /** Through many layers: a guess, and then the first gradient's norm against the number of blocks, model by model. */
 import * as d3 from "./d3.js";
-import { colour, data, looks } from "./data.js";
+import { colour, data, lettersColour, looks } from "./data.js";
 import { drawCursor, drawHandles, fromKey, listen } from "./handles.js";
 import {
   apart,
@@ -246,7 +246,7 @@ function drawNorms(app, norms, medians, width, depth) {
       .style("stroke-dasharray", "1 4");
     say(group, text, right + 14, heights[i] + 4, "start")
       .classed("end", true)
-      .style("fill", chosen ? colour(name) : "var(--ex-muted)")
+      .style("fill", chosen ? lettersColour(name) : "var(--ex-muted)")
       .style("font-weight", chosen ? 700 : 400);
   });
   drawCursor(app, panel, under, blocksControl, x);
@@ -289,7 +289,7 @@ function drawGuesses(app, panel, right, y) {
       .style("stroke", ink);
     mark
       .select("text")
-      .style("fill", ink)
+      .style("fill", lettersColour(names[i]))
       .attr("visibility", set ? "hidden" : "visible");
   });
   all
