@@ -34,7 +34,7 @@ from sdpa_lib.book.heads.measure import (
     tail_scale,
 )
 from sdpa_lib.book.heads.ngrams import ngram_losses
-from sdpa_lib.book.heads.picture import looked_at
+from sdpa_lib.book.heads.picture import DARKEST, looked_at
 from sdpa_lib.book.heads.results import (
     HELD_OUT,
     LINE,
@@ -575,7 +575,7 @@ def test_the_ground_is_as_dark_as_the_weight():
     _, ax = plotting.figure()
     looked_at(ax, "a \n", weights, rows=(1, 2))
     shades = [patch.get_facecolor()[3] for patch in ax.patches]
-    assert shades == pytest.approx([0.25, 0.75, 0.5, 0.3, 0.2])
+    assert shades == pytest.approx([DARKEST * x for x in (0.25, 0.75, 0.5, 0.3, 0.2)])
     assert [text.get_text() for text in ax.texts] == ["a", "·", "a", "·", "⏎"]
     with pytest.raises(ValueError, match="n = 4 characters, got"):
         looked_at(ax, "four", weights, rows=(1,))

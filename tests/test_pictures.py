@@ -8,7 +8,7 @@ import pytest
 
 from sdpa_lib.book import plotting
 from sdpa_lib.book.describe import describe
-from sdpa_lib.book.pictures import LARGE, collisions, in_the_dark, picture, svg
+from sdpa_lib.book.pictures import LARGE, collisions, for_letters, in_the_dark, picture, svg
 
 NUMBERS = np.random.default_rng(0)
 
@@ -78,6 +78,18 @@ def test_every_colour_has_one_for_the_dark(panels):
     for name, colour in re.findall(r"(fill|stroke): (#[0-9a-f]{6})", body):
         assert f'[style*="{name}: {colour}"]{{{name}:{in_the_dark(colour)}!important}}' in style
     assert f"svg{{fill:{in_the_dark('black')}}}" in style
+
+
+def test_a_text_is_darker_than_a_line_of_its_colour():
+    figure, ax = plotting.figure()
+    ax.plot([0, 1], [0, 1], color="#d3746b")
+    ax.text(0.2, 0.8, "undivided", color="#d3746b")
+    ax.text(0.2, 0.6, "root", color="#0b6fb3")
+    drawn = svg(figure)
+    assert "stroke: #d3746b" in drawn
+    texts = set(re.findall(r'<g style="fill: (#[0-9a-f]{6})" transform', drawn))
+    assert texts == {for_letters("#d3746b"), "#0b6fb3", plotting.MUTED}
+    plt.close(figure)
 
 
 @pytest.mark.parametrize("kind", ["scatter", "plot"])

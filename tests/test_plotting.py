@@ -84,6 +84,13 @@ def test_colours_are_legible_on_white_and_on_dark(colour):
     assert legible(colour)
 
 
+@pytest.mark.parametrize("colour", ALL_COLOURS)
+def test_letters_have_a_contrast_of_4_5_on_white_and_on_dark(colour):
+    letters = pictures.for_letters(colour)
+    assert contrast(rgb(letters), rgb("white")) >= 4.5
+    assert contrast(rgb(pictures.in_the_dark(letters)), rgb(DARK_GROUND)) >= 4.5
+
+
 @cache
 def as_seen(colour):
     """A colour in CIELAB as each kind of eye sees it, (kinds of eye, 3)."""
@@ -122,6 +129,11 @@ def test_every_rescaling_has_a_look_that_every_reader_can_tell_apart(name):
     assert look[1:] not in [other[1:] for other in others], (
         f"{name}: line and marker together must differ from all others"
     )
+
+
+def test_every_reader_can_tell_the_letters_of_rescalings_apart():
+    letters = [pictures.for_letters(look.color) for look in GIVEN.values()]
+    assert min(itertools.starmap(distance, itertools.combinations(letters, 2))) > 15
 
 
 def test_shades_of_dimensions_differ_and_are_no_colour_of_the_root_or_of_undivided_scores():

@@ -185,8 +185,8 @@ def phases() -> None:
     ax.text(9e4, 3.3, "border, $\\sqrt{2 \\ln n}$", ha="right", va="top")
     for name, sigma, label, color in (
         ("none", 8, "undivided", "white"),
-        ("sqrt_d_k", 1, r"$\sqrt{d_k}$", plotting.INK),
-        ("d_k", 1 / 8, "$d_k$", plotting.INK),
+        ("sqrt_d_k", 1, r"$\sqrt{d_k}$", "black"),
+        ("d_k", 1 / 8, "$d_k$", "black"),
     ):
         ax.axhline(sigma, **plotting.style(name))
         ax.text(9e4, 1.1 * sigma, label, color=color, ha="right")

@@ -81,9 +81,11 @@ def script() -> str:
     """A classic script that sets ``explorableData``: pages must work from a folder, too, where no
     script may fetch.
     """
+    roles = plotting.ROLES | OPTIMISERS
     data = {
-        "colours": {
-            name: on_both_grounds(color) for name, color in (plotting.ROLES | OPTIMISERS).items()
+        "colours": {name: on_both_grounds(color) for name, color in roles.items()},
+        "letters": {
+            name: on_both_grounds(pictures.for_letters(color)) for name, color in roles.items()
         },
         "rescalings": [{"name": name} | look(name) for name in sdpa.RESCALINGS],
         "distributions": {name: COMPONENTS[name].label for name in sdpa.DISTRIBUTIONS},
@@ -180,12 +182,15 @@ def on_both_grounds(color: str) -> list[str]:
 
 
 def look(name: str) -> dict[str, Any]:
-    """A rescaling's label, colours, SVG dashes, and its marker as an SVG path around (0, 0)."""
+    """A rescaling's label, colours, those of letters, SVG dashes, and its marker as an SVG path
+    around (0, 0).
+    """
     style = plotting.style(name, marker=True)
     marker = MarkerStyle(style["marker"])
     return {
         "label": sdpa.get_rescaling(name).label,
         "colours": on_both_grounds(style["color"]),
+        "letters": on_both_grounds(pictures.for_letters(style["color"])),
         "dashes": dashes(style["linestyle"]),
         "marker": outline(marker),
         "filled": marker.is_filled(),

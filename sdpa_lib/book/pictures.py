@@ -46,6 +46,12 @@ PIXELS_PER_INCH = 144
 _GROUNDS = {"#ffffff": "#14171c"}
 """The ground of the light theme and of the dark one."""
 
+_LUMINANCE, _LIGHTEST = np.array([0.2126, 0.7152, 0.0722]), 0.165
+"""Of red, green and blue; and the most that letters may have."""
+
+_LETTERS = re.compile(r'(?<=<g style="fill: )#[0-9a-f]{6}(?=" transform=)')
+"""The colour of a text in an SVG."""
+
 _HUE_ROTATE_180 = np.array([[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]])
 """Of linear maps of red, green and blue, the one that CSS calls ``hue-rotate(180deg)``."""
 
@@ -118,6 +124,24 @@ def in_the_dark(color: str) -> str:
     return to_hex((red, green, blue))
 
 
+def for_letters(color: str) -> str:
+    """The shade of a figure's colour for a text, which must be darker than a line may be: it has a
+    contrast of 4.5 to white and to a pale ground, and in the dark theme to that one's. White
+    letters stay, for they have a dark ground of their own.
+
+    Example:
+        >>> for_letters("#d3746b"), for_letters("#0b6fb3"), for_letters("#ffffff")
+        ('#a65b54', '#0b6fb3', '#ffffff')
+    """
+    if to_hex(color) in _GROUNDS:
+        return color
+    shade = np.array(to_rgb(color))
+    while _LUMINANCE @ shade**2.2 > _LIGHTEST:
+        shade *= 0.99
+    red, green, blue = shade.tolist()
+    return to_hex((red, green, blue))
+
+
 def _draw(figure: Figure) -> str:
     nameless = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     file = io.StringIO()
@@ -126,7 +150,7 @@ def _draw(figure: Figure) -> str:
             file, format="svg", metadata=nameless, dpi=PIXELS_PER_INCH, bbox_inches="tight"
         )
     text = file.getvalue()
-    text = _short(text[text.index("<svg ") :])
+    text = _LETTERS.sub(lambda found: for_letters(found[0]), _short(text[text.index("<svg ") :]))
     return text.removesuffix("</svg>") + _dark_style(text) + "</svg>"
 
 

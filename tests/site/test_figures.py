@@ -1,4 +1,5 @@
-"""No text of a figure stands on its data, on another text, or beyond the edge.
+"""No text of a figure stands on its data, on another text, or beyond the edge; all are dark enough
+on their ground, in the dark theme light enough, and on a phone large enough.
 
 The drawings are looked at as a browser shows them, those for a wide column and those for a narrow
 one: what is wrong at drawing (``pictures.collisions``) and what goes wrong after it is found alike.
@@ -11,6 +12,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pytest
 from conftest import SITE
+from letters import faint_letters
 
 from sdpa_lib.book import plotting
 from sdpa_lib.book.pictures import svg
@@ -64,6 +66,17 @@ FAULTS = """font => {
 NARROWEST = """() => Math.min(...[...document.querySelectorAll("clipPath > rect")]
   .map(axes => axes.width.baseVal.value / document.documentElement.viewBox.baseVal.width))"""
 
+# The height of the smallest letters that are not raised or lowered, in a column of 325 px, which a
+# phone of 360 has; Matplotlib's outlines are 100 units high.
+LEAST = """font => {
+  const size = (use) => {
+    const { a, b } = use.closest("g[transform]").transform.baseVal.consolidate().matrix;
+    return 100 * Math.hypot(a, b);
+  };
+  const letters = [...document.querySelectorAll(`use[*|href*="${font}"]`)];
+  return Math.min(...letters.map(size)) * 325 / document.documentElement.viewBox.baseVal.width;
+}"""
+
 
 def drawings(kind: str) -> list[Path]:
     """Those that a page shows. The folder may have others, from builds before."""
@@ -97,6 +110,37 @@ def test_no_text_of_a_figure_is_cut_or_stands_on_data(look, kind):
 def test_on_a_phone_the_data_has_two_fifths_of_the_width(look):
     found = look(NARROWEST, *drawings("narrow_"))
     assert {name: share for name, share in found.items() if share < 0.4} == {}
+
+
+def test_every_figure_has_a_drawing_for_a_phone_with_letters_large_enough(look):
+    pages = {page.name: page.read_text(encoding="utf-8") for page in SITE.rglob("*.html")}
+    one = r"<picture[^>]*><img"
+    assert [name for name, text in pages.items() if re.search(one, text)] == []
+    found = look(LEAST, *drawings("narrow_"))
+    assert {name: size for name, size in found.items() if size < 8.5} == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["narrow_", "(?!narrow_)"])
+def test_every_text_of_a_figure_has_a_contrast_of_4_5_to_its_ground(tab, kind, theme):
+    page, _ = tab("about:blank", theme=theme)
+    found = {}
+    for file in drawings(kind):
+        page.goto(file.as_uri())
+        found[file.name] = faint_letters(page.locator(":root"))
+    assert len(found) > 30
+    assert {name: texts for name, texts in found.items() if texts} == {}
+
+
+@pytest.mark.parametrize(("ground", "faint"), [("white", 1), (plotting.INK, 0)])
+def test_white_letters_are_faint_on_white_alone(tab, tmp_path, ground, faint):
+    figure = plt.figure(facecolor=ground)
+    figure.text(0.5, 0.5, "white", color="white")
+    file = tmp_path / "white.svg"
+    file.write_text(svg(figure), encoding="utf-8")
+    plt.close(figure)
+    page, _ = tab(file.as_uri())
+    assert len(faint_letters(page.locator(":root"))) == faint
 
 
 def test_what_covers_data_is_found(look, tmp_path):

@@ -1,6 +1,6 @@
 /** Weights times V: three values to drag, and the output, which stays in their hull. */
 import * as d3 from "./d3.js";
-import { colour } from "./data.js";
+import { colour, lettersColour } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
 import { scoreControl, temperatureControl } from "./scores.js";
@@ -314,7 +314,7 @@ function drawLabels(panel, group, labels, taken) {
     if (!place) continue;
     set.push({ x: place[0], y: place[1], width });
     const words = say(group, text, place[0], place[1] + 4, "middle");
-    if (role) words.style("fill", colour(role));
+    if (role) words.style("fill", lettersColour(role));
     if (bold) words.style("font", "700 15px system-ui, sans-serif");
   }
 }

@@ -4,7 +4,7 @@ export const data = window.explorableData;
 /** The names of the rescalings, in the book's order. */
 export const names = data.rescalings.map(({ name }) => name);
 
-/** By name: label, colours on the light and on the dark ground, dashes, and the outline of the marker. */
+/** By name: label, colours on the light and on the dark ground, those of letters, dashes, and the outline of the marker. */
 export const looks = Object.fromEntries(data.rescalings.map((look) => [look.name, look]));
 
 /** What menus call a rescaling. */
@@ -19,12 +19,20 @@ export const lookUp = (table, rows, row, columns, column) =>
 
 const variables = Object.fromEntries([
   ...Object.entries(data.colours).map(([role, pair]) => [`--ex-${role}`, pair]),
-  ...data.rescalings.map(({ colours }, i) => [`--ex-rescaling-${i}`, colours]),
+  ...Object.entries(data.letters).map(([role, pair]) => [`--ex-letters-${role}`, pair]),
+  ...data.rescalings.flatMap(({ colours, letters }, i) => [
+    [`--ex-rescaling-${i}`, colours],
+    [`--ex-letters-rescaling-${i}`, letters],
+  ]),
 ]);
 
+const called = (name) => (name in data.colours ? name : `rescaling-${names.indexOf(name)}`);
+
 /** The colour of a role or a rescaling, on whatever ground the reader has. */
-export const colour = (name) =>
-  `var(--ex-${name in data.colours ? name : `rescaling-${names.indexOf(name)}`})`;
+export const colour = (name) => `var(--ex-${called(name)})`;
+
+/** Its colour for letters, which need more contrast than lines. */
+export const lettersColour = (name) => `var(--ex-letters-${called(name)})`;
 
 /** A style sheet with those colours: its selectors are those of explorables.css. */
 export function colourSheet() {

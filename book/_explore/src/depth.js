@@ -1,6 +1,6 @@
 /** Through many layers: a guess, and then the first gradient's norm against the number of blocks, model by model. */
 import * as d3 from "./d3.js";
-import { colour, data, looks } from "./data.js";
+import { colour, data, lettersColour, looks } from "./data.js";
 import { drawCursor, drawHandles, fromKey, listen } from "./handles.js";
 import {
   apart,
@@ -255,7 +255,7 @@ function drawNorms(app, norms, medians, width, depth) {
       .style("stroke-dasharray", "1 4");
     say(group, text, right + 14, heights[i] + 4, "start")
       .classed("end", true)
-      .style("fill", chosen ? colour(name) : "var(--ex-muted)")
+      .style("fill", chosen ? lettersColour(name) : "var(--ex-muted)")
       .style("font-weight", chosen ? 700 : 400);
   });
   drawCursor(app, panel, under, blocksControl, x);
@@ -308,7 +308,7 @@ function drawGuesses(app, { right, y }, answered, medians) {
       .style("stroke-width", 1.3);
     mark
       .select("text")
-      .style("fill", ink)
+      .style("fill", lettersColour(names[i]))
       .attr("visibility", set ? "hidden" : "visible");
     if (medians && set)
       rule(misses, [places[i], y(10 ** value)], [places[i], y(medians[i].at(-1))], ink);

@@ -261,7 +261,7 @@ function drawText(app, weights, aimed) {
       .attr("class", "character")
       .attr("transform", `translate(${left + column * width},${panel.margin.top + line * height})`);
     const weight = weights[place] ?? 0;
-    const share = Math.round(100 * Math.sqrt(weight));
+    const share = Math.round(45 * Math.sqrt(weight));
     cell
       .append("rect")
       .attr("width", width)
@@ -275,11 +275,7 @@ function drawText(app, weights, aimed) {
       .attr("y", height / 2 + 3)
       .attr("text-anchor", "middle")
       .style("font-family", "monospace")
-      .style("opacity", place > app.state.place ? 0.45 : 1)
-      .style(
-        "fill",
-        share > 60 ? "var(--ex-ground)" : `var(--ex-${place < FIRST ? "muted" : "ink"})`,
-      )
+      .style("fill", `var(--ex-${place < FIRST || place > app.state.place ? "muted" : "ink"})`)
       .style("font-style", place < FIRST ? "italic" : "normal")
       .text(shown[character] ?? character);
     if (place >= FIRST) cell.style("cursor", "pointer");

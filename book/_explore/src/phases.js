@@ -1,6 +1,6 @@
 /** The two phases: a point (n, σ) to drag over a map of how many keys share the weight of rows of normal scores. */
 import * as d3 from "./d3.js";
-import { colour, data, looks } from "./data.js";
+import { colour, data, lettersColour, looks } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
 import {
@@ -164,7 +164,7 @@ function drawMap(panel, x, y) {
           .append("stop")
           .attr("offset", place / (counts.length - 1))
           .attr("stop-color", colour("weights"))
-          .attr("stop-opacity", 0.02 + 0.6 * (1 - between(of, at))),
+          .attr("stop-opacity", 0.02 + 0.4 * (1 - between(of, at))),
       );
       map.append("rect").style("fill", `url(#explorable-phases-${i})`);
     });
@@ -389,7 +389,7 @@ function drawKeys(panel, n, sigma, walks) {
     );
     say(group, `σ = ${show2(at)}`, x(most) + 8, heights[i] + 4, "start")
       .attr("class", "walk")
-      .style("fill", now ? colour("weights") : "var(--ex-muted)")
+      .style("fill", now ? lettersColour("weights") : "var(--ex-muted)")
       .style("font-weight", now ? 700 : 400);
   });
   const keys = effectiveKeys(counts.indexOf(n), sigma);

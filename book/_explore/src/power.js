@@ -1,6 +1,6 @@
 /** Divide by a power of d_k: which line is flat, the start's, gradient descent's or Adam's? */
 import * as d3 from "./d3.js";
-import { colour, data } from "./data.js";
+import { colour, data, lettersColour } from "./data.js";
 import { drawCursor } from "./handles.js";
 import { powerControl } from "./scores.js";
 import { apart, axes, fresh, rich, rule, say, show, show2, showCount } from "./shared.js";
@@ -194,7 +194,7 @@ function drawLines(panel, state) {
       .attr("class", "rim")
       .attr("x", right + 11)
       .attr("y", heights[place] + 4)
-      .style("fill", stroke)
+      .style("fill", name === "start" ? stroke : lettersColour(name))
       .selectAll("tspan")
       .data([...steps.lines[name].short.split("\n"), times(change(name, p))])
       .enter()

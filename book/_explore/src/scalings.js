@@ -1,6 +1,6 @@
 /** Alternative scalings: where their divisors lie among all, in lengths of a key, and which of them leave their place. */
 import * as d3 from "./d3.js";
-import { colour, data, lookUp } from "./data.js";
+import { colour, data, lettersColour, lookUp } from "./data.js";
 import { drawCursor } from "./handles.js";
 import {
   axes,
@@ -233,7 +233,7 @@ function drawAlong(panel, { app, places, ways, of, y, yTicks, text, handle }) {
   curve([ratios[0], ratios.at(-1)], "var(--ex-muted)", 1.5);
   for (const [name, place] of Object.entries(places)) {
     if (of(place) >= y.domain()[0]) mark(group, name, x(place), y(of(place)));
-    else say(group, "↓", x(place), bottom - 4, "middle").style("fill", colour(name));
+    else say(group, "↓", x(place), bottom - 4, "middle").style("fill", lettersColour(name));
   }
   if (handle) {
     drawCursor(app, panel, under, dialControl, x);

@@ -70,7 +70,7 @@ export function drawJacobian(panel, entries, text, shareOf = shareOfRoot) {
         .attr("y", y(i))
         .attr("width", x.bandwidth())
         .attr("height", y.bandwidth());
-      const share = Math.round(45 * shareOf(entry));
+      const share = Math.round(40 * shareOf(entry));
       cell.style(
         "fill",
         `color-mix(in srgb, ${colour(entry < 0 ? "key" : "weights")} ${share}%, var(--ex-panel))`,

@@ -11,6 +11,11 @@ from torch import Tensor
 from sdpa_lib._checks import check_finite
 from sdpa_lib.book.plotting import INK, MUTED, ROLES
 
+DARKEST = 0.45
+"""How much of the weights' colour is behind a character that has all of the weight: on more,
+letters are hard to read in the light theme or in the dark one.
+"""
+
 
 def visible(text: str) -> str:
     """A text in which spaces and ends of lines are seen.
@@ -45,7 +50,7 @@ def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int], size: f
         shades = [round(min(1.0, w), 2) for w in weights[row, : row + 1].tolist()]
         column = 0
         for place, shade in enumerate(shades):
-            colour = to_rgba(ROLES["weights"], shade)
+            colour = to_rgba(ROLES["weights"], DARKEST * shade)
             ax.bar(column, 0.9, 1.0, top - 0.45, color=[colour])
             ax.text(
                 column,
@@ -55,7 +60,7 @@ def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int], size: f
                 va="center",
                 family="monospace",
                 fontsize=size,
-                color="white" if shade > 0.6 else INK,
+                color=INK,
             )
             if place == row:
                 ax.plot([column], [top - 0.65], "^", color=ROLES["query"], markersize=5)

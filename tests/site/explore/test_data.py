@@ -50,6 +50,9 @@ def test_colours_are_legible_on_both_grounds(data, browser, base, theme):
     pairs = [*data["colours"].values(), *(look["colours"] for look in data["rescalings"])]
     for pair in pairs:
         assert contrast(rgb(pair[theme]), np.array(ground) / 255) >= 3
+    letters = [*data["letters"].values(), *(look["letters"] for look in data["rescalings"])]
+    for pair in letters:
+        assert contrast(rgb(pair[theme]), np.array(ground) / 255) >= 4.5
     # They are what is drawn.
     marker = page.locator("[data-panel=evenness] .along path[transform]").first
     fill = marker.evaluate("path => getComputedStyle(path).fill.match(/\\d+/g).map(Number)")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import AXE, SITE
 from explorable import STATIC
+from letters import faint_letters
 
 from .conftest import FOLDER, PLACES, SOURCES
 
@@ -78,6 +79,15 @@ def test_an_explorable_is_accessible_and_fits_a_phone(browser, base, name, theme
     assert violations == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PLACES)
+def test_every_text_of_an_explorable_has_a_contrast_of_4_5_to_its_ground(tab, base, name, theme):
+    page, _ = tab(f"{base}{PLACES[name]}#{name}:", theme=theme, reduced_motion="reduce")
+    app = page.locator(f"[data-explorable={name}] .explorable-app")
+    app.wait_for()
+    assert faint_letters(app) == {}
 
 
 def test_coming_back_to_an_explorable_moves_nothing(tab, base):
