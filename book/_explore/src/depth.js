@@ -1,7 +1,7 @@
 /** Through many layers: a guess, and then the first gradient's norm against the number of blocks, model by model. */
 import * as d3 from "./d3.js";
 import { colour, data, looks } from "./data.js";
-import { drawCursor, drawHandles, fromKey, listen } from "./handles.js";
+import { drawCursor, drawGuesses, fromKey, listen } from "./handles.js";
 import {
   apart,
   axes,
@@ -250,7 +250,7 @@ function drawNorms(app, norms, medians, width, depth) {
       .style("font-weight", chosen ? 700 : 400);
   });
   drawCursor(app, panel, under, blocksControl, x);
-  drawGuesses(app, panel, right, y);
+  drawMarks(app, panel, right, y);
   const seen = stored.blocks.slice(0, reached);
   panel.describe(
     `With heads of ${stored.d_k[width]}, the median norm against ${seen.join(", ")} blocks, both axes logarithmic: ${names
@@ -264,33 +264,18 @@ function drawNorms(app, norms, medians, width, depth) {
 }
 
 /** Two marks on the right edge, hollow with a question mark until they are moved. */
-function drawGuesses(app, panel, right, y) {
+function drawMarks(app, panel, right, y) {
   const marks = (app.memory.marks ??= { svg: layer(panel.svg, "guesses") });
-  const { made, all } = drawHandles(
+  const { made, all } = drawGuesses(
     marks,
     guessControls.map(({ name }) => app.state[name]),
     guess,
-    "none",
+    names.map(colour),
+    guessControls.map(({ name, value }) => app.state[name] !== value),
   );
   made.attr("aria-label", (_, i) => `your guess, ${stored.labels[names[i]]}, with ${last} blocks`);
-  made.selectAll("circle:not(.ring)").style("stroke-width", 2);
   made.each(function (_, i) {
-    const mark = d3.select(this);
-    rule(mark, [-20, 0], [-8, 0], colour(names[i])).style("stroke-width", 2.5);
-    say(mark, "?", 0, 4, "middle").classed("rim", false).style("font-weight", 700);
-  });
-  all.each(function (value, i) {
-    const mark = d3.select(this);
-    const set = value !== guessControls[i].value;
-    const ink = colour(names[i]);
-    mark
-      .select("circle:not(.ring)")
-      .style("fill", set ? ink : "var(--ex-ground)")
-      .style("stroke", ink);
-    mark
-      .select("text")
-      .style("fill", ink)
-      .attr("visibility", set ? "hidden" : "visible");
+    rule(d3.select(this), [-20, 0], [-8, 0], colour(names[i])).style("stroke-width", 2.5);
   });
   all
     .attr("transform", (value) => `translate(${right},${y(10 ** value)})`)
