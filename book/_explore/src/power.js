@@ -233,11 +233,7 @@ function drawLines(panel, state) {
         .attr("class", "measured")
         .style("fill", "var(--ex-ground)"),
     );
-    under
-      .append("path")
-      .attr("d", `M${right},${levels[place]}L${right + 8},${heights[place]}`)
-      .style("fill", "none")
-      .style("stroke", "var(--ex-muted)");
+    rule(under, [right, levels[place]], [right + 8, heights[place]], "var(--ex-muted)");
     const label = say(group, "", right + 11, heights[place] + 4, "start").style(
       "fill",
       written(name),
