@@ -258,7 +258,7 @@ function nameLines(group, visited, levelOf, panel) {
   const heights = apart(levels, 15, top + 6, bottom - 6);
   visited.forEach((setting, i) => {
     const dropped = Object.keys(symbols).filter((name) => setting[name] > 0);
-    const text = dropped.map((name) => symbols[name]).join(" ") || "no box";
+    const text = dropped.map((name) => symbols[name]).join(" ") || "none";
     const [now, ink] =
       i === visited.length - 1 ? [true, "var(--ex-ink)"] : [false, "var(--ex-muted)"];
     rule(group, [right, levels[i]], [right + 8, heights[i]], ink);

@@ -156,10 +156,10 @@ def test_boxes_are_heard_with_what_they_set(explorable):
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_lines_are_named_by_their_boxes(explorable, width):
+def test_lines_are_named_by_what_they_drop(explorable, width):
     page, figure = explorable("variance")
     names = figure.locator("[data-panel=line] .been text")
-    assert names.all_text_contents() == ["no box"]
+    assert names.all_text_contents() == ["none"]
     for boxes in ("0,0,0,0.3", "1,1,0.3,0.3", "0,0,0.3,0"):
         values = zip(("mu_q", "mu_k", "rho_q", "rho_k"), boxes.split(","), strict=True)
         setting = ",".join(f"{name}={value}" for name, value in values)
