@@ -62,9 +62,9 @@ class Component(NamedTuple):
 COMPONENTS = {
     "normal": Component("normal", scipy.stats.norm()),
     "uniform": Component("uniform", scipy.stats.uniform(-math.sqrt(3), 2 * math.sqrt(3))),
-    "rademacher": Component("Rademacher (±1)", None),
+    "rademacher": Component("±1", None),
     "laplace": Component("Laplace", scipy.stats.laplace(scale=1 / math.sqrt(2))),
-    "student_t": Component("Student's t, 10 degrees", scipy.stats.t(10, scale=math.sqrt(0.8))),
+    "student_t": Component("Student’s t", scipy.stats.t(10, scale=math.sqrt(0.8))),
 }
 """One for each of ``sdpa.DISTRIBUTIONS``."""
 
@@ -474,8 +474,7 @@ class Growth(NamedTuple):
     """Something that grows like a power of d_k.
 
     Attributes:
-        label, short, kept: its name, the one beside a line, in two rows, and the one within a
-            sentence.
+        label, short, kept: its name, the one beside a line, and the one within a sentence.
         optimiser, stored: where ``steps.json`` has it.
         exponent: of d_k, given p.
     """
@@ -491,15 +490,15 @@ class Growth(NamedTuple):
 GROWTHS = {
     "start": Growth(
         "spread of the scores at the start",
-        "scores at\nthe start",
-        "the start",
+        "fresh scores",
+        "the spread of fresh scores",
         "SGD",
         "start",
         lambda p: 0.5 - p,
     ),
     "SGD": Growth(
         "one step of gradient descent",
-        "change by a\ndescent step",
+        "descent step",
         "gradient descent’s step",
         "SGD",
         "one step",
@@ -507,7 +506,7 @@ GROWTHS = {
     ),
     "Adam": Growth(
         "one step of Adam",
-        "change by an\nAdam step",
+        "Adam step",
         "Adam’s step",
         "Adam",
         "one step",

@@ -1,7 +1,7 @@
 /** Through many layers: a guess, and then the first gradient's norm against the number of blocks, model by model. */
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour, looks } from "./data.js";
-import { drawCursor, drawHandles, fromKey, listen } from "./handles.js";
+import { drawCursor, drawGuesses, fromKey, listen } from "./handles.js";
 import {
   apart,
   axes,
@@ -102,7 +102,7 @@ export const depth = {
     if (depth === last) drawn.add(`${kind} ${dK}`);
     const answered = drawn.has(`${kind} ${dK}`);
     const scales = drawNorms(app, norms, medians, width, depth);
-    drawGuesses(app, scales, answered, depth === last && medians);
+    drawMarks(app, scales, answered, depth === last && medians);
     const sentence = now ? verdict(app.state, medians, now, brake) : question(app.state, answered);
     app.formula.replaceChildren(rich(sentence));
     const said = medians.map((ofName) => norm(ofName[now]));
@@ -276,42 +276,28 @@ function drawNorms(app, norms, medians, width, depth) {
  * Two marks before the right edge, side by side, hollow with a question mark until they are moved, and gone once there is nothing
  * left to guess; a line from each that was moved to its answer, when there is one.
  */
-function drawGuesses(app, { right, y }, answered, medians) {
+function drawMarks(app, { right, y }, answered, medians) {
   const { panels, state } = app;
   const { svg } = panels.norms;
   const misses = fresh(svg, "misses");
   const marks = (app.memory.marks ??= { svg: layer(svg, "guesses") });
   const places = [right - 18, right];
-  const { made, all } = drawHandles(
+  const set = guessControls.map(({ name, value }) => state[name] !== value);
+  const inks = names.map(colour);
+  const { made, all } = drawGuesses(
     marks,
     guessControls.map(({ name }) => state[name]),
     guess,
-    "none",
+    inks,
+    set,
+    names.map((name) => looks[name].marker),
   );
   made.attr("aria-label", (_, i) => `your guess, ${stored.labels[names[i]]}, with ${last} blocks`);
   made.select("rect.touch").attr("x", (_, i) => (i ? -9 : -23));
-  made.selectAll("circle:not(.ring)").remove();
-  made.each(function (_, i) {
-    const mark = d3.select(this);
-    mark.append("path").attr("d", looks[names[i]].marker).attr("transform", "scale(1.6)");
-    say(mark, "?", 0, 4, "middle").classed("rim", false).style("font-weight", 700);
-  });
-  all.each(function (value, i) {
-    const mark = d3.select(this);
-    const set = value !== guessControls[i].value;
-    const ink = colour(names[i]);
-    mark.attr("display", answered && !set ? "none" : null);
-    mark
-      .select("path")
-      .style("fill", set ? ink : "var(--ex-ground)")
-      .style("stroke", ink)
-      .style("stroke-width", 1.3);
-    mark
-      .select("text")
-      .style("fill", lettersColour(names[i]))
-      .attr("visibility", set ? "hidden" : "visible");
-    if (medians && set)
-      rule(misses, [places[i], y(10 ** value)], [places[i], y(medians[i].at(-1))], ink);
+  all.attr("display", (_, i) => (answered && !set[i] ? "none" : null));
+  all.each((value, i) => {
+    if (medians && set[i])
+      rule(misses, [places[i], y(10 ** value)], [places[i], y(medians[i].at(-1))], inks[i]);
   });
   all
     .attr("transform", (value, i) => `translate(${places[i]},${y(10 ** value)})`)

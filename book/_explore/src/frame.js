@@ -54,11 +54,12 @@ function fromHash(name, spec) {
  */
 function addControl(app, parent, control) {
   if (control.drawn) return;
-  if (control.group) {
-    parent.classList.add("explorable-grouped");
-    parent.append(element("p", { class: "explorable-group" }, control.group));
-  }
   const id = `explorable-${app.name}-${control.name}`;
+  if (control.group) {
+    app.group = `${id}-group`;
+    parent.classList.add("explorable-grouped");
+    parent.append(element("p", { class: "explorable-group", id: app.group }, control.group));
+  }
   const text = control.text ?? ((value) => show3(value));
   const label = element("label", { for: id }, rich(control.label));
   const box = element("div", { class: "explorable-control" }, label);
@@ -96,6 +97,7 @@ function addControl(app, parent, control) {
     });
     box.append(output, input);
   }
+  if (app.group) input.setAttribute("aria-describedby", app.group);
   parent.append(box);
 }
 

@@ -1,7 +1,7 @@
 /** Handles within a drawing, moved by mouse, finger or keyboard. */
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
-import { layer } from "./shared.js";
+import { layer, say } from "./shared.js";
 
 /**
  * One handle for each value, in the colour of a role: those that are new, and all. `range` is what a number of theirs may be.
@@ -32,6 +32,26 @@ export function drawHandles(panel, values, range, role) {
     .style("stroke", "var(--ex-ground)")
     .style("stroke-width", 1.5);
   return { made, all: made.merge(handles) };
+}
+
+/**
+ * Marks for guesses, in these inks: hollow with a question mark until they are `set`; those that are new, and all. They are round
+ * unless they have outlines of their own.
+ */
+export function drawGuesses(panel, values, range, inks, set, outlines = []) {
+  const { made, all } = drawHandles(panel, values, range, "none");
+  made.selectAll("circle:not(.ring)").remove();
+  made.each(function (_, i) {
+    const mark = d3.select(this);
+    const shape = mark
+      .append("path")
+      .attr("d", outlines[i] ?? "M-4.4,0A4.4,4.4,0,1,1,4.4,0A4.4,4.4,0,1,1,-4.4,0Z");
+    shape.attr("transform", "scale(1.6)").style("stroke", inks[i]).style("stroke-width", 1.3);
+    say(mark, "?", 0, 4, "middle").classed("rim", false).style("font-weight", 700);
+  });
+  all.select("path").style("fill", (_, i) => (set[i] ? inks[i] : "var(--ex-ground)"));
+  all.select("text").attr("visibility", (_, i) => (set[i] ? "hidden" : "visible"));
+  return { made, all };
 }
 
 /** How each panel's handles follow a drag now. */
@@ -118,6 +138,17 @@ export function fromKey(event, value, { min, max, step }) {
   return { Home: min, End: max }[event.key] ?? null;
 }
 
+/** The same where a number may be one of `values`, of which it is the one at `place`. */
+export function valueFromKey(event, place, values) {
+  const last = values.length - 1;
+  const next = fromKey(event, place, { min: 0, max: last, step: 1 });
+  return next === null ? null : values[Math.min(last, Math.max(0, next))];
+}
+
+/** Which of them is drawn nearest to a place on the scale x. */
+export const nearest = (values, x, at) =>
+  values.reduce((best, v) => (Math.abs(x(v) - at) < Math.abs(x(best) - at) ? v : best));
+
 /**
  * A line across a drawing that readers move to one of a slider's values, by a handle at its top: `control` is the slider's, `x` the
  * scale, and `place` an empty group below what the line must not cross.
@@ -161,14 +192,8 @@ export function drawCursor(app, panel, place, control, x) {
     .attr("aria-valuenow", (place) => place)
     .attr("aria-valuetext", (place) => text(values[place]));
   const byKey = (event, place) => {
-    const next = fromKey(event, place, range);
-    return next === null
-      ? null
-      : { [name]: values[Math.min(range.max, Math.max(range.min, next))] };
+    const next = valueFromKey(event, place, values);
+    return next === null ? null : { [name]: next };
   };
-  const distance = (value, event) => Math.abs(x(value) - event.x);
-  const byDrag = (event) => ({
-    [name]: values.reduce((best, v) => (distance(v, event) < distance(best, event) ? v : best)),
-  });
-  listen(app, panel, all, byKey, byDrag);
+  listen(app, panel, all, byKey, (event) => ({ [name]: nearest(values, x, event.x) }));
 }

@@ -4,6 +4,7 @@ import { colour, data } from "./data.js";
 import { drawCursor } from "./handles.js";
 import * as math from "./math.js";
 import {
+  apart,
   axes,
   bar,
   element,
@@ -21,7 +22,7 @@ import {
 const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
 // With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
 const [PAIRS, SEED] = [400, 2];
-const REACH = 8; // of the axis, in roots of d_k
+const REACH = 10; // of the axis, in roots of d_k: any standard deviation that can be chosen lies on it
 const HIGHEST = 400; // variance over d_k on its axis, on which all that can be chosen stands
 
 const dimsControl = {
@@ -34,10 +35,13 @@ const dimsControl = {
   drawn: true,
 };
 
+/** What a setting can have that is 0 as long as its assumption holds. */
+const symbols = { muQ: "μ_q", muK: "μ_k", rhoQ: "ρ_q", rhoK: "ρ_k" };
+
 /** A box that drops an assumption: a mean or a correlation is 0, or this. */
-const box = (name, symbol, dropped) => ({
+const box = (name, label, dropped) => ({
   name,
-  label: `${symbol} = ${dropped}`,
+  label,
   options: { 0: "0", [dropped]: String(dropped) },
   value: "0",
   check: true,
@@ -60,20 +64,24 @@ const titleOf = (centre) => `(q·k − ${centre}) / √d_k of 400 pairs`;
 const QUESTION =
   "Each box drops an assumption of the proof. Which lift the line, and which make it rise with d_k?";
 
+/** The same where the components are not normal. */
+const SHAPE =
+  "Another distribution with the same mean and variance leaves the line where it is: the proof used no shape.";
+
 export const variance = {
   title: "What moves the variance of q·k?",
   controls: [
     dimsControl,
-    { ...box("mu_q", "μ_q", 1), group: "means" },
-    box("mu_k", "μ_k", 1),
-    { ...box("rho_q", "ρ_q", 0.3), group: "correlations" },
-    box("rho_k", "ρ_k", 0.3),
+    { ...box("mu_q", `queries ${symbols.muQ}`, 1), group: "mean 1" },
+    box("mu_k", `keys ${symbols.muK}`, 1),
+    { ...box("rho_q", `queries ${symbols.rhoQ}`, 0.3), group: "correlation 0.3" },
+    box("rho_k", `keys ${symbols.rhoK}`, 0.3),
     {
       name: "components",
-      label: "components drawn from",
+      label: "drawn from",
       options: data.distributions,
       value: "normal",
-      group: "distribution",
+      group: "components",
     },
     rowControl,
   ],
@@ -83,7 +91,7 @@ export const variance = {
   ],
   panels: [
     ["dots", titleOf("mean"), 190, { left: 14, right: 14, top: 30 }],
-    ["line", "variance over d_k, derived and measured", 190, { left: 34, right: 20, top: 30 }],
+    ["line", "variance over d_k, derived and measured", 190, { left: 34, right: 82, top: 30 }],
   ],
   forget({ memory }) {
     delete memory.visited;
@@ -109,7 +117,7 @@ export const variance = {
     drawDots(app.panels.dots, places, Math.sqrt(ratio), within === "row" ? "row’s mean" : "mean");
     drawLine(app, setting, measured, chosen, ratio, visited);
     const what = within === "row" ? "q·k − row’s mean" : "q·k";
-    const verdict = judge(setting, derived, muK);
+    const verdict = judge(setting, derived, muK, components !== "normal");
     app.formula.replaceChildren(
       ...[terms(setting, what), numbers(dK, derived), verdict]
         .filter(Boolean)
@@ -173,14 +181,14 @@ function numbers(dK, { constant, excess, variance }) {
   return `= ${brief(constant)}${risen}`;
 }
 
-/** What the assumptions that are left say; `muK` is that of the box, which a row does not see. */
-function judge(setting, { constant, excess }, muK) {
+/** What the assumptions that are left say; `muK` is that of the box, which a row does not see, and `another` the distribution. */
+function judge(setting, { constant, excess }, muK, another) {
   if (excess > 0) return "The power breaks: near the dotted line, this variance grows as d_k^2.";
   if (constant > 1)
     return `The constant is ${brief(constant)}; the power holds: the line is level.`;
   if (muK > setting.muK) return "Within a row, which is what softmax sees, μ_k moves nothing.";
   if (setting.rhoQ + setting.rhoK > 0) return "A correlation on one side alone moves nothing.";
-  return QUESTION;
+  return another ? SHAPE : QUESTION;
 }
 
 /** The pairs of a distribution, drawn once; soon after, in a pause, those of the next. */
@@ -194,7 +202,7 @@ function pairs(distribution, memory) {
   return drawn;
 }
 
-/** A dot for each pair, at a height of its own, so that dots move along the axis alone; a bar of one standard deviation to either side, which ends in arrows where it goes on beyond the axis. */
+/** A dot for each pair, at a height of its own, so that dots move along the axis alone; a bar of one standard deviation to either side. */
 function drawDots(panel, places, std, centre) {
   panel.heading.replaceChildren(rich(titleOf(centre)));
   const x = d3.scaleLinear([-REACH, REACH], panel.xRange);
@@ -202,7 +210,7 @@ function drawDots(panel, places, std, centre) {
   axes(panel, {
     x,
     y,
-    xTicks: [-8, -6, -4, -2, 0, 2, 4, 6, 8],
+    xTicks: [-10, -5, 0, 5, 10],
     yTicks: 0,
     xFormat: (at) => String(at).replace("-", "−"),
     xLabel: `(q·k − ${centre}) / √d_k`,
@@ -224,8 +232,8 @@ function drawDots(panel, places, std, centre) {
   for (const at of [-1, 1])
     rule(group, [x(at), bottom], [x(at), top], "var(--ex-muted)").style("stroke-dasharray", "4 3");
   const level = top - 9;
-  const [from, to] = [x(-Math.min(std, REACH)), x(Math.min(std, REACH))];
-  bar(group, from, to, level, std > REACH);
+  const [from, to] = [x(-std), x(std)];
+  bar(group, from, to, level);
   const beside = to + 50 < right;
   say(
     group,
@@ -240,6 +248,31 @@ function drawDots(panel, places, std, centre) {
   panel.describe(
     `${places.length} dots on an axis from −${REACH} to ${REACH}; derived standard deviation ${show3(std)}; ${beyond[0] + beyond[1]} lie farther out.`,
   );
+}
+
+/** Beside each line's right end what was dropped there, bold for the line of now, which is the last. */
+function nameLines(group, visited, levelOf, panel) {
+  const [, right] = panel.xRange;
+  const [bottom, top] = panel.yRange;
+  const levels = visited.map(levelOf);
+  const heights = apart(levels, 15, top + 6, bottom - 6);
+  visited.forEach((setting, i) => {
+    const dropped = Object.keys(symbols).filter((name) => setting[name] > 0);
+    const text = dropped.map((name) => symbols[name]).join(" ") || "none";
+    const [now, ink] =
+      i === visited.length - 1 ? [true, "var(--ex-ink)"] : [false, "var(--ex-muted)"];
+    rule(group, [right, levels[i]], [right + 8, heights[i]], ink);
+    const name = say(group, "", right + 11, heights[i] + 4, "start")
+      .style("fill", ink)
+      .style("font-weight", now ? 700 : 400);
+    [...text.matchAll(/([^_]+)(?:_(\w))?/g)].forEach(([, plain, low], part) => {
+      name
+        .append("tspan")
+        .attr("dy", part ? -3 : 0)
+        .text(plain);
+      if (low) name.append("tspan").attr("dy", 3).attr("font-size", "75%").text(low);
+    });
+  });
 }
 
 /** The derived variance over d_k against d_k, pale where one has been, and what was measured, with bars of one standard error. */
@@ -273,6 +306,12 @@ function drawLine(app, setting, measured, chosen, ratio, visited) {
       .style("stroke", colour("weights"))
       .style("stroke-width", 2);
   for (const other of visited) curve(been, other).style("opacity", 0.3);
+  nameLines(
+    been,
+    visited,
+    (of) => y(math.dotProductVariance(DIMS.at(-1), of).variance / DIMS.at(-1)),
+    panel,
+  );
   const { excess } = math.dotProductVariance(1, setting);
   if (excess > 0) {
     const from = Math.max(1, y.domain()[0] / excess); // where it leaves the axis

@@ -133,6 +133,7 @@ def test_a_page_for_lectures_fills_the_screen_and_keeps_the_setting(tab, base, n
         ("budget", 60, 0),
         ("row", 60, 0),
         ("phases", 60, -60),
+        ("power", 60, 0),
     ],
 )
 def test_a_finger_takes_a_handle_all_the_way(phone, name, dx, dy):
@@ -146,7 +147,7 @@ def test_a_finger_takes_a_handle_all_the_way(phone, name, dx, dy):
     assert moved == pytest.approx((dx, dy), abs=14)
 
 
-WITH_ONE_HANDLE = ["budget", "depth", "phases", "row", "variance"]
+WITH_ONE_HANDLE = ["budget", "depth", "phases", "power", "row", "variance"]
 
 
 @pytest.mark.parametrize("name", WITH_ONE_HANDLE)

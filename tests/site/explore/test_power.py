@@ -10,19 +10,20 @@ from .conftest import check_labels, drag, state, wait_for_state
 STEP = {name: steps.OPTIMISERS[name].step for name in ("SGD", "Adam")}
 
 
-LINES = {
-    "scores at the start": "start",
-    "change by a descent step": "SGD",
-    "change by an Adam step": "Adam",
-}
+LINES = {"fresh scores": "start", "descent step": "SGD", "Adam step": "Adam"}
 
 
 def factors(figure):
-    """By line the number at its end."""
+    """By line the number at its end, which stands below its name."""
     rows = figure.locator("[data-panel=lines] .curves text").evaluate_all(
         "texts => texts.map(text => [...text.children].map(part => part.textContent))"
     )
-    return {LINES[" ".join(name)]: times for *name, times in rows}
+    return {LINES[name]: times for name, times in rows}
+
+
+def power(figure):
+    """The handle of the upright line."""
+    return figure.get_by_role("slider", name="p, where the line stands")
 
 
 def written(size):
@@ -57,8 +58,8 @@ def test_the_flat_lines_are_named(explorable, p, flat):
     level = [name for name, (begin, end) in ends(figure).items() if abs(begin - end) < 0.01]
     assert sorted(level) == flat
     said = figure.locator(".explorable-formula").inner_text()
-    assert said.startswith("Which p keeps") == (not flat)
-    assert ("Adam’s step at p = 1." in said) == (flat == ["Adam"])
+    assert said.startswith("At p = 0 both steps grow alike.") == (not flat)
+    assert ("at p = 1 Adam’s step." in said) == (flat == ["Adam"])
 
 
 def test_the_points_are_the_measurements(explorable, data):
@@ -75,7 +76,7 @@ def test_the_points_are_the_measurements(explorable, data):
     for p in steps.FIRST_POWERS:
         assert float(state(figure)["p"]) == p
         assert points.count() == 3 * len(steps.WIDTHS)
-        figure.get_by_label("p, the power").press("ArrowRight")
+        power(figure).press("ArrowRight")
         wait_for_state(page, f"p={min(1, p + 0.05):.2g}")
 
 
@@ -84,26 +85,28 @@ def test_the_answer_waits_until_a_flat_line_was_found_and_reset_takes_it_back(ex
     said = figure.locator(".explorable-formula")
     been = figure.locator("[data-panel=visited] path.been[data-line=SGD]")
     width = "path => path.getBBox().width"
-    slider = figure.get_by_label("p, the power")
+    slider = power(figure)
     slider.press("ArrowRight")
     wait_for_state(page, "p=0.05")
-    assert said.inner_text().startswith("Which p keeps")
+    assert "Which p makes each line flat?" in said.inner_text()
     assert (short := been.evaluate(width)) > 0
     page.evaluate("location.hash = '#power:p=0.6'")
     wait_for_state(page, "p=0.6")
     assert said.inner_text() == (
-        "Flat: the start and gradient descent’s step at p = 0.5. Is Adam’s step flat anywhere?"
+        "Flat: at p = 0.5 the spread of fresh scores and gradient descent’s step. "
+        "Is Adam’s step flat anywhere?"
     ), "what was passed over counts"
     slider.press("End")
     wait_for_state(page, "p=1")
     assert said.inner_text() == (
-        "Flat: the start and gradient descent’s step at p = 0.5, Adam’s step at p = 1. "
+        "Flat: at p = 0.5 the spread of fresh scores and gradient descent’s step, "
+        "at p = 1 Adam’s step. "
         "No p keeps all three."
     )
     assert been.evaluate(width) == pytest.approx(20 * short)
     figure.get_by_role("button", name="Reset").click()
     wait_for_state(page, "p=0")
-    assert said.inner_text().startswith("Which p keeps")
+    assert "Which p makes each line flat?" in said.inner_text()
     assert been.evaluate(width) == 0
 
 
@@ -113,10 +116,10 @@ def test_without_a_start_each_optimiser_keeps_its_step_at_its_own_power(explorab
     assert set(factors(figure)) == {"SGD", "Adam"}
     assert figure.locator("[data-panel=lines] path.measured").count() == 0
     title = figure.locator("[data-panel=lines] .explorable-panel-title")
-    assert title.inner_text() == "size over that at 16 components; lines: the theorem"
+    assert title.inner_text() == "size over that at dk = 16; lines: the theorem"
     said = figure.locator(".explorable-formula")
     assert said.inner_text() == (
-        "All scores start at 0. Flat: gradient descent’s step at p = 0.5. "
+        "All scores start at 0. Flat: at p = 0.5 gradient descent’s step. "
         "Is Adam’s step flat anywhere?"
     )
     page.evaluate("location.hash = '#power:p=1,query=zero'")
@@ -126,7 +129,7 @@ def test_without_a_start_each_optimiser_keeps_its_step_at_its_own_power(explorab
     figure.get_by_role("checkbox").uncheck()
     wait_for_state(page, "query=random")
     assert "start" in factors(figure)
-    assert title.inner_text() == "size over that at 16 components; points: measured"
+    assert title.inner_text() == "size over that at dk = 16; points: measured"
 
 
 @pytest.mark.parametrize("optimiser", ["SGD", "Adam"])
@@ -147,11 +150,105 @@ def test_a_query_matrix_of_zeros_leaves_the_exponent(optimiser):
 
 def test_the_handle_sets_the_power(explorable):
     page, figure = explorable("power", "p=0")
-    handle = figure.get_by_role("slider", name="p, where the line stands")
+    handle = power(figure)
     handle.press("ArrowRight")
     wait_for_state(page, "p=0.05,")
     drag(page, handle, 150, 0)
     assert 0.15 < float(state(figure)["p"]) < 0.6
+
+
+def lane(figure, name):
+    """Where a line's mark can be pressed."""
+    return figure.locator("[data-panel=guesses] .lanes rect").nth(list(LINES.values()).index(name))
+
+
+def guesses(figure):
+    """By line where its mark stands; -0.1 while it is not set."""
+    return {name: float(state(figure)[f"guess_{name}"]) for name in LINES.values()}
+
+
+def test_guesses_are_set_first_and_the_answer_compares_them(explorable):
+    page, figure = explorable("power")
+    said = figure.locator(".explorable-formula")
+    bars = figure.locator("[data-panel=guesses] .found")
+    marks = figure.get_by_role("slider", name="your guess")
+    question = said.inner_text()
+    assert "Set the three marks" in question
+    assert marks.nth(0).get_attribute("aria-valuetext") == "not set"
+    marks.nth(0).press("ArrowRight")  # by keyboard
+    for _ in range(10):
+        marks.nth(0).press("ArrowRight")
+    wait_for_state(page, "guess_start=0.5,")
+    assert said.inner_text().startswith("Set the other marks too")
+    box = lane(figure, "SGD").bounding_box()
+    inside = {"x": box["width"] - 8, "y": 12}
+    lane(figure, "SGD").click(position=inside)  # by a press
+    wait_for_state(page, "guess_SGD=1,")
+    assert marks.nth(1).evaluate("mark => mark === document.activeElement")
+    drag(page, marks.nth(2), 0.6 * box["width"], 0)  # by dragging
+    adam = guesses(figure)["Adam"]
+    assert 0.3 < adam < 0.7
+    assert said.inner_text().startswith("Your marks are set.")
+    assert state(figure)["p"] == "0"
+    assert bars.count() == 0
+    power(figure).press("End")
+    wait_for_state(page, "p=1,")
+    assert said.inner_text() == (
+        "Flat: at p = 0.5 the spread of fresh scores (as you said) and gradient descent’s step "
+        f"(you said 1), at p = 1 Adam’s step (you said {adam:g}). No p keeps all three."
+    )
+    assert bars.count() == 3
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "p=0,")
+    assert set(guesses(figure).values()) == {-0.1}
+    assert said.inner_text() == question
+
+
+def test_bars_stand_where_the_lines_are_flat(explorable):
+    _, figure = explorable("power", "p=1,guess_SGD=0.75")
+    panel = figure.locator("[data-panel=guesses]")
+    ticks = dict(
+        panel.locator(".axis .tick").evaluate_all(
+            "all => all.map(t => [t.textContent, t.transform.baseVal[0].matrix.e])"
+        )
+    )
+    bars = panel.locator(".found").evaluate_all("all => all.map(bar => bar.x1.baseVal.value)")
+    assert bars == pytest.approx([ticks["0.5"], ticks["0.5"], ticks["1"]], abs=1)
+    marks = panel.locator(".explorable-handle").evaluate_all(
+        "all => all.map(mark => mark.transform.baseVal[0].matrix.e)"
+    )
+    assert marks[1] == pytest.approx(ticks["0.75"], abs=1)
+    assert marks[0] == marks[2] < ticks["0"] - 10
+
+
+def test_without_a_start_its_mark_is_gone(explorable):
+    _, figure = explorable("power", "query=zero")
+    assert figure.get_by_role("slider", name="your guess").count() == 2
+    assert "Set the two marks" in figure.locator(".explorable-formula").inner_text()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_names_of_lines_can_be_read(explorable, theme):
+    page, figure = explorable("power", "p=1")
+    page.emulate_media(color_scheme=theme)
+    contrasts = figure.evaluate("""figure => {
+        const context = new OffscreenCanvas(1, 1).getContext("2d");
+        const luminance = (colour) => {
+            context.fillStyle = colour;
+            context.fillRect(0, 0, 1, 1);
+            const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].map((part) =>
+                part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const app = figure.querySelector(".explorable-app");
+        const ground = luminance(getComputedStyle(app).backgroundColor);
+        return [...figure.querySelectorAll(".curves text, .lanes text")].map((text) => {
+            const own = luminance(getComputedStyle(text).fill);
+            return (Math.max(own, ground) + 0.05) / (Math.min(own, ground) + 0.05);
+        });
+    }""")
+    assert len(contrasts) == 6
+    assert min(contrasts) >= 4.5
 
 
 @pytest.mark.parametrize(("p", "together"), [(0, ["SGD", "Adam"]), (0.5, ["start", "SGD"])])
@@ -175,4 +272,5 @@ def test_lines_that_coincide_lie_at_their_value_and_are_told_apart_by_dashes(
 @pytest.mark.parametrize("p", [0, 0.5, 1])
 def test_labels_stand_apart_and_inside(explorable, p, width):
     page, figure = explorable("power", f"p={p}")
-    check_labels(page, figure, "[data-panel=lines] .curves text", width)
+    check_labels(page, figure, "[data-panel=lines] .curves tspan", width)
+    check_labels(page, figure, "[data-panel=guesses] .lanes text", width)

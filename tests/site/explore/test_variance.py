@@ -5,7 +5,7 @@ import torch
 
 import sdpa_lib as sdpa
 
-from .conftest import read, wait_for_state
+from .conftest import check_labels, read, wait_for_state
 
 
 def derived(d_k, mu_q=0.0, mu_k=0.0):
@@ -35,7 +35,7 @@ def drawn(figure):
 def test_the_shape_of_components_does_not_matter(explorable, name, setting):
     page, figure = explorable("variance", f"d_k=32,{setting}")
     before = read(figure, "derived"), drawn(figure)
-    figure.get_by_role("combobox", name="components drawn from").select_option(name)
+    figure.get_by_role("combobox", name="drawn from").select_option(name)
     wait_for_state(page, f"components={name}")
     assert read(figure, "derived") == before[0]
     assert agrees(figure)
@@ -45,7 +45,7 @@ def test_the_shape_of_components_does_not_matter(explorable, name, setting):
 def test_a_mean_moves_the_constant_by_the_keyboard(explorable):
     page, figure = explorable("variance", "d_k=64")
     assert read(figure, "derived") == pytest.approx(derived(64)) == 1
-    figure.get_by_label("μq = 1").press("Space")
+    figure.get_by_label("queries μq").press("Space")
     wait_for_state(page, "mu_q=1,")
     for d_k in (64, 128):
         assert read(figure, "derived") == pytest.approx(derived(d_k, mu_q=1))
@@ -59,7 +59,7 @@ def test_correlation_breaks_the_power_where_both_sides_have_it(explorable):
     page, figure = explorable("variance", "d_k=64,rho_q=0.3")
     assert read(figure, "derived") == 1
     assert agrees(figure)
-    figure.get_by_label("ρk = 0.3").check()
+    figure.get_by_label("keys ρk").check()
     wait_for_state(page, "rho_k=0.3")
     assert read(figure, "derived") == pytest.approx(1 + 63 * 0.3 * 0.3)
     assert agrees(figure)
@@ -82,8 +82,11 @@ def test_the_largest_variance_is_on_its_axis_and_dots_beyond_theirs_are_counted(
     seen = dots.locator(".dots circle:visible").count()
     beyond = dots.locator(".bars text").all_text_contents()[1:]
     assert seen + sum(int(text.strip("←→ more")) for text in beyond) == 400
-    (bar,) = dots.locator(".bar").evaluate_all("all => all.map(path => path.getAttribute('d'))")
-    assert bar.count("L") == 4  # arrows at both ends
+    axis, bar = (
+        dots.locator(part).evaluate("path => path.getBBox().width")
+        for part in (".axis .domain", ".bar")
+    )
+    assert 0.9 * axis < bar < axis
     for panel in (line, dots):
         assert "NaN" not in panel.inner_html()
 
@@ -128,6 +131,44 @@ def test_the_formula_has_the_terms_that_are_not_zero(explorable, setting, lines)
     said = figure.locator(".explorable-line").all_text_contents()
     assert len(said) == len(lines)
     assert all(text.startswith(line) for text, line in zip(said, lines, strict=True))
+
+
+@pytest.mark.parametrize("name", sdpa.DISTRIBUTIONS)
+def test_another_distribution_is_answered_while_nothing_is_dropped(explorable, name):
+    page, figure = explorable("variance", f"components={name}")
+    said = figure.locator(".explorable-formula")
+    shape = "Another distribution with the same mean and variance leaves the line where it is"
+    question = "Each box drops an assumption"
+    assert (shape in said.inner_text()) == (name != "normal")
+    assert (question in said.inner_text()) == (name == "normal")
+    figure.get_by_label("keys μk").check()
+    wait_for_state(page, "mu_k=1")
+    assert said.inner_text().endswith("The constant is 2; the power holds: the line is level.")
+
+
+def test_boxes_are_heard_with_what_they_set(explorable):
+    _, figure = explorable("variance")
+    heard = figure.get_by_role("checkbox").evaluate_all(
+        "all => all.map(box => document.getElementById("
+        "box.getAttribute('aria-describedby')).textContent)"
+    )
+    assert heard == ["mean 1", "mean 1", "correlation 0.3", "correlation 0.3", "pairs"]
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_lines_are_named_by_what_they_drop(explorable, width):
+    page, figure = explorable("variance")
+    names = figure.locator("[data-panel=line] .been text")
+    assert names.all_text_contents() == ["none"]
+    for boxes in ("0,0,0,0.3", "1,1,0.3,0.3", "0,0,0.3,0"):
+        values = zip(("mu_q", "mu_k", "rho_q", "rho_k"), boxes.split(","), strict=True)
+        setting = ",".join(f"{name}={value}" for name, value in values)
+        page.evaluate(f"location.hash = '#variance:d_k=128,{setting}'")
+        wait_for_state(page, setting)
+    assert names.all_text_contents() == ["ρk", "μq μk ρq ρk", "ρq"]
+    weights = names.evaluate_all("all => all.map(name => getComputedStyle(name).fontWeight)")
+    assert weights == ["400", "400", "700"]
+    check_labels(page, figure, "[data-panel=line] .been text", width)
 
 
 @pytest.mark.parametrize("width", [360, 1280])
