@@ -182,7 +182,7 @@ def phases() -> None:
     ax.contourf(told["n"], told["sigma"], share, np.linspace(0, 1, 11), cmap="Purples_r")
     keys = torch.tensor(told["n"])
     ax.plot(keys, (2 * keys.log()).sqrt(), color=plotting.INK)
-    ax.text(9e4, 3.3, "border, $\\sqrt{2 \\ln n}$", ha="right", va="top")
+    ax.text(9e4, 2.6, "border, $\\sqrt{2 \\ln n}$", ha="right", va="top")
     for name, sigma, label, color in (
         ("none", 8, "undivided", "white"),
         ("sqrt_d_k", 1, r"$\sqrt{d_k}$", "black"),
