@@ -62,6 +62,7 @@ await bundle({
   entry: "src/main.js",
   script: "explore/explorables.min.js",
   globalName: "Explorables",
+  alias: { "d3-interpolate": "./src/interpolate.js" }, // less than half as much to load as what mixes colours
   banner: "parts of D3, https://d3js.org, ISC licence: see LICENSE-d3.txt",
   licence: "explore/LICENSE-d3.txt",
   named: "ISC",

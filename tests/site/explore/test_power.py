@@ -69,7 +69,7 @@ def test_the_points_are_the_measurements(explorable, data):
         for p in steps.FIRST_POWERS:
             means = torch.tensor(first[optimiser][f"{p:g}"][kind]).mean(0)
             stored = data["power"]["lines"][name]["measured"][f"{p:g}"]
-            torch.testing.assert_close(torch.tensor(stored), means / means[0], rtol=1e-4, atol=0)
+            torch.testing.assert_close(torch.tensor(stored), means / means[0], rtol=5e-4, atol=0)
     assert data["power"]["measured_at"] == list(steps.WIDTHS)
     page, figure = explorable("power", "p=0")
     points = figure.locator("[data-panel=lines] path.measured")
