@@ -2,7 +2,17 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawCursor } from "./handles.js";
-import { addButtons, axes, fresh, rich, richLabel, richText, rule, say } from "./shared.js";
+import {
+  addButtons,
+  axes,
+  fresh,
+  rich,
+  richLabel,
+  richText,
+  rule,
+  say,
+  wantsCalm,
+} from "./shared.js";
 
 const { budget: study } = data;
 const names = Object.keys(study.labels);
@@ -93,7 +103,7 @@ function uncovered(app) {
   const { memory } = app;
   const { stop, later } = app.state;
   const time = performance.now();
-  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const calm = wantsCalm();
   const end = study.steps.at(-1);
   if (later === "hidden") memory.since = undefined;
   else memory.since ??= calm ? -Infinity : time;

@@ -19,6 +19,7 @@ import {
   showCount,
   spread,
   superscript,
+  wantsCalm,
 } from "./shared.js";
 
 const { depth: stored } = data;
@@ -162,7 +163,7 @@ function verdict(state, medians, now, brake) {
 /** How deep the lines are drawn now, on their way to where the reader has put the upright line: from end to end in a second and a half. */
 function comesTo(app, blocks) {
   const { memory } = app;
-  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const calm = wantsCalm();
   const [target, now] = [Math.log(blocks / first), performance.now()];
   const reach = (Math.log(last / first) / 1500) * Math.min(40, now - (memory.when ?? now));
   const before = memory.depth ?? 0;

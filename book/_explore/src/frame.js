@@ -9,7 +9,7 @@
  * there is room.
  */
 import * as d3 from "./d3.js";
-import { element, rich, show, show3 } from "./shared.js";
+import { element, rich, show, show3, wantsCalm } from "./shared.js";
 
 /** A value that a control can have, nearest to the one asked for; its default where that is none. */
 function admissible(control, asked) {
@@ -252,7 +252,7 @@ export function start(figure, spec) {
     if (!asked) return;
     Object.assign(app.state, asked);
     redraw();
-    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const calm = wantsCalm();
     figure.scrollIntoView({ behavior: calm ? "auto" : "smooth", block: "start" });
   };
 

@@ -3,7 +3,7 @@ import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { makeGenerator, sample } from "./math.js";
 import { powerControl } from "./scores.js";
-import { axes, bar, element, fresh, layer, point, rich, rule, say, show, show3 } from "./shared.js";
+import { axes, bar, fresh, layer, point, rule, say, show, show3, textLine } from "./shared.js";
 
 const dims = data.growth.d_k;
 
@@ -95,9 +95,7 @@ export const growth = {
         : compare(app);
     const law = `Var(q·k / d_k^p) = d_k^{1 − 2p} = ${dK}^{${power}} = ${show3(variance)}`;
     const sentences = found ? [seen, law] : [QUESTION, seen].filter(Boolean);
-    app.formula.replaceChildren(
-      ...sentences.map((text) => element("span", { class: "explorable-line" }, rich(text))),
-    );
+    app.formula.replaceChildren(...sentences.map(textLine));
     return {
       values: {},
       spoken:

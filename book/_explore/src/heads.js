@@ -6,7 +6,6 @@ import { fromKey } from "./handles.js";
 import {
   addButtons,
   axes,
-  element,
   fresh,
   layer,
   point,
@@ -16,6 +15,8 @@ import {
   show2,
   show3,
   showCount,
+  textLine,
+  wantsCalm,
 } from "./shared.js";
 
 const { text, moments, heads: count, layers, unit, reach, first: FIRST } = data.heads;
@@ -175,9 +176,7 @@ export const heads = {
       }));
     drawKeys(app, measured);
     const said = verdict(app.state, rows, critical, measured);
-    app.formula.replaceChildren(
-      ...said.map((text) => element("span", { class: "explorable-line" }, text)),
-    );
+    app.formula.replaceChildren(...said.map(textLine));
     const { keys, normal } = measured.find(({ name }) => name === part);
     return {
       values: {},
@@ -329,7 +328,7 @@ function moving(app, rows) {
     ...rows[part],
   ];
   const now = performance.now();
-  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const calm = wantsCalm();
   if (String(aim) !== String(memory.aim)) {
     memory.from = memory.now?.length === aim.length ? memory.now : aim;
     memory.aim = aim;

@@ -4,7 +4,7 @@ import { colour } from "./data.js";
 import { fromKey } from "./handles.js";
 import * as math from "./math.js";
 import { drawScoreHandles, scoreControl } from "./scores.js";
-import { axes, element, fresh, rich, rule, say, show, show3 } from "./shared.js";
+import { axes, element, fresh, rule, say, show, show3, textLine, wantsCalm } from "./shared.js";
 import { keyScale } from "./weights.js";
 
 const VALUES = [0.9, 0.2, 0.3, 0.1, 0.8, 1, 0.4, 0.3];
@@ -70,7 +70,7 @@ const BEAT = 400; // milliseconds: first m rises and what is kept shrinks, then 
 function progress(app, asked) {
   const { memory } = app;
   const time = performance.now();
-  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const calm = wantsCalm();
   if (!(memory.come < asked) || calm) memory.come = asked;
   else {
     const waiting = Math.ceil(asked - memory.come);
@@ -367,13 +367,12 @@ function drawOutput(panel, outputs, plain) {
 
 /** The step in numbers, each from when it is drawn: first the factor and what it leaves, then the new terms and the sums. */
 function explain(now, before, t, c) {
-  const line = (text) => element("span", { class: "explorable-line" }, rich(text));
-  if (!now.read) return ["no key is read yet", "ℓ = 0", "o = 0"].map(line);
+  if (!now.read) return ["no key is read yet", "ℓ = 0", "o = 0"].map(textLine);
   if (!before.read)
     return [
-      line(`m = ${showMaximum(now.m, c)}, the largest score of the block`),
-      line(t < 1 ? "ℓ" : `ℓ = ${show(now.l, 3)}, the sum of its terms`),
-      line(t < 1 ? "o" : `o = ${show(now.o, 3)}, of terms times v`),
+      textLine(`m = ${showMaximum(now.m, c)}, the largest score of the block`),
+      textLine(t < 1 ? "ℓ" : `ℓ = ${show(now.l, 3)}, the sum of its terms`),
+      textLine(t < 1 ? "o" : `o = ${show(now.o, 3)}, of terms times v`),
     ];
   const [was, m] = [before.m, now.m].map((m) => showMaximum(m, c));
   const factor = now.factor < 1 ? show3(now.factor) : "1";
@@ -385,12 +384,12 @@ function explain(now, before, t, c) {
       : `${left} + ${show(added, 3)} = ${show(total, 3)}`;
   };
   return [
-    line(
+    textLine(
       now.factor < 1
         ? `m rises: factor e^{${was} − ${m}} = ${factor}`
         : `m stays: factor e^{${was} − ${m}} = 1`,
     ),
-    line(sum("ℓ", before.l, now.newL, now.l)),
-    line(sum("o", before.o, now.newO, now.o)),
+    textLine(sum("ℓ", before.l, now.newL, now.l)),
+    textLine(sum("o", before.o, now.newO, now.o)),
   ];
 }

@@ -6,17 +6,16 @@ import * as math from "./math.js";
 import {
   apart,
   axes,
-  element,
   fresh,
   layer,
   point,
-  rich,
   richText,
   rule,
   say,
   show,
   show2,
   showCount,
+  textLine,
 } from "./shared.js";
 
 const { n: counts, sigma: sigmas, share } = data.phases;
@@ -84,9 +83,7 @@ export const phases = {
       `σ ${show2(sigma)}, border ${show2(critical)}: ${side}.`,
       ...found(walks, n),
     ];
-    app.formula.replaceChildren(
-      ...said.map((text) => element("span", { class: "explorable-line" }, rich(text))),
-    );
+    app.formula.replaceChildren(...said.map(textLine));
     arrange(app);
     return { values: {}, spoken: said.join(" ") };
   },

@@ -3,7 +3,7 @@ import * as d3 from "./d3.js";
 import { colour } from "./data.js";
 import * as math from "./math.js";
 import { drawScoreHandles, scoreControl } from "./scores.js";
-import { addButtons, axes, fresh, point, rule, say, show, show2 } from "./shared.js";
+import { addButtons, axes, fresh, point, rule, say, show, show2, wantsCalm } from "./shared.js";
 import { drawJacobian, drawWeights, keyScale } from "./weights.js";
 
 const KEYS = [1, 2, 3, 4];
@@ -88,7 +88,7 @@ function go(app, to) {
   const { state, memory } = app;
   memory.arrive?.();
   const from = KEYS.map((j) => state[`z${j}`]);
-  const steps = matchMedia("(prefers-reduced-motion: reduce)").matches ? 1 : 60;
+  const steps = wantsCalm() ? 1 : 60;
   const left = {};
   let moving = KEYS;
   let step = 0;

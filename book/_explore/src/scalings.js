@@ -14,6 +14,7 @@ import {
   say,
   show2,
   showCount,
+  textLine,
 } from "./shared.js";
 
 /** The divisors that are compared, and what they are called. */
@@ -101,9 +102,7 @@ export const scalings = {
       text: (r) => (gradient(r) < FLOOR ? `< ${FLOOR}` : show2(gradient(r))),
     });
     const sentences = verdict(app, (name) => show2(keys(places[name])));
-    app.formula.replaceChildren(
-      ...sentences.map((text) => element("span", { class: "explorable-line" }, rich(text))),
-    );
+    app.formula.replaceChildren(...sentences.map(textLine));
     return { values: {}, spoken: `${sentences.join(" ")} The dial: ${text(app.state.r)}.` };
   },
 };

@@ -47,6 +47,12 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** Whether the reader wants no motion. */
+export const wantsCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/** A text as a line of its own. */
+export const textLine = (text) => element("span", { class: "explorable-line" }, rich(text));
+
 /** A row of buttons [label, what a press does] under a name for those who do not see it; the buttons. */
 export function addButtons(parent, name, choices) {
   const buttons = choices.map(([label, press]) => {
