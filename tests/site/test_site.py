@@ -206,8 +206,53 @@ def test_the_chapters_open_and_close_on_a_phone(tab, base):
     opened.keyboard.press("Escape")
     assert not chapters.is_visible()
     opened.locator(".menu").click()
+    opened.mouse.click(350, 500)  # beside them
+    assert not chapters.is_visible()
+    opened.locator(".menu").click()
     chapters.get_by_role("link", name="Notation").click()
     opened.wait_for_url("**/notation.html")
+
+
+def test_on_a_phone_the_sections_stand_below_their_chapter(tab, base):
+    opened, _ = tab(f"{base}book/04_softmax_saturation.html", width=360)
+    sections = opened.locator("#chapters li.current > ul a").all_text_contents()
+    headings = [text.rstrip("¶") for text in opened.locator("h2").all_text_contents()]
+    assert sections == headings
+    opened.locator(".menu").click()
+    opened.locator("#chapters li.current > ul a").last.click()
+    opened.wait_for_function("scrollY > 9000")
+    assert not opened.locator("#chapters").is_visible()
+
+
+def test_on_a_phone_the_search_opens_over_the_bar(tab, base):
+    opened, _ = tab(f"{base}book/04_softmax_saturation.html", width=360)
+    box = opened.locator(".bar input")
+    assert box.bounding_box()["width"] < 50
+    box.click()
+    assert box.bounding_box()["width"] > 330
+    box.fill("variance")
+    box.press("Enter")
+    opened.locator("#search-results a").first.wait_for()
+
+
+@pytest.mark.parametrize("chosen", ["dark", None])
+def test_on_paper_the_dark_theme_is_light(tab, base, chosen):
+    opened, _ = tab(f"{base}book/04_softmax_saturation.html", theme="dark")
+    if chosen:
+        opened.evaluate("chosen => (document.documentElement.dataset.theme = chosen)", chosen)
+    colours = """() => ["main", ".highlight .kn", ".highlight .mi", "figcaption"]
+        .map((selector) => getComputedStyle(document.querySelector(selector)).color)"""
+    opened.emulate_media(media="print", color_scheme="dark")
+    dark = opened.evaluate(colours)
+    opened.evaluate("() => (document.documentElement.dataset.theme = 'light')")
+    opened.emulate_media(media="print", color_scheme="light")
+    assert dark == opened.evaluate(colours)
+
+
+def test_the_reference_has_no_paths_of_the_machine_that_built_it():
+    reference = (SITE / "book" / "reference.html").read_text(encoding="utf-8")
+    assert "PosixPath" not in reference
+    assert str(ROOT) not in reference
 
 
 def test_on_a_phone_the_bar_names_the_chapter_and_leads_to_its_top(tab, base):
