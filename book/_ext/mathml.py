@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from html import escape
+from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -123,22 +124,33 @@ def mathml(latex: str, display: str, node: nodes.Node) -> str:
         logger.warning(
             "the converter doesn't know a command of this formula: %s", latex, location=node
         )
-    formula = formula.replace("<mo>&#x0221E;</mo>", "<mi>&#x0221E;</mi>")  # infinity is no operator
-    return with_bars(formula)
+    return spaced(formula)
 
 
-def with_bars(formula: str) -> str:
-    """Bars that enclose something are set close to it. They come in pairs; one that has no partner
-    among what stands beside it keeps the space of an operator.
+def spaced(formula: str) -> str:
+    """A formula without the spaces that browsers leave about what is no operator: infinity, dots,
+    names, signs of what follows them, and bars that enclose something. Those come in pairs; a bar
+    that has no partner among what stands beside it keeps its space.
     """
     ElementTree.register_namespace("", MATHML)
     root = ElementTree.fromstring(formula)
+    for part in root.iter(f"{{{MATHML}}}mo"):
+        if part.text in ("∞", "…", "⋯"):
+            part.tag = f"{{{MATHML}}}mi"
     for group in root.iter():
         operators = [operator(part) for part in group]
         for mark in "|‖":
             bars = [bar for bar in operators if bar.text == mark and "form" not in bar.attrib]
             for place, bar in enumerate(bars if len(bars) % 2 == 0 else []):
                 bar.attrib |= {"form": "postfix" if place % 2 else "prefix", "stretchy": "false"}
+        for name, after in zip_longest(operators, list(group)[1:]):
+            if name.tag == f"{{{MATHML}}}mo" and len(name.text or "") > 1:
+                opens = after is not None and after.text in ("(", "[")
+                name.attrib |= {"lspace": "0", "rspace": "0" if opens else "0.167em"}
+        for before, sign in pairwise(operators):
+            opens = before.get("form") != "postfix" and before.text not in (")", "]", "}", "!")
+            if before.tag == sign.tag == f"{{{MATHML}}}mo" and opens and sign.text in "+−±":
+                sign.set("form", "prefix")
     return ElementTree.tostring(root, encoding="unicode")
 
 

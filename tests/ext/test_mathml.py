@@ -141,6 +141,38 @@ def test_bars_are_fences_where_they_have_a_partner(typed, forms):
 
 
 @pytest.mark.parametrize(
+    ("typed", "forms"),
+    [
+        ("Y = -4", ["prefix"]),
+        ("50 - (-2)^2", [None, "prefix"]),
+        ("(a) - b", [None]),
+        (r"|a| - b", [None]),
+        (r"\pm a - b", [None]),
+    ],
+)
+def test_a_sign_stands_close_to_what_it_belongs_to(typed, forms):
+    formula = BeautifulSoup(mathml(typed, "inline", nodes.math()), "html.parser")
+    assert [sign.get("form") for sign in formula.find_all("mo", string="−")] == forms
+
+
+@pytest.mark.parametrize(
+    ("typed", "behind"),
+    [(r"\max_j z_j", "0.167em"), (r"\operatorname{sign}(x)", "0"), (r"a\max", "0.167em")],
+)
+def test_a_name_has_no_space_before_it(typed, behind):
+    formula = BeautifulSoup(mathml(typed, "inline", nodes.math()), "html.parser")
+    name = formula.find("mo")
+    assert (name["lspace"], name["rspace"]) == ("0", behind)
+
+
+def test_infinity_and_dots_are_no_operators():
+    formula = BeautifulSoup(
+        mathml(r"1 + \dots + n \to \infty", "inline", nodes.math()), "html.parser"
+    )
+    assert {"…", "∞"} <= {name.text for name in formula.find_all("mi")}
+
+
+@pytest.mark.parametrize(
     ("typed", "set_as"),
     [
         (r"a\ln n", "a ln n"),
