@@ -5,10 +5,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import AXE, SITE
+from conftest import AXE, ROOT, SITE
 
 QUESTIONS = tomllib.loads(
     (Path(__file__).parent / "search_questions.toml").read_text(encoding="utf-8")
+)
+KEYWORDS = tomllib.loads(
+    (ROOT / "book" / "_ext" / "search_keywords.toml").read_text(encoding="utf-8")
 )
 AT_MOST = 2  # of these questions may have another section at the top
 
@@ -38,20 +41,61 @@ def search(tab, base):
     return open_search
 
 
-def test_the_right_sections_are_there():
+@pytest.fixture(scope="module")
+def entries():
     script = (SITE / "searchindex.js").read_text(encoding="utf-8")
-    index = json.loads(script.removeprefix("window.SEARCH_INDEX = ").removesuffix(";\n"))
-    there = {entry["url"] for entry in index["entries"]}
+    return json.loads(script.removeprefix("window.SEARCH_INDEX = ").removesuffix(";\n"))["entries"]
+
+
+def test_the_right_sections_are_there(entries):
+    there = {entry["url"] for entry in entries}
     assert {address(place) for places in QUESTIONS.values() for place in places} - there == set()
 
 
-@pytest.mark.parametrize("place", ["served", "folder"])
-def test_the_right_section_comes_first(search, place):
+def test_sections_have_keywords(entries):
+    """All that explain something: a heading without text, an exercise or a change needs none."""
+    there = {entry["url"] for entry in entries}
+    explaining = {
+        entry["url"]
+        for entry in entries
+        if entry["weight"] == 1 and len(entry["text"]) > 150 and "/about.html" not in entry["url"]
+    }
+    having = {address(f"{page}#{section}") for page, lines in KEYWORDS.items() for section in lines}
+    assert having - there == set()
+    assert explaining - having == set()
+
+
+def test_a_keyword_belongs_to_one_section():
+    keywords = [
+        keyword
+        for lines in KEYWORDS.values()
+        for line in lines.values()
+        for keyword in line.lower().split(", ")
+    ]
+    assert [keyword for keyword in set(keywords) if keywords.count(keyword) > 1] == []
+
+
+def test_a_section_is_found_by_a_keyword_that_it_does_not_use(search, entries):
+    question, place = "restaurant analogy", "01_the_formula_and_its_shapes#a-query-asks-a-key"
+    assert not any("restaurant" in entry["text"].lower() for entry in entries)
+    _, ask = search()
+    assert ask(question)[0].startswith(address(place))
+
+
+def test_a_heading_comes_before_a_keyword(search):
+    _, ask = search()
+    assert ask("Memory")[0] == address("08_the_same_mathematics_fast#memory")
+    assert ask("The learning rate")[0] == address("12_the_real_test#the-learning-rate")
+
+
+@pytest.mark.parametrize(("place", "step"), [("served", 1), ("folder", 10)])
+def test_the_right_section_comes_first(search, place, step):
     _, ask = search(place)
-    first = {question: ask(question)[:1] for question in QUESTIONS}
+    asked = dict(list(QUESTIONS.items())[::step])
+    first = {question: ask(question)[:1] for question in asked}
     wrong = {
         question: first[question]
-        for question, places in QUESTIONS.items()
+        for question, places in asked.items()
         if not set(first[question]) & set(map(address, places))
     }
     assert len(wrong) <= AT_MOST, wrong

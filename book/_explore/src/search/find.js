@@ -3,19 +3,21 @@
  *
  * A section counts by BM25, in which two neighbouring words are a word, too, and so are the titles of the papers cited.
  * That is multiplied by the part of the question that it answers, where what only its page answers counts by half.
- * It is multiplied by how much its heading is the question, in the same words and the same order.
- * It is multiplied by how much its page has of all that was found: a chapter about the question comes before a remark.
- * And it is multiplied by the weight of the entry, which is small for what is looked up and for what repeats.
+ * It is multiplied by how much its heading is the question, in the same words and the same order, and by the weight of the
+ * entry, which is small for what is looked up and for what repeats; or by how much one of its keywords is the question.
+ * And it is multiplied by how much its page has of all that was found: a chapter about the question comes before a remark.
  */
 import MiniSearch from "minisearch";
 import { words } from "./words.js";
 
 const HEADING = 20; // how much more an entry counts if the question is its heading, and not in its text alone
-const LONGER = 0.3; // how much each other word in that heading counts against it
+const KEYWORD = 16; // the same for that of its keywords which is most like the question
+const LONGER = 0.5; // how much each other word in that heading or keyword counts against it
 const COVERED = 0.3; // how much a word of the question counts in a phrase that has a group: the group stands for it
 const PAIR = 0.25; // how much two words next to each other count, in that order, besides each by itself
-const CITED = 0.3; // how much the words of a title count that a section cites
+const CITED = 0.3; // how much the words of a title count that a section cites, and those of its keywords by themselves
 const PAGE = 0.5; // how much an answer counts that stands on the page, but not in the section
+const PLAIN = 0.7; // the power of BM25, below 1 since long sections have many words that are in any question
 const MISSING = 2; // the power by which an entry falls behind with what it leaves unanswered
 
 /**
@@ -46,6 +48,12 @@ export function finder({ entries, synonyms }) {
     const stems = words(text);
     return terms(stems, held(stems));
   };
+  /** Of a phrase within a longer one, as d_head in 1/d_head, the longer one is meant. */
+  const within = (a, b) => b.from <= a.from && a.to <= b.to && b.to - b.from > a.to - a.from;
+  const longest = (phrases) => phrases.filter((a) => !phrases.some((b) => within(a, b)));
+  /** The stems of phrases that have a group, which stands for them. */
+  const coveredBy = (phrases, stems) =>
+    new Set(phrases.flatMap(({ from, to }) => stems.slice(from, to + 1)));
   const isPair = (term) => term.includes(" ");
 
   const frequency = new Map();
@@ -60,25 +68,37 @@ export function finder({ entries, synonyms }) {
   };
 
   const index = new MiniSearch({
-    fields: ["heading", "text", "cited"],
+    fields: ["heading", "keywords", "text", "cited"],
     stringifyField: (terms) => terms,
     tokenize: (terms) => terms,
     processTerm: (term) => term,
     searchOptions: {
       tokenize: (joined) => joined.split("\n"),
-      boost: { cited: CITED },
+      boost: { keywords: CITED, cited: CITED },
       bm25: { k: 1.2, b: 0.6, d: 0.5 },
     },
   });
-  const headings = entries.map(({ heading }) => new Set(read(heading)));
+  /** What a section is called: its terms, and those that count if the question has others. */
+  const name = (text) => {
+    const stems = words(text);
+    const meant = longest(held(stems));
+    const covered = coveredBy(meant, stems);
+    const counting = terms(stems, meant).filter((term) => !covered.has(term));
+    return { terms: new Set(read(text)), counting: new Set(counting) };
+  };
+  const headings = entries.map(({ heading }) => name(heading));
+  const keywordsOf = entries.map(({ keywords = [] }) => keywords.map(name));
   index.addAll(
     entries.map((entry, id) => {
-      const [heading, text, cited] = [entry.heading, entry.text, entry.cited].map(read);
-      for (const term of new Set([...heading, ...text]))
+      const [text, cited] = [entry.text, entry.cited].map(read);
+      const heading = [...headings[id].terms];
+      const keywords = [...new Set(keywordsOf[id].flatMap(({ terms }) => [...terms]))];
+      for (const term of new Set([...heading, ...keywords, ...text]))
         frequency.set(term, (frequency.get(term) ?? 0) + 1);
-      return { id, heading, text, cited };
+      return { id, heading, keywords, text, cited };
     }),
   );
+  for (const name of [...headings, ...keywordsOf.flat()]) name.length = rarity(name.counting);
 
   const known = new Set([...frequency.keys(), ...synonyms.flat().flatMap(words)]);
   const vocabulary = new MiniSearch({ fields: ["id"], tokenize: (word) => [word] });
@@ -92,13 +112,12 @@ export function finder({ entries, synonyms }) {
   };
 
   return (question) => {
-    const subject = question.replace(/^what (?:do|does) (.+) mean\b|\bmeaning of\b/i, "$1");
+    const subject = question
+      .replace(/^what (?:do|does) (.+) mean\b|\bmeaning of\b/i, "$1")
+      .replace(/(?<=\w )in (?:an? |the )?transformers?\b/i, ""); // which all of the book is about
     const stems = words(subject).map(nearest);
-    const all = held(stems);
-    // of a phrase within a longer one, as d_head in 1/d_head, the longer one is meant
-    const within = (a, b) => b.from <= a.from && a.to <= b.to && b.to - b.from > a.to - a.from;
-    const meant = all.filter((a) => !all.some((b) => within(a, b)));
-    const covered = new Set(meant.flatMap(({ from, to }) => stems.slice(from, to + 1)));
+    const meant = longest(held(stems));
+    const covered = coveredBy(meant, stems);
     const wanted = terms(stems, meant);
 
     const counting = (terms) => new Set(terms.filter((term) => !covered.has(term)));
@@ -115,10 +134,15 @@ export function finder({ entries, synonyms }) {
     for (const [page, terms] of onPage) onPage.set(page, single(terms));
     const score = ({ id, score, queryTerms }) => {
       const { page, weight } = entries[id];
-      const common = rarity(counting(queryTerms.filter((term) => headings[id].has(term))));
-      const alike = common / (asked + LONGER * (rarity(headings[id]) - common) || 1);
+      /** How much a name is the question: 1 if it is the same. */
+      const alike = ({ terms, length }) => {
+        const common = rarity(counting(queryTerms.filter((term) => terms.has(term))));
+        return common / (asked + LONGER * Math.max(0, length - common) || 1);
+      };
+      const headed = weight * (1 + HEADING * alike(headings[id]));
+      const keyed = KEYWORD * Math.max(0, ...keywordsOf[id].map(alike));
       const answered = PAGE * onPage.get(page) + (1 - PAGE) * single(queryTerms);
-      return score * weight * (answered / single(wanted)) ** MISSING * (1 + HEADING * alike);
+      return score ** PLAIN * (answered / single(wanted)) ** MISSING * (headed + keyed);
     };
     const scored = found.map((result) => ({
       entry: entries[result.id],

@@ -2,23 +2,31 @@
 
 const EMPTY = new Set(
   (
-    "a about after all also an and any are as at be because been before between but by can compared could define defined definition did do does doing " +
-    "done during each example explain explained explanation for from get gets give had has have how i if in into is it its itself just may me might more " +
-    "most much must my not of on one only or other our out over per question regarding respect should show so some still such than that the their " +
-    "them then there these they this those to together two up us use used uses using versus via vs was we were what when where whether which while who why " +
-    "will with would wrt you your"
+    "a about actually after again all allow allows almost along already also although always an and any anyone anything applied applies apply are " +
+    "arent as ask asked asking asks at away barely basically be became because become becomes been before between bit but by calculate calculated " +
+    "call called can cannot cant cause caused causes come comes coming compared compute computed could couldnt define defined definition did " +
+    "didnt do does doesnt doing done dont during each else essentially ever example explain explained explanation find finding for found from " +
+    "gave get gets getting give given gives giving go goes going got had handle handled handles happen happened happening happens has hasnt have " +
+    "havent help helpful helps here how however i if in include includes instead into is isnt it its itself just keep keeps kind know known knows " +
+    "let lets like lot lots made make makes making may maybe me might more most mostly much must my not now of often on one only or other our out " +
+    "over people per perhaps please possible possibly purpose push pushes pushing put puts question quite rather really regarding represent " +
+    "represents respect role said say says see seem seems seen should shouldnt show simply so some somebody someone something sometimes sort stay " +
+    "stays still such sure take taken takes taking tell tells than thanks that the their them then there these they thing things this those to " +
+    "together told too toward towards treat treated treats tried tries try trying two understand understanding up us use used uses using usually " +
+    "versus very via vs want wants was wasnt way ways we were what when where whether which while who why will with within wont would wouldnt wrt " +
+    "yet you your youre"
   ).split(" "),
 );
 
 const ENDINGS =
-  /(?<=..)(?:ations?|ated|ates?|ating|ators?|ings?|ies|ied|edly|ed|ally|ly|es|e|y|s)$/;
+  /(?<=..)(?:ations?|ated|ates?|ating|ators?|ings?|ies|ied|edly|ed|ally|ly|en[ct]es?|ents?|an[ct]es?|ants?|ness|es|e|y|s)$/;
 
 /** A word without its ending, so that scaled, scales and scaling are the same one; British spelling as American. */
 export function stem(word) {
   if (word.length < 4 || /\d/.test(word)) return word;
   const american = word.replace(/is(e[ds]?|ers?|ing|ations?)$/, "iz$1").replace(/our$/, "or");
   const stripped = american.replace(ENDINGS, "");
-  const kept = stripped.length < 3 || american.endsWith("ss") ? american : stripped;
+  const kept = stripped.length < 3 || /(?<!ne)ss$/.test(american) ? american : stripped;
   return kept.replace(/([bdgmnprt])\1$/, "$1");
 }
 
