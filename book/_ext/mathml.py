@@ -129,13 +129,13 @@ def mathml(latex: str, display: str, node: nodes.Node) -> str:
 
 def spaced(formula: str) -> str:
     """A formula without the spaces that browsers leave about what is no operator: infinity, dots,
-    names, signs of what follows them, and bars that enclose something. Those come in pairs; a bar
+    strokes, names, signs of what follows them, and bars that enclose something. Those come in pairs; a bar
     that has no partner among what stands beside it keeps its space.
     """
     ElementTree.register_namespace("", MATHML)
     root = ElementTree.fromstring(formula)
     for part in root.iter(f"{{{MATHML}}}mo"):
-        if part.text in ("∞", "…", "⋯"):
+        if part.text in ("∞", "…", "⋯", "/"):
             part.tag = f"{{{MATHML}}}mi"
     for group in root.iter():
         operators = [operator(part) for part in group]

@@ -21,8 +21,8 @@ TORN_OFF = r"""() => {
     const mark = document.createRange();
     mark.setStart(text, 0);
     mark.setEnd(text, 1);
-    const { left } = mark.getBoundingClientRect();
-    if (left < box.right - 2) torn.push(formula.textContent + text.data);
+    const { left, width } = mark.getBoundingClientRect();
+    if (width && left < box.right - 2) torn.push(formula.textContent + text.data);
   }
   return torn;
 }"""
