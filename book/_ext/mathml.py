@@ -129,8 +129,8 @@ def mathml(latex: str, display: str, node: nodes.Node) -> str:
 
 def spaced(formula: str) -> str:
     """A formula without the spaces that browsers leave about what is no operator: infinity, dots,
-    strokes, names, signs of what follows them, and bars that enclose something. Those come in pairs; a bar
-    that has no partner among what stands beside it keeps its space.
+    strokes, names, signs of what follows them, and bars that enclose something. Those come in
+    pairs; a bar that has no partner among what stands beside it keeps its space.
     """
     ElementTree.register_namespace("", MATHML)
     root = ElementTree.fromstring(formula)
