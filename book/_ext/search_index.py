@@ -110,7 +110,7 @@ def entries(
         heading = text(*title.children)
         anchor = section["ids"][0]
         phrases = keywords[anchor].split(", ") if anchor in keywords else []
-        yield entry(anchor, heading, *content) | {"keywords": phrases}
+        yield entry(anchor, heading, *content) | ({"keywords": phrases} if phrases else {})
         for item in section.findall(nodes.definition_list_item):
             if closest_section(item) is section:
                 term, *definition = item.children
@@ -185,6 +185,9 @@ def typed(formula: ElementTree.Element) -> str:
     """
     parts = [typed(child) for child in formula]
     tag = formula.tag.rpartition("}")[2]
+    if tag == "mrow":  # an index or an exponent ends before the letter that follows it
+        parts = [f"{part}\u200b" if "_" in part or "^" in part else part for part in parts]
+        return re.sub("\u200b(?!\\w)", "", "".join(parts))
     if tag == "mfrac":
         return f"{bracketed(parts[0])}/{bracketed(parts[1])}"
     if tag == "msqrt":

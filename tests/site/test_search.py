@@ -171,3 +171,15 @@ def test_results_are_reached_by_the_keyboard(search):
 def address(place):
     page, anchor = place.split("#")
     return f"book/{page}.html#{anchor}"
+
+
+def test_results_set_indices_and_exponents(search):
+    page, ask = search()
+    ask("variance")
+    results = page.locator("#search-results")
+    assert "So the variance is dk" in results.inner_text()
+    indices = results.locator("sub").all_text_contents()
+    assert {"k", "X"} <= set(indices)
+    assert "2" in results.locator("sup").all_text_contents()
+    assert "_" not in results.inner_text()
+    assert "^2" not in results.inner_text()

@@ -20,15 +20,18 @@ const load = () =>
     document.head.append(script);
   }));
 
-/** An element that holds pieces of text, those that were found in a <mark>. */
+/** An element that holds pieces of text, those that were found in a <mark>; d_k has an index there, and x^2 an exponent. */
 function element(tag, name, pieces) {
   const made = document.createElement(tag);
   made.className = name;
-  for (const { text, found } of pieces) {
-    const piece = found ? document.createElement("mark") : document.createTextNode("");
-    piece.textContent = text;
+  pieces.forEach(({ text, found }, i) => {
+    const raised = pieces[i - 1]?.text.endsWith("^");
+    const piece = document.createElement(raised ? "sup" : found ? "mark" : "span");
+    const [, base, index] = /^(|[√\d]*\p{L})_([\p{L}\d]+)$/u.exec(text) ?? [text, text];
+    piece.textContent = base.replace(/\^$/, "");
+    if (index) piece.append(Object.assign(document.createElement("sub"), { textContent: index }));
     made.append(piece);
-  }
+  });
   return made;
 }
 
@@ -36,7 +39,7 @@ function item({ entry, words }) {
   const link = document.createElement("a");
   link.href = entry.url;
   if (entry.heading !== entry.page) {
-    link.append(element("span", "chapter", [{ text: entry.page }]), " › ");
+    link.append(element("span", "chapter", marked(entry.page, [])), " › ");
   }
   link.append(element("span", "heading", marked(entry.heading, words)));
   const made = document.createElement("li");
