@@ -25,7 +25,7 @@ export function excerpt(text, words) {
     if (distinct > most) [best, most] = [from, distinct];
   }
   const from = Math.max(0, Math.min(last, best - LENGTH / 2));
-  const stretch = pieces.slice(from, from + 2 * LENGTH);
+  const stretch = pieces.slice(from && from + 1, from + 2 * LENGTH); // without the mark before its first word
   const dots = { text: "… ", found: false };
   return [...(from ? [dots] : []), ...stretch, ...(from < last ? [{ ...dots, text: " …" }] : [])];
 }

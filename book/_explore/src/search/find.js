@@ -153,7 +153,12 @@ export function finder({ entries, synonyms }) {
     for (const { entry, score } of scored)
       pages.set(entry.page, (pages.get(entry.page) ?? 0) + score);
     const most = Math.max(...pages.values());
-    for (const result of scored) result.score *= 1 + pages.get(result.entry.page) / most;
+    // The name of an object, as code has it, is asked for to look it up.
+    const called = /\w\w_\w\w|[a-z][A-Z]/.test(question) && `.${question.trim()}`;
+    for (const result of scored) {
+      const named = called && result.entry.heading.endsWith(called);
+      result.score *= named ? Infinity : 1 + pages.get(result.entry.page) / most;
+    }
     return scored.sort((a, b) => b.score - a.score);
   };
 }
