@@ -54,17 +54,17 @@ export const blend = {
     const output = math.blend(p, values);
     drawShares(app, p);
     drawPlane(app, scores, values, p, output);
-    const sum = p.map((w, j) => `${showWeight(w)} v_${j + 1}`).join(" + ");
+    const sum = p.map((w, j) => `${w.toFixed(3)} v_${j + 1}`).join(" + ");
     app.formula.replaceChildren(rich(`o = ${sum} = (${show(output[0])}, ${show(output[1])})`));
     return {
       values: {},
-      spoken: `Weights ${p.map(showWeight).join(", ")}; output at ${show(output[0])}, ${show(output[1])}.`,
+      spoken: `Weights ${p.map((w, j) => `p ${j + 1}${showWeight(w)}`).join(", ")}; output at ${show(output[0])}, ${show(output[1])}.`,
     };
   },
 };
 
 /** A weight for reading: one that is small is not 0. */
-const showWeight = (w) => (w > 0 && w < 0.0005 ? "<0.001" : w.toFixed(3));
+const showWeight = (w) => (w > 0 && w < 0.0005 ? " < 0.001" : ` = ${w.toFixed(3)}`);
 
 /** The weights that the reader has seen, the oldest first. */
 function visited({ memory }, p) {
@@ -80,7 +80,7 @@ function drawShares(app, p) {
     .map((control) => control.appendChild(element("div", { class: "explorable-share" })));
   app.memory.shares.forEach((share, j) => {
     share.style.setProperty("--ex-share", `${100 * p[j]}%`);
-    share.replaceChildren(rich(`p_${j + 1} = ${showWeight(p[j])}`));
+    share.replaceChildren(rich(`p_${j + 1}${showWeight(p[j])}`));
   });
 }
 

@@ -79,7 +79,7 @@ export const growth = {
     memory.visited = undefined;
   },
   update(app) {
-    const { d_k: dK, p } = app.state;
+    const { d_k: dK, p, components } = app.state;
     const variance = dK ** (1 - 2 * p);
     const [rawStd, std] = [Math.sqrt(dK), Math.sqrt(variance)];
     const { pinned } = pin(app);
@@ -91,7 +91,7 @@ export const growth = {
     const power = show(1 - 2 * p).replace(/\.?0+$/, "");
     const seen =
       found && p === 0.5
-        ? `±1.00 at d_k = ${steady.join(", ").replace(/, (\d+)$/, " and $1")}: the bar stays.`
+        ? `±1.00 at d_k = ${steady.join(", ").replace(/, (\d+)$/, " and $1")}: the bar stays${components === "normal" ? "" : ", with these components, too"}.`
         : compare(app);
     const law = `Var(q·k / d_k^p) = d_k^{1 − 2p} = ${dK}^{${power}} = ${show3(variance)}`;
     const sentences = found ? [seen, law] : [QUESTION, seen].filter(Boolean);

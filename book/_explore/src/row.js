@@ -64,7 +64,9 @@ export const row = {
     const most = largest(row);
     const highest = show2(left(row)(most) / left(row)(1));
     const top =
-      highest === show2(values.ratio) ? "This is the maximum." : `The maximum is ${highest} times.`;
+      highest === show2(values.ratio)
+        ? "This is the maximum."
+        : `The maximum is ${highest} times that at the root.`;
     const found = low < most && most < high;
     const compared = r === 1 && found ? "." : verdict(r, values.ratio);
     const sentence = `${name(r)}${compared}${found ? ` ${top}` : ""}`;
@@ -121,8 +123,7 @@ function verdict(r, ratio) {
     const part = ratio < 0.5 ? `1/${countOf(1 / ratio)}` : show2(ratio);
     return `: ${part} of what it was at the root.`;
   }
-  const compared = ratio > 1.1 ? "more than" : "about as much as";
-  return `: ${compared} at the root, ${show2(ratio)} times.`;
+  return `: ${ratio > 1.1 ? "" : "about as much, "}${show2(ratio)} times what it was at the root.`;
 }
 
 /** The r at which most is left. */

@@ -187,7 +187,7 @@ function drawVisited(panel, scores, memory) {
     ([, norm]) => y(norm),
   );
   const path = (name, places) => group.append("path").attr("class", name).attr("d", line(places));
-  path("reach", reachable()).style("fill", colour("weights")).style("fill-opacity", 0.13);
+  path("reach", reachable()).style("fill", colour("weights")).style("fill-opacity", 0.28);
   rule(group, [x(0.25), y(0.5)], [x(1), y(0.5)], "var(--ex-ink)").style("stroke-dasharray", "4 3");
   path("trail", memory.trail)
     .style("fill", "none")

@@ -218,9 +218,8 @@ def test_in_a_corner_the_value_is_taken_at_its_centre_and_the_output_by_its_grip
 
 def test_small_weights_are_not_written_as_0(explorable):
     _, figure = explorable("blend", "z1=5,z2=-5,z3=-5")
-    assert "<0.001 v2" in figure.locator(".explorable-formula").text_content()
     shares = figure.locator(".explorable-share").all_text_contents()
-    assert shares == ["p1 = 1.000", "p2 = <0.001", "p3 = <0.001"]
+    assert shares == ["p1 = 1.000", "p2 < 0.001", "p3 < 0.001"]
 
 
 def test_a_value_below_the_output_can_be_taken(explorable):

@@ -96,7 +96,7 @@ def test_where_the_handle_stands_at_the_maximum_its_line_crosses_no_word(explora
     slider.press("ArrowRight")
     wait_for_state(page, "r=0.25,")
     assert name.count() == 0
-    assert said.inner_text().endswith("2.7 times. This is the maximum.")
+    assert said.inner_text().endswith("2.7 times what it was at the root. This is the maximum.")
 
 
 @pytest.mark.parametrize("r", [0.25, 1, 32])
@@ -140,7 +140,7 @@ def test_the_product_is_drawn_as_far_as_the_reader_has_been(explorable, data):
     assert maximum.count() == 1
     said = figure.locator(".explorable-formula").inner_text()
     most = max(measures(data["row"]["decided"], 2 ** (-i / 100))["ratio"] for i in range(500))
-    assert f"The maximum is {most:.1f} times." in said
+    assert f"The maximum is {most:.1f} times that at the root." in said
     slider.press("ArrowRight")
     wait_for_state(page, "r=0.088")
     assert curve.evaluate(width) == drawn
