@@ -61,6 +61,18 @@ def test_a_label_is_as_large_at_every_panel_of_a_narrow_screen(panels):
     assert [ax.yaxis.label.get_size() == 18 for ax in panels.axes] == [True, False]
 
 
+def test_a_column_has_its_title_at_every_panel_of_a_narrow_screen():
+    figure, axes = plotting.figure(2, 2)
+    for ax, title in zip(axes.flat, ("nought", "root", "", "own"), strict=True):
+        ax.set_title(title, size=14)
+        ax.set(xticks=[], yticks=[])
+    before = describe(figure)
+    wide, narrow = (text.count("<use ") for text in picture(figure).split("<metadata>", 1))
+    assert narrow == wide + len("nought")
+    assert describe(figure) == before
+    plt.close(figure)
+
+
 def test_what_would_stand_on_each_other_is_not_drawn_narrow():
     figure, ax = plotting.figure()
     for place in range(2):

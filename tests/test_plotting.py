@@ -163,6 +163,21 @@ def test_formulas_can_be_drawn(ax, rescaling):
     ax.figure.canvas.draw()
 
 
+@pytest.mark.parametrize(
+    ("rescaling", "label"),
+    [
+        ("none", "undivided"),
+        ("sqrt_d_k", r"$\sqrt{d_k}$"),
+        ("n_sqrt_d_k", r"$n\sqrt{d_k}$"),
+        ("k_total", r"$k_\mathrm{total}$"),
+        ("k_norm_4", r"$k_\mathrm{4}$"),
+        (2 * PowerOfDk(), r"$2\,\sqrt{d_k}$"),
+    ],
+)
+def test_a_rescaling_is_called_as_the_text_calls_it(rescaling, label):
+    assert plotting.style(rescaling)["label"] == label
+
+
 def test_figures_are_white_and_leave_the_settings_alone():
     before = dict(mpl.rcParams)
     fig, axes = plotting.figure(2, 2)

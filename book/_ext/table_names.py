@@ -1,5 +1,5 @@
 """Sphinx extension: what cells print in tables is set as on the page: a root with its index, a true
-minus sign, names in place of those that the code uses.
+minus sign, thousands by commas, names in place of those that the code uses.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ CODE_NAME = re.compile(rf"(?<![\w.])({'|'.join(NAMES)})(?!\w)")
 MINUS = re.compile(r"(?<![\w)-])-(?=[\d.]*\d|inf)")
 EXPONENT = re.compile(r"(?<=\d)e(-?)0*(\d+)(?![\w.])")
 POWER = re.compile(r"\^(−?[\w./]+)")
+APOSTROPHE = re.compile(r"(?<=\w)('|&#x27;)")
+WHOLE = re.compile(r"(?<![\w.,^(])\d{4,}(?![\w,)])")  # none of a shape, (2, 32, 2048, 64)
 INDEX = re.compile(r"(?<![A-Za-z])([A-Za-zσΣ])_([A-Za-z]{1,5}|\d+)(?!\w)")
 
 
@@ -89,8 +91,12 @@ def typeset(text: str) -> str:
         '−2.5 to 9.18·10<sup>−7</sup>'
         >>> typeset("d_k^1/3")
         '<i>d</i><sub>k</sub><sup>1/3</sup>'
+        >>> typeset("the root's 131072 keys")
+        'the root’s 131,072 keys'
     """
     text = CODE_NAME.sub(lambda name: NAMES[name[1]], text)
+    text = APOSTROPHE.sub("’", text)
+    text = WHOLE.sub(lambda number: f"{int(number[0]):,}", text)
     text = EXPONENT.sub(lambda e: f"·10<sup>{'−' if e[1] else ''}{e[2]}</sup>", text)
     text = MINUS.sub("−", text)
     text = INDEX.sub(r"<i>\1</i><sub>\2</sub>", text)

@@ -239,10 +239,18 @@ def _narrow(figure: Figure, width: float) -> Iterator[None]:
                 row, column = divmod(spec.num1, columns)
                 _take_labels(ax.yaxis, panels[row * columns].yaxis, undo)
                 _take_labels(ax.xaxis, panels[(rows - 1) * columns + column].xaxis, undo)
+                _take_title(ax, panels[column], undo)
                 undo.callback(ax.set_subplotspec, spec)
                 ax.set_subplotspec(grid[place])
         figure.set_size_inches(width, height)
         yield
+
+
+def _take_title(ax: Axes, top: Axes, undo: ExitStack) -> None:
+    """Give a panel the title that stood once for its column."""
+    if not ax.get_title():
+        undo.callback(ax.set_title, "", size=ax.title.get_fontsize())
+        ax.set_title(top.get_title(), size=top.title.get_fontsize())
 
 
 def _take_labels(axis: Axis, outer: Axis, undo: ExitStack) -> None:

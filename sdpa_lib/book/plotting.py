@@ -8,6 +8,7 @@ blindness; line style and marker tell the same once more.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -102,8 +103,8 @@ def figure(
 
 
 def style(rescaling: str | Rescaling, *, marker: bool = False) -> dict[str, Any]:
-    """The keyword arguments that draw a rescaling's line in its own colour and style, with its name
-    as label.
+    r"""The keyword arguments that draw a rescaling's line in its own colour and style, with its
+    label: the name that the text has for it, or else its formula.
 
     One without a look of its own gets a colour of ``SEQUENCE`` by its name, and a line that no look
     has.
@@ -111,11 +112,17 @@ def style(rescaling: str | Rescaling, *, marker: bool = False) -> dict[str, Any]
     Example:
         >>> style("sqrt_d_k")["color"]
         '#0b6fb3'
+        >>> print(style("none")["label"], style("k_total")["label"])
+        undivided $k_\mathrm{total}$
     """
     chosen = get_rescaling(rescaling)
     spare = SEQUENCE[zlib.crc32(chosen.name.encode()) % len(SEQUENCE)]
     color, line, symbol = chosen.look or (spare, (0, (1, 2, 4, 2)), "p")
-    return {"color": color, "linestyle": line, "label": f"${chosen.formula}$"} | (
+    length = re.fullmatch(r"k_(\w+)", chosen.label)
+    label = rf"$k_\mathrm{{{length[1]}}}$" if length else f"${chosen.formula}$"
+    if chosen.name == "none":
+        label = "undivided"
+    return {"color": color, "linestyle": line, "label": label} | (
         {"marker": symbol} if marker else {}
     )
 

@@ -34,6 +34,11 @@ TABLE = """# A
         ("at W_Q", "at <i>W</i><sub>Q</sub>"),
         ("a_long_name nonesuch", "a_long_name nonesuch"),
         ("e^H, 0.5", "e<sup>H</sup>, 0.5"),
+        ("131072", "131,072"),
+        ("2304.5 ± 1024", "2,304.5 ± 1,024"),
+        ("(2, 32, 2048, 64), by step 4000", "(2, 32, 2048, 64), by step 4,000"),
+        ("0.00012, 8,192", "0.00012, 8,192"),
+        ("Student&#x27;s t, the root's", "Student’s t, the root’s"),
     ],
 )
 def test_a_text_is_set_as_on_the_page(text, html):
