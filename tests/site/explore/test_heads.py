@@ -3,12 +3,13 @@ import re
 import pytest
 import torch
 from explorable_data import HEADS
+from letters import faint_letters
 from playwright.sync_api import expect
 
 import sdpa_lib as sdpa
 from sdpa_lib.book.heads.results import LONGER, load_places, load_vectors
 
-from .conftest import state, wait_for_quiet, wait_for_state
+from .conftest import PLACES, state, wait_for_quiet, wait_for_state
 
 
 def row_of(moment, layer, head, place):
@@ -302,8 +303,7 @@ def test_the_answer_is_said_of_each_head_once_its_parts_were_looked_at(still):
     for head in range(16):
         for part in PARTS:
             go(f"part={part},head={head},step=2400,place=62")
-            alone = ["lone: " in line for line in said.locator(".explorable-line").all_inner_texts()]
-            assert any(alone) == (part == "read")
+            assert ("Place alone: " in said.inner_text()) == (part == "read")
         for moment, step in ((4, 2400), (0, 0)):
             for place in (24, 62):
                 asked = answer(rows_of(*divmod(head, 4), place, moment))
@@ -379,6 +379,21 @@ def test_a_weight_is_a_bar_under_its_character(still):
     heights = bars.evaluate_all("bars => bars.map(bar => bar.height.baseVal.value)")
     weights = row_of(4, 1, 0, 62).softmax(-1).tolist()
     assert [height / 8 for height in heights] == pytest.approx(weights, abs=0.03)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_letter_with_much_weight_can_be_read(tab, base, theme):
+    page, _ = tab(
+        f"{base}{PLACES['heads']}#heads:head=14,part=read", theme=theme, reduced_motion="reduce"
+    )
+    app = page.locator("[data-explorable=heads] .explorable-app")
+    app.locator(".weight").first.wait_for(state="attached")
+    wait_for_quiet(app)
+    heights = app.locator(".weight").evaluate_all(
+        "bars => bars.map(bar => bar.height.baseVal.value)"
+    )
+    assert max(heights) > 0.5 * 8
+    assert faint_letters(app) == {}
 
 
 def test_it_asks_which_part_departs_only_where_one_does_and_is_not_shown(explorable):
