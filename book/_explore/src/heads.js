@@ -34,6 +34,9 @@ const shares = { all: 1, place: 1, read: 0 };
 
 const MOVES = 800; // milliseconds, in which a row becomes another
 
+/** So many times as many keys as a normal row has, or as few, no row has by chance: of the untrained ones 99 in 100 lie closer. */
+const APART = 2;
+
 const scores = new Map();
 
 /**
@@ -127,7 +130,7 @@ export const heads = {
   panels: [
     [
       "text",
-      `choose who looks, ${FIRST + 1}th or later: its weights`,
+      `who looks (choose, ${FIRST + 1}th or later): weights`,
       112,
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
@@ -156,7 +159,7 @@ export const heads = {
     const levels = scores.get(step) ?? memory.levels;
     if (!levels) return { values: {}, spoken: "" };
     memory.levels = levels;
-    const tried = (memory.tried ??= new Set()).add(part);
+    const tried = ((memory.tried ??= {})[head] ??= new Set(["all"])).add(part);
     const rows = rowsOf(levels, head, place);
     const critical = math.criticalSigma(place + 1);
     const drawn = moving(app, rows);
@@ -167,81 +170,79 @@ export const heads = {
       names.map(([one]) => spread(rowsOf(levels, one, place)[part]) / critical),
     );
     drawBack(app, rows, drawn, weights);
-    const measured = Object.keys(parts)
-      .filter((name) => tried.has(name))
-      .map((name) => ({
-        name,
+    const measured = {};
+    for (const name of tried)
+      measured[name] = {
         keys: math.effectiveKeys(math.softmax(rows[name])),
         normal: normalKeys(place + 1, spread(rows[name])),
-      }));
+      };
     drawKeys(app, measured);
-    const said = verdict(app.state, rows, critical, measured);
+    const said = verdict(part, rows, critical, measured);
     app.formula.replaceChildren(...said.map(textLine));
-    const { keys, normal } = measured.find(({ name }) => name === part);
-    return {
-      values: {},
-      spoken: `${said.join(" ")} Effective keys ${show2(keys)}, of a normal row ${show2(normal)}.`,
-    };
+    return { values: {}, spoken: `${names[head][1]}, ${parts[part]}. ${said.join(" ")}` };
   },
 };
 
-/** Buttons for the parts, made once. */
+/** Buttons for the parts, made once, and under them what is said of a part. */
 function chooseParts(app) {
   const { memory, state } = app;
-  memory.buttons ??= addButtons(
-    app.controls,
-    "scores",
-    Object.entries(parts).map(([part, label]) => [label, () => app.set({ part })]),
-  );
+  if (!memory.buttons) {
+    memory.buttons = addButtons(
+      app.controls,
+      "scores",
+      Object.entries(parts).map(([part, label]) => [label, () => app.set({ part })]),
+    );
+    app.controls.after(app.formula);
+  }
   Object.keys(parts).forEach((part, i) =>
     memory.buttons[i].setAttribute("aria-pressed", part === state.part),
   );
 }
 
-/** How the keys of a row compare with those of a normal one: a seventh more or fewer is about as many. */
-const compare = ({ keys, normal }) =>
-  keys > 1.15 * normal ? "more even" : normal > 1.15 * keys ? "sharper" : "about normal";
+/** What more or fewer keys than chance gives a normal row make of a row; nothing where it may be chance. */
+const kind = ({ keys, normal }) =>
+  keys > APART * normal ? "even" : normal > APART * keys ? "sharp" : "";
 
-/** What the chosen part of a row does, and how its spread compares with the whole row's; once all were looked at, which part makes the row what it is. */
-function verdict({ head, part }, rows, critical, measured) {
-  const called = names[head][1].replace("l", "L");
+const subjects = { all: "As it is the row", place: "By place alone it", read: "Without place it" };
+
+/** The keys of the chosen part and of a normal row, and how their spreads compare; once all were looked at, which part makes the row what it is. */
+function verdict(part, rows, critical, measured) {
+  const { all, place, read } = measured;
+  const done = place && read;
+  const about = done ? "all" : part;
+  const { keys, normal } = measured[about];
+  const said = [
+    `${subjects[about]} has ${show2(keys)} effective keys, a normal row of its spread ${show2(normal)}.`,
+  ];
+  const alone = ({ keys, normal }) => `alone: ${show2(keys)} (normal ${show2(normal)}).`;
+  if (done) said.push(`Place ${alone(place)} What is read ${alone(read)}`);
+  if (about === "all") return [...said, answer(kind(all), done && [place, read].map(kind))];
   const [own, whole] = [rows[part], rows.all].map((row) => spread(row) / critical);
-  const like = Object.fromEntries(measured.map((one) => [one.name, compare(one)]));
-  const departs = (name) => like[name] !== "about normal";
-  const said = departs(part) ? `${like[part]} than normal` : like[part];
-  const first = `${called}, ${parts[part]}: ${own > 1 ? "past" : "below"} the border, ${said}.`;
-  const against = own > whole ? ["The parts work against each other."] : [];
-  if (measured.length === Object.keys(parts).length)
-    return [first, answer(like, departs("all")), ...against];
-  if (part === "all")
-    return departs("all")
-      ? [first, "Which of its two parts makes it so, place or what is read?"]
-      : [first];
+  const against = own > whole ? " The parts work against each other." : "";
   return [
-    first,
-    `Spread: ${show2(own)} times the border’s; as it is, ${show2(whole)}.`,
-    ...against,
+    ...said,
+    `Its spread is ${show2(own)} times the border’s, as it is ${show2(whole)}.${against}`,
   ];
 }
 
-/** Which part departs from a normal row as the whole does: of two, the one that does alone, if the other does not. */
-function answer(like, departs) {
-  const each =
-    like.place === like.read
-      ? `lone each part is ${like.place}.`
-      : `lone place is ${like.place}, and what is read ${like.read}.`;
-  if (!departs) return `A${each}`;
-  const [place, read] = [like.place, like.read].map((one) => one === like.all);
-  const lead =
+/** Which part departs from a normal row as the whole does, or what is asked before both were looked at. */
+function answer(like, alone) {
+  if (!like) return "As a whole it may differ by chance.";
+  if (!alone) return `Does place make it so ${like}, or what is read?`;
+  const [place, read] = alone.map((one) => one === like);
+  const makes =
     place && read
-      ? "Both parts make"
+      ? "either part makes"
       : place
-        ? "Place makes"
+        ? "place makes"
         : read
-          ? "What is read makes"
-          : "Only both together make";
-  return `${lead} the row ${like.all}: a${each}`;
+          ? "what is read makes"
+          : "only both make";
+  return `So ${makes} it ${like}.`;
 }
+
+const TINT = 46; // percent of the weights' colour, under which letters keep a contrast of 4.5
+const BAR = 8; // pixels, for a weight of 1
 
 /** The passage, line by line as it was written, with the weights on their way to those `aimed` at; the character nearest to where one presses looks. */
 function drawText(app, weights, aimed) {
@@ -260,7 +261,7 @@ function drawText(app, weights, aimed) {
       .attr("class", "character")
       .attr("transform", `translate(${left + column * width},${panel.margin.top + line * height})`);
     const weight = weights[place] ?? 0;
-    const share = Math.round(45 * Math.sqrt(weight));
+    const share = Math.round(TINT * Math.min(1, Math.sqrt(3 * weight)));
     cell
       .append("rect")
       .attr("width", width)
@@ -269,12 +270,19 @@ function drawText(app, weights, aimed) {
       .style("stroke", place === app.state.place ? colour("query") : "none")
       .style("stroke-width", 2);
     cell
+      .append("rect")
+      .attr("class", "weight")
+      .attr("y", height - 2 - BAR * weight)
+      .attr("width", width)
+      .attr("height", BAR * weight)
+      .style("fill", colour("weights"));
+    cell
       .append("text")
       .attr("x", width / 2)
-      .attr("y", height / 2 + 3)
+      .attr("y", height - BAR - 5)
       .attr("text-anchor", "middle")
       .style("font-family", "monospace")
-      .style("fill", `var(--ex-${place < FIRST || place > app.state.place ? "muted" : "ink"})`)
+      .style("fill", `var(--ex-${place > app.state.place ? "muted" : "ink"})`)
       .style("font-style", place < FIRST ? "italic" : "normal")
       .text(shown[character] ?? character);
     if (place >= FIRST) cell.style("cursor", "pointer");
@@ -346,24 +354,23 @@ function drawBack(app, rows, { shareOfPlace, most, ramp, row }, weights) {
   const panel = app.panels.back;
   const { part } = app.state;
   const last = row.length - 1;
-  const spelt = panel.width > 9 * places.length;
-  panel.margin.bottom = spelt ? 40 : 24;
   const [left, right] = panel.xRange;
+  const lines = (right - left) / last < 8 ? 2 : 1; // so that letters stand clear of each other
+  panel.margin.bottom = 28 + 12 * lines;
   const x = d3.scaleLinear([last, 0], [left, right]);
   const y = d3.scaleLinear([-most, most], panel.yRange);
   const [bottom, top] = y.range();
   const around = axes(panel, { x, y, yTicks: 5 });
-  if (spelt)
-    row.forEach((_, place) =>
-      around
-        .append("text")
-        .attr("class", "axis-label")
-        .attr("x", x(last - place))
-        .attr("y", bottom + 34)
-        .attr("text-anchor", "middle")
-        .style("font-family", "monospace")
-        .text(shown[places[place]] ?? places[place]),
-    );
+  row.forEach((_, place) =>
+    around
+      .append("text")
+      .attr("class", "axis-label")
+      .attr("x", x(last - place))
+      .attr("y", bottom + 34 + 12 * (place % lines))
+      .attr("text-anchor", "middle")
+      .style("font-family", "monospace")
+      .text(shown[places[place]] ?? places[place]),
+  );
   const group = fresh(panel.svg, "points");
   const at = (values) => values.map((s, place) => [x(last - place), y(s)]);
   const line = (values, stroke, opacity, width) =>
@@ -425,7 +432,7 @@ function drawKeys(app, measured) {
         .text(text);
     words(parts[name], left - 8, "end");
     rule(group, [left, level], [right, level], "var(--ex-grid)");
-    const found = measured.find((one) => one.name === name);
+    const found = measured[name];
     words(found ? `${show2(found.keys)} (${show2(found.normal)})` : "?", right + 10, "start");
     if (!found) continue;
     const { keys, normal } = found;
