@@ -156,21 +156,23 @@ def blend() -> None:
 
 
 def scalings() -> None:
-    """Effective keys and gradient along the divisor, and the rescalings' places there."""
+    """Effective keys and gradient along the divisor, and the rescalings on them."""
     _, axes = plotting.figure(columns=2, height=3.0)
     told = explorable_data.scalings()
     row, column = told["n"].index(32), told["d_k"].index(64)
+    root = 8
     for at, (ax, title) in enumerate(
         zip(axes, ("effective keys, of 32", "gradient at the query, median"), strict=True)
     ):
         along = [measures[at] for measures in told["along"][row][column]]
-        ax.plot(told["ratios"], along, color=plotting.MUTED)
+        ax.plot(root * np.array(told["ratios"]), along, color=plotting.MUTED)
         for name, label in told["labels"].items():
             ratio = told["compared"][name][row][column]
             look = plotting.style(name, marker=True) | {"linestyle": "none", "label": label}
-            ax.plot(ratio, np.interp(np.log(ratio), np.log(told["ratios"]), along), **look)
-        ax.set(xscale="log", xlabel="divisor over $\\sqrt{d_k}$", title=title)
-    axes[1].set(yscale="log")
+            found = np.interp(np.log(ratio), np.log(told["ratios"]), along)
+            ax.plot(root * ratio, found, **look)
+        ax.set(xscale="log", xlim=(0.1, 5e4), xlabel="divisor", title=title)
+    axes[1].set(yscale="log", ylim=(0.001, 20))
     axes[1].legend(fontsize=9)
 
 
@@ -315,9 +317,9 @@ STATIC: dict[str, tuple[str, Callable[[], None]]] = {
         blend,
     ),
     "scalings": (
-        "Two curves against the divisor over the root, with four divisors on them: the effective "
-        "keys rise from one to all, and the gradient at the query has a maximum below the root and "
-        "falls in proportion beyond it. k_mean lies on the root, and k_total far to its right.",
+        "Two curves against the divisor, with four divisors on them: the effective keys rise from "
+        "one to all, and the gradient at the query has a maximum below the root and falls in "
+        "proportion beyond it. k_mean lies on the root, and k_total far to its right.",
         scalings,
     ),
     "phases": (

@@ -321,8 +321,9 @@ def scalings() -> dict[str, Any]:
     smaller: the explorable finds longer keys at another r.
     """
     n, d_k = [2**e for e in range(2, 9)], [4**e for e in range(1, 5)]
-    # From 8 on weights are nearly even and the gradient falls as 1 / r: a straight line.
-    ratios = [2 ** (e / 2) for e in (*range(-15, 7), 10, 17)]
+    # Below the first but one all weight is at one key. From 8 on weights are nearly even and the
+    # gradient falls as 1 / r: a straight line.
+    ratios = [2 ** (e / 2) for e in (-22, *range(-15, 7), 10, 36)]
     root = sdpa.RESCALINGS["sqrt_d_k"]
     settings = [[Setting.draw(keys, d) for d in d_k] for keys in n]
     return {

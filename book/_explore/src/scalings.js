@@ -1,15 +1,15 @@
-/** Alternative scalings: where their divisors lie among all, in lengths of a key, and which of them leave their place. */
+/** Alternative scalings: what every divisor does, and which of them go along with the curve when the keys change. */
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour, lookUp } from "./data.js";
-import { drawCursor } from "./handles.js";
 import {
+  apart,
   axes,
   element,
   fresh,
   marker,
-  point,
   rich,
   richLabel,
+  richText,
   rule,
   say,
   show2,
@@ -24,25 +24,11 @@ const NAMES = Object.keys(labels);
 /** Those that do not know how long the keys are. */
 const CONSTANT = ["none", "sqrt_d_k"];
 
+const DIVISORS = [0.1, 5e4]; // that are drawn: every setting has the four of them between
 const FLOOR = 0.001; // of the gradients that are drawn
+const FAR = 3; // the factor by which a slider is moved before its question is answered
 
-/** A divisor has kept its place while the ends of its way differ by less than this factor: a slider's step moves the others by more, and d_k moves the mean length by less. */
-const KEPT = 1.1;
-
-/** How far to the left of the curve the way of a divisor runs, in pixels: where two have been, both are seen. */
-const LANES = { none: 6, sqrt_d_k: 0, k_mean: 0, k_total: -6 };
-
-const dialControl = {
-  name: "r",
-  label: "divisor",
-  spoken: "divisor, in key lengths",
-  values: Array.from({ length: 61 }, (_, i) => 2 ** (i / 4 - 7)),
-  value: 1, // the root, and where the mean length begins
-  text: show2,
-  drawn: true,
-};
-
-/** The sliders; each leaves some of the divisors where they are. */
+/** The sliders, each with a question. */
 const sliders = [
   {
     name: "a",
@@ -50,103 +36,126 @@ const sliders = [
     values: Array.from({ length: 41 }, (_, i) => 10 ** (i / 20 - 1)),
     value: 1,
     text: show2,
+    question: "Make the keys ten times as long. Which divisors go along with the curve?",
   },
-  { name: "n", label: "n, keys", values: data.scalings.n, value: 32, text: String },
-  { name: "d_k", label: "d_k", values: data.scalings.d_k, value: 64, text: String },
+  {
+    name: "n",
+    label: "n, keys",
+    values: data.scalings.n,
+    value: 32,
+    text: String,
+    question: "Now make n larger. Which leaves?",
+  },
+  {
+    name: "d_k",
+    label: "d_k",
+    values: data.scalings.d_k,
+    value: 64,
+    text: String,
+    question: "Now change d_k. Which go along?",
+  },
 ];
 
 export const scalings = {
-  title: "Which divisor keeps its place?",
+  title: "Which divisors follow the keys?",
   paired: true,
-  controls: [...sliders, dialControl],
+  controls: sliders,
   readouts: [],
   panelWidth: "100%",
   panels: [
-    ["evenness", "effective keys, of n", 150, { left: 44, top: 32, bottom: 22 }],
-    ["gradient", "gradient at the query, median", 190, { left: 44, top: 24 }],
+    ["evenness", "effective keys, of n", 150, { left: 44, top: 30, bottom: 22 }],
+    ["gradient", "gradient at the query, median", 190, { left: 44, top: 30 }],
   ],
   forget({ memory }) {
-    memory.ways = undefined;
-    memory.moved = undefined;
+    memory.answered = undefined;
   },
   update(app) {
     const { a, n, d_k: dK } = app.state;
-    app.memory.sizes ??= addLegend(app);
     const of = (table) => lookUp(table, data.scalings.n, n, data.scalings.d_k, dK);
-    const along = of(data.scalings.along);
-    const places = Object.fromEntries(
+    const root = Math.sqrt(dK);
+    const sizes = Object.fromEntries(
       NAMES.map((name) => [
         name,
-        of(data.scalings.compared[name]) / (CONSTANT.includes(name) ? a : 1),
+        of(data.scalings.compared[name]) * root * (CONSTANT.includes(name) ? 1 : a),
       ]),
     );
-    const ways = extend(app.memory, places);
-    for (const name of NAMES) {
-      const size = places[name] * a * Math.sqrt(dK);
-      const written = size < 1000 ? show2(size).replace(/\.0$/, "") : showCount(Math.round(size));
-      app.memory.sizes[name].textContent = ` = ${written}`;
-    }
-    const keys = (r) => between(along, 0, r);
-    const gradient = (r) => Math.exp(between(along, 1, r));
+    app.memory.sizes ??= addLegend(app);
+    for (const name of NAMES) app.memory.sizes[name].textContent = ` = ${written(sizes[name])}`;
+
+    // Keys a times as long are at a divisor a times as large what they were.
+    const along = of(data.scalings.along);
+    const curve = (measure) => {
+      const smooth = between(ratios.map(Math.log), along.map(measure));
+      return (divisor) => smooth(Math.log(divisor / (a * root)));
+    };
+    const keys = curve(([effective]) => effective);
+    const logarithm = curve(([, gradient]) => Math.log(Math.max(1e-9, gradient)));
+    const gradient = (divisor) => Math.exp(logarithm(divisor));
+    const gradientText = (divisor) =>
+      gradient(divisor) < FLOOR ? `< ${FLOOR}` : show2(gradient(divisor));
     const { evenness, gradient: comesBack } = app.panels;
-    const y = d3.scaleLinear([0, n], evenness.yRange);
-    const common = { app, places, ways };
-    const text = (r) => `${show2(keys(r))} of ${n} keys`;
-    drawAlong(evenness, { ...common, of: keys, y, yTicks: [0, n / 2, n], text, handle: true });
-    const y2 = d3.scaleLog([FLOOR, 20], comesBack.yRange);
-    drawAlong(comesBack, {
-      ...common,
-      of: gradient,
-      y: y2,
-      yTicks: [0.001, 0.01, 0.1, 1, 10],
-      text: (r) => (gradient(r) < FLOOR ? `< ${FLOOR}` : show2(gradient(r))),
+    drawAlong(evenness, {
+      sizes,
+      of: keys,
+      y: d3.scaleLinear([0, n], evenness.yRange),
+      yTicks: [0, n / 2, n],
+      text: (divisor) => `${show2(keys(divisor))} of ${n} keys`,
     });
-    const sentences = verdict(app, (name) => show2(keys(places[name])));
+    drawAlong(comesBack, {
+      sizes,
+      of: gradient,
+      y: d3.scaleLog([FLOOR, 20], comesBack.yRange),
+      yTicks: [0.001, 0.01, 0.1, 1, 10],
+      text: gradientText,
+      xLabel: "divisor",
+    });
+    const sentences = verdict(app, {
+      a: `a moves the curve, k_mean and k_total. √d_k stays at ${root}: ${show2(keys(root))} of ${n} keys; k_mean has ${show2(keys(sizes.k_mean))}.`,
+      n: `n moves one divisor, k_total: ${show2(keys(sizes.k_total))} of ${n} keys, gradient ${gradientText(sizes.k_total)}.`,
+      d_k: `d_k moves all but undivided, which stays at 1: ${show2(keys(1))} of ${n} keys.`,
+    });
     app.formula.replaceChildren(...sentences.map(textLine));
-    return { values: {}, spoken: `${sentences.join(" ")} The dial: ${text(app.state.r)}.` };
+    return { values: {}, spoken: sentences.join(" ") };
   },
 };
 
-/** What a row of the table has at r: straight between two of its places, where r is drawn by its logarithm and so are gradients. */
-function between(along, measure, r) {
-  const next = Math.max(
-    1,
-    ratios.findIndex((ratio) => ratio >= r),
-  );
-  const [low, high] = [next - 1, next].map((i) =>
-    measure ? Math.log(Math.max(1e-9, along[i][1])) : along[i][0],
-  );
-  const share = Math.log(r / ratios[next - 1]) / Math.log(ratios[next] / ratios[next - 1]);
-  return low + share * (high - low);
+/** The size of a divisor, for reading. */
+const written = (size) =>
+  size < 1000 ? show2(size).replace(/\.0$/, "") : showCount(Math.round(size));
+
+/** A smooth function through points, which rises and falls only where they do: cubics, with the harmonic mean of the slopes at each point. */
+function between(xs, ys) {
+  const slopes = xs.slice(1).map((x, i) => (ys[i + 1] - ys[i]) / (x - xs[i]));
+  const tangents = xs.map((_, i) => {
+    const [before, after] = [slopes[i - 1] ?? slopes[i], slopes[i] ?? slopes[i - 1]];
+    return before * after > 0 ? (2 * before * after) / (before + after) : 0;
+  });
+  return (x) => {
+    const i = Math.max(0, xs.findIndex((place) => place >= x) - 1);
+    const width = xs[i + 1] - xs[i];
+    const t = (x - xs[i]) / width;
+    const [rise, first, second] = [slopes[i], tangents[i], tangents[i + 1]];
+    const bend = 3 * rise - 2 * first - second + t * (first + second - 2 * rise);
+    return ys[i] + t * width * (first + t * bend);
+  };
 }
 
-/** From where to where each divisor has been moved. */
-function extend(memory, places) {
-  memory.ways ??= {};
-  for (const [name, place] of Object.entries(places)) {
-    const [low, high] = memory.ways[name] ?? [place, place];
-    memory.ways[name] = [Math.min(low, place), Math.max(high, place)];
+/** The answer to what the reader has moved far, and the next question. */
+function verdict({ state, memory }, answers) {
+  memory.answered ??= {};
+  for (const { name, value } of sliders) {
+    const far = Math.abs(Math.log(state[name] / value)) > Math.log(FAR);
+    if (far && memory.before?.[name] !== state[name]) {
+      memory.answered[name] = true;
+      memory.answered.last = name;
+    }
   }
-  return memory.ways;
-}
-
-/** What the reader is asked to move, and what has been seen of it. */
-function verdict({ state, memory }, attended) {
-  memory.moved ??= new Set();
-  for (const { name, value } of sliders) if (state[name] !== value) memory.moved.add(name);
-  const { moved } = memory;
-  if (!moved.size) return ["Make the keys longer. Which of the four divisors keep their place?"];
-  const length = state.a === 1 ? "D" : `Keys ${show2(state.a)} times as long: d`;
-  const seen = `${length}ivided by √d_k, a query attends to ${attended("sqrt_d_k")} of ${state.n} keys; by k_mean, to ${attended("k_mean")}.`;
-  const left = sliders.filter(({ name }) => !moved.has(name)).map(({ name }) => name);
-  if (!left.length) return [seen, "Only k_mean has kept its place."];
-  const stay = NAMES.filter((name) => memory.ways[name][1] < KEPT * memory.ways[name][0]);
-  const list = stay.map((name) => labels[name]).join(", ");
-  const go = ["", ": one of them goes", ": two of them go"][stay.length - 1];
+  memory.before = { ...state };
+  const next = sliders.find(({ name }) => !memory.answered[name]);
   return [
-    seen,
-    `${list.replace(/, (\S+)$/, " and $1")} ${stay.length > 1 ? "stay" : "stays"}. Now move ${left.join(" and ")}${go}.`,
-  ];
+    answers[memory.answered.last],
+    next?.question ?? "Only k_mean has kept its place on the curve each time.",
+  ].filter(Boolean);
 }
 
 /** Which marker is whose; by name, where the size of the divisor itself is written. */
@@ -176,78 +185,47 @@ function mark(parent, name, x, y) {
   if (name === "k_mean") drawn.style("stroke", "var(--ex-ink)").style("stroke-width", 1.5);
 }
 
-/** The points of a line moved so many pixels to its left, seen from its beginning. */
-function beside(points, pixels) {
-  return points.map(([x, y], i) => {
-    const [before, after] = [points[i - 1] ?? [x, y], points[i + 1] ?? [x, y]];
-    const [dx, dy] = [after[0] - before[0], after[1] - before[1]];
-    const length = Math.hypot(dx, dy) || 1;
-    return [x + (pixels * dy) / length, y - (pixels * dx) / length];
-  });
-}
-
-/** A measure along the divisor: the curve, the divisors on it, each with the way that it has been moved, and the dial. */
-function drawAlong(panel, { app, places, ways, of, y, yTicks, text, handle }) {
-  const { r } = app.state;
-  const x = d3.scaleLog([ratios[0], ratios.at(-1)], panel.xRange);
+/** A measure along the divisor: the curve, and each divisor with its name, at its size on the axis and at what it does on the curve. */
+function drawAlong(panel, { sizes, of, y, yTicks, text, xLabel }) {
+  const x = d3.scaleLog(DIVISORS, panel.xRange);
   const [bottom, top] = y.range();
+  const [left, right] = x.range();
   axes(panel, {
     x,
     y,
-    xTicks: [0.01, 0.1, 1, 10, 100],
-    xFormat: String,
-    xLabel: handle ? undefined : "divisor, in lengths of a key",
+    xTicks: [0.1, 1, 10, 100, 1000, 10000],
+    xFormat: (divisor) => (divisor < 1 ? divisor : showCount(divisor)),
+    xLabel,
     yTicks,
     yFormat: String,
   });
-  const under = fresh(panel.svg, "under");
   const group = fresh(panel.svg, "along");
-  const [left, right] = x.range();
-  const id = `explorable-scalings-${handle ? "evenness" : "gradient"}`;
-  const frame = group.append("clipPath").attr("id", id).append("rect");
-  frame
-    .attr("x", left)
-    .attr("y", top - 4)
-    .attr("width", right - left);
-  frame.attr("height", bottom - top + 8);
-  const within = group.append("g").attr("clip-path", `url(#${id})`);
-  const curve = ([low, high], stroke, width, lane = 0) => {
-    const along = [low, ...ratios.filter((at) => at > low && at < high), high];
-    return within
-      .append("path")
-      .attr(
-        "d",
-        d3.line()(
-          beside(
-            along.map((at) => [x(at), y(of(at))]),
-            lane,
-          ),
-        ),
-      )
-      .style("fill", "none")
-      .style("stroke", stroke)
-      .style("stroke-width", width);
-  };
-  for (const name of NAMES) curve(ways[name], colour(name), 4, LANES[name]).attr("data-way", name);
-  curve([ratios[0], ratios.at(-1)], "var(--ex-muted)", 1.5);
-  for (const [name, place] of Object.entries(places)) {
-    if (of(place) >= y.domain()[0]) mark(group, name, x(place), y(of(place)));
-    else say(group, "↓", x(place), bottom - 4, "middle").style("fill", lettersColour(name));
-  }
-  if (handle) {
-    drawCursor(app, panel, under, dialControl, x);
-    under.select("text").text(text(r));
-  } else {
-    rule(under, [x(r), top - 22], [x(r), bottom], "var(--ex-ink)").style("stroke-width", 1.5);
-    const first = x(r) < (left + right) / 2;
-    say(under, text(r), x(r) + (first ? 6 : -6), top - 10, first ? "start" : "end").style(
-      "font-weight",
-      700,
-    );
-  }
-  if (of(r) >= y.domain()[0]) point(under, x(r), y(of(r)), 4, "var(--ex-ink)");
+  const points = Array.from({ length: Math.round(right - left) + 1 }, (_, i) => left + i)
+    .map((at) => [at, of(x.invert(at))])
+    .filter(([, value]) => value >= y.domain()[0])
+    .map(([at, value]) => [at, y(value)]);
+  group
+    .append("path")
+    .attr("class", "curve")
+    .attr("d", d3.line()(points))
+    .style("fill", "none")
+    .style("stroke", "var(--ex-muted)")
+    .style("stroke-width", 1.5);
+  const at = NAMES.map((name) => x(sizes[name]));
+  const beside = apart(at, 54, left + 16, right - 20); // where two are at one place, their names are side by side
+  NAMES.forEach((name, i) => {
+    rule(group, [beside[i], top - 14], [at[i], top], colour(name));
+    const stem = rule(group, [at[i], top], [at[i], bottom], colour(name));
+    if (name === "k_mean") stem.style("stroke-dasharray", "4 4"); // the root's is seen under it
+    const words = say(group, "", beside[i], top - 18, "middle");
+    richText(words, labels[name]).style("fill", lettersColour(name));
+  });
+  NAMES.forEach((name, i) => {
+    const value = of(sizes[name]);
+    if (value >= y.domain()[0]) mark(group, name, at[i], y(value));
+    else say(group, "↓", at[i] - 3, bottom - 4, "end").style("fill", lettersColour(name));
+  });
   panel.describe(
-    `${panel.heading.textContent}, along the divisor: ${NAMES.map((name) => `${labels[name]} ${text(places[name])}`).join("; ")}`,
-    handle ? "group" : "img",
+    `${panel.heading.textContent}, along the divisor: ${NAMES.map((name) => `${labels[name]} ${text(sizes[name])}`).join("; ")}`,
   );
 }

@@ -1,3 +1,4 @@
+import itertools
 import math
 import re
 
@@ -7,7 +8,7 @@ import torch
 
 import sdpa_lib as sdpa
 
-from .conftest import wait_for_state
+from .conftest import wait_for_quiet, wait_for_state
 
 ERROR = 0.1  # of 400 queries or more: other draws of the same thing
 
@@ -44,13 +45,32 @@ def places(figure, panel="evenness"):
 PLACES = "paths => paths.map(path => path.transform.baseVal[0].matrix.e)"
 
 
-def ways(figure, panel="evenness"):
-    """How far every divisor has been moved, in pixels."""
-    drawn = figure.locator(f"[data-panel={panel}] [data-way]")
-    return {
-        path.get_attribute("data-way"): path.evaluate("path => path.getBBox().width")
-        for path in drawn.all()
-    }
+def moved(before, after):
+    """Whose markers have been moved."""
+    return {name for name in NAMES if abs(after[name] - before[name]) > 2}
+
+
+def drawn_curve(figure, panel):
+    """The points of a curve: their divisors, and how far they are from the top, in pixels."""
+    svg = figure.locator(f"[data-panel={panel}] svg")
+    points = np.array(svg.locator("path.curve").evaluate(POINTS))
+    (_, low), *_, (_, high) = ticks = svg.locator(".axis").last.evaluate(TICKS)
+    decades = len(ticks) - 1  # from 0.1
+    return 10 ** (decades * (points[:, 0] - low) / (high - low) - 1), points[:, 1]
+
+
+POINTS = (
+    "path => path.getAttribute('d').slice(1).split('L').map(pair => pair.split(',').map(Number))"
+)
+TICKS = """axis => [...axis.querySelectorAll('.tick')].map(tick => {
+    const { e, f } = tick.transform.baseVal[0].matrix;
+    return [tick.textContent, Math.max(e, f) - 0.5]; // D3 draws them half a pixel further on
+})"""
+
+
+def line(figure, number):
+    """A line below the panels, as one reads it: the first, or the last."""
+    return figure.locator(".explorable-line").nth(number).text_content()
 
 
 @pytest.mark.parametrize("setting", [(32, 64, 1), (32, 64, 10), (256, 16, 0.1), (4, 4, 2)])
@@ -65,18 +85,25 @@ def test_what_every_divisor_does_with_longer_keys_is_the_librarys(explorable, se
             assert gradients[name] == pytest.approx(theirs[1], rel=0.15)
 
 
-@pytest.mark.parametrize(("n", "d_k"), [(4, 4), (32, 64), (256, 16)])
-@pytest.mark.parametrize("r", [0.25, 1, 32])
-def test_the_curves_are_the_librarys(data, n, d_k, r):
-    table = data["scalings"]
-    at = table["n"].index(n), table["d_k"].index(d_k)
-    stored = np.array(table["along"][at[0]][at[1]])
-    keys = np.interp(math.log(r), np.log(table["ratios"]), stored[:, 0])
-    gradient = math.exp(
-        np.interp(math.log(r), np.log(table["ratios"]), np.log(stored[:, 1].clip(1e-9)))
-    )
-    theirs = measures(r * sdpa.get_rescaling("sqrt_d_k"), n, d_k)
-    assert [keys, gradient] == pytest.approx(theirs, rel=ERROR)
+@pytest.mark.parametrize(("n", "d_k", "a"), [(4, 4, 1), (32, 64, 10), (256, 16, 0.1)])
+@pytest.mark.parametrize("r", [0.3, 1, 20])
+def test_the_curve_is_the_librarys(explorable, n, d_k, a, r):
+    """Between the stored places, too, and where longer keys have brought it."""
+    _, figure = explorable("scalings", f"a={a},n={n},d_k={d_k}")
+    divisors, heights = drawn_curve(figure, "evenness")
+    (_, none), *_, (_, every) = figure.locator("[data-panel=evenness] .axis").first.evaluate(TICKS)
+    height = np.interp(math.log(r * a * d_k**0.5), np.log(divisors), heights)
+    keys = n * (none - height) / (none - every)
+    theirs = measures(r * a * sdpa.get_rescaling("sqrt_d_k"), n, d_k, a)[0]
+    assert keys == pytest.approx(theirs, rel=ERROR)
+
+
+@pytest.mark.parametrize("panel", ["evenness", "gradient"])
+def test_the_curve_has_no_corner(explorable, panel):
+    _, figure = explorable("scalings", "a=1")
+    points = np.array(figure.locator(f"[data-panel={panel}] path.curve").evaluate(POINTS))
+    directions = np.degrees(np.arctan2(*np.diff(points, axis=0).T[::-1]))
+    assert np.abs(np.diff(directions)).max() < 3
 
 
 def test_divisors_are_the_librarys(data):
@@ -89,80 +116,117 @@ def test_divisors_are_the_librarys(data):
                 assert ratio == pytest.approx(theirs, rel=0.03)
 
 
-def test_every_slider_moves_some_divisors_and_none_moves_the_mean_length(explorable):
+def test_each_slider_moves_the_curve_and_some_divisors(explorable):
     page, figure = explorable("scalings", "a=1")
-    formula = figure.locator(".explorable-formula")
-    assert "Which" in formula.inner_text()
-    moved_by = {
-        "keys × a": ({"none", "sqrt_d_k"}, "a=10,"),
-        "n, keys": ({"none", "sqrt_d_k", "k_total"}, "n=256,"),
-        "dk": ({"none", "sqrt_d_k", "k_total"}, "d_k=256,"),
-    }
-    before = places(figure)
-    for label, (moved, part) in moved_by.items():
-        assert "kept" not in formula.inner_text()
+    for label, part, whose, by in (
+        ("keys × a", "a=10,", {"k_mean", "k_total"}, 10),
+        ("n, keys", "n=256,", {"k_total"}, 1),
+        ("dk", "d_k=256", {"sqrt_d_k", "k_mean", "k_total"}, 2),
+    ):
+        before, half = places(figure), half_of_the_keys(figure)
         figure.get_by_label(label, exact=True).press("End")
         wait_for_state(page, part)
-        gone = {name for name, width in ways(figure).items() if width > 10}
-        assert gone == moved
-    assert "Only kmean has kept its place" in formula.inner_text().replace("\n", "")
-    assert places(figure)["k_mean"] == pytest.approx(before["k_mean"], abs=2)
+        assert moved(before, places(figure)) == whose
+        assert half_of_the_keys(figure) / half == pytest.approx(by, rel=0.3)
+
+
+def half_of_the_keys(figure):
+    """The divisor with which a query attends to half of its keys."""
+    divisors, heights = drawn_curve(figure, "evenness")
+    return np.interp(-np.mean([heights.min(), heights.max()]), -heights, divisors)
+
+
+def test_the_constants_stay_where_they_are_on_the_axis(explorable):
+    page, figure = explorable("scalings", "a=1")
+    ones = set()
+    for key in ("Home", "End"):
+        figure.get_by_label("keys × a", exact=True).press(key)
+        wait_for_state(page, f"a={'0.1' if key == 'Home' else '10'},")
+        (label, low), (_, at), *_ = figure.locator("[data-panel=evenness] .axis").last.evaluate(
+            TICKS
+        )
+        assert label == "0.1"
+        stands = places(figure)
+        assert stands["none"] == pytest.approx(at, abs=0.1)
+        assert stands["sqrt_d_k"] == pytest.approx(at + math.log10(8) * (at - low), abs=0.1)
+        ones.add(stands["k_mean"] > stands["sqrt_d_k"])
+    assert ones == {True, False}
+
+
+def test_a_question_is_answered_when_its_slider_has_been_moved_far(explorable):
+    page, figure = explorable("scalings", "a=1")
+    lines = figure.locator(".explorable-line")
+    question = "Make the keys ten times as long. Which divisors go along with the curve?"
+    assert lines.all_text_contents() == [question]
+    page.evaluate("location.hash = '#scalings:a=2.8'")
+    wait_for_state(page, "a=2.8")
+    assert lines.all_text_contents() == [question]
+    for label, part, answer, then in (
+        ("keys × a", "a=10,", "a moves the curve, kmean and ktotal. ", "Now make n larger. "),
+        ("n, keys", "n=256,", "n moves one divisor, ktotal: ", "Now change dk. "),
+        ("dk", "d_k=256", "dk moves all but undivided, which stays at 1: ", "Only kmean has kept"),
+    ):
+        figure.get_by_label(label, exact=True).press("End")
+        wait_for_state(page, part)
+        assert lines.count() == 2
+        assert line(figure, 0).startswith(answer)
+        assert line(figure, 1).startswith(then)
     figure.get_by_role("button", name="Reset").click()
     wait_for_state(page, "a=1,")
-    assert max(ways(figure).values()) == 0
-    assert "Which" in formula.inner_text()
+    assert lines.all_text_contents() == [question]
 
 
-@pytest.mark.parametrize("panel", ["evenness", "gradient"])
-@pytest.mark.parametrize("width", [360, 1280])
-def test_no_way_hides_another(explorable, panel, width):
-    page, figure = explorable("scalings", "a=1")
-    page.set_viewport_size({"width": width, "height": 700})
-    for label, key, part in (
-        ("keys × a", "Home", "a=0.1,"),
-        ("dk", "Home", "d_k=4,"),
-        ("n, keys", "Home", "n=4,"),
-    ):
-        figure.get_by_label(label, exact=True).press(key)
-        wait_for_state(page, part)
-    drawn = figure.locator(f"[data-panel={panel}] [data-way]").evaluate_all(
-        """paths => paths.map(path => Array.from({ length: 101 }, (_, i) =>
-            path.getPointAtLength((i * path.getTotalLength()) / 100)).map(p => [p.x, p.y]))"""
-    )
-    none, root, _, total = drawn  # the mean length has no way
-    for one, other in ((none, root), (none, total), (root, total)):
-        (first, second) = ([x for x, _ in way] for way in (one, other))
-        assert min(first) < max(second), "they run beside each other"
-        assert min(second) < max(first), "they run beside each other"
-        assert min(math.dist(a, b) for a in one for b in other) > 4.5  # 4 wide, and a gap
+def test_the_answers_may_come_in_any_order(explorable):
+    page, figure = explorable("scalings", "n=256")
+    assert line(figure, 0).startswith("n moves")
+    assert line(figure, 1).startswith("Make the keys")
+    page.evaluate("location.hash = '#scalings:n=256,a=0.1'")
+    wait_for_state(page, "a=0.1,n=256,")
+    assert line(figure, 0).startswith("a moves")
+    assert line(figure, 1).startswith("Now change dk")
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "name", "numbers"),
     [
-        ("a=10", "kmean and ktotal stay. Now move n and d_k: one of them goes."),
-        ("n=256", "undivided, √dk and kmean stay. Now move a and d_k: two of them go."),
-        ("a=10,n=256", "kmean stays. Now move d_k."),
+        ("a=10", "sqrt_d_k", "stays at 8: {keys} of 32 keys; kmean has 15."),
+        ("n=256", "k_total", "ktotal: {keys} of 256 keys, gradient {gradient}."),
+        ("d_k=256", "none", "stays at 1: {keys} of 32 keys."),
     ],
 )
-def test_the_sentence_names_all_that_have_kept_their_place(explorable, setting, said):
+def test_the_answer_has_the_numbers_that_are_drawn(explorable, setting, name, numbers):
     _, figure = explorable("scalings", setting)
-    text = figure.locator(".explorable-line").last.text_content()
-    assert text == said.replace("d_k", "dk")
+    keys, gradient = (told(figure, panel)[name] for panel in ("evenness", "gradient"))
+    assert line(figure, 0).endswith(numbers.format(keys=f"{keys:g}", gradient=f"{gradient:g}"))
 
 
-def test_the_sentence_says_what_a_query_attends_to(explorable):
+@pytest.mark.parametrize("setting", ["a=1", "a=0.1,n=4,d_k=4", "a=10,n=256,d_k=256"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_names_of_divisors_at_one_place_stand_side_by_side(explorable, setting, width):
+    page, figure = explorable("scalings", setting)
+    page.set_viewport_size({"width": width, "height": 800})
+    wait_for_quiet(figure)
+    for panel in ("evenness", "gradient"):
+        svg = figure.locator(f"[data-panel={panel}] svg")
+        names = svg.locator(".along text", has_not_text="↓")
+        assert set(names.all_text_contents()) == {name.replace("_", "") for name in NAMES.values()}
+        boxes = sorted(
+            (box["x"], box["width"]) for box in (at.bounding_box() for at in names.all())
+        )
+        for (x, size), (after, _) in itertools.pairwise(boxes):
+            assert x + size < after
+        frame = svg.bounding_box()
+        assert boxes[0][0] >= frame["x"]
+        assert sum(boxes[-1]) <= frame["x"] + frame["width"]
+
+
+def test_controls_panels_and_answer_are_seen_together_on_a_phone(explorable):
     page, figure = explorable("scalings", "a=10")
-    line = figure.locator(".explorable-line").first
-    told_keys = told(figure, "evenness")
-    attended = (
-        f"ivided by √dk, a query attends to {told_keys['sqrt_d_k']:.1f} of 32 keys; "
-        f"by kmean, to {told_keys['k_mean']:.0f}."
-    )
-    assert line.text_content() == f"Keys 10 times as long: d{attended}"
-    page.evaluate("location.hash = '#scalings:a=1,n=256'")
-    wait_for_state(page, "a=1,n=256,")
-    assert line.text_content().startswith("Divided by √dk, a query attends to ")
+    page.set_viewport_size({"width": 360, "height": 800})
+    wait_for_quiet(figure)
+    first = figure.locator(".explorable-controls").first.bounding_box()
+    last = figure.locator(".explorable-formula").bounding_box()
+    assert last["y"] + last["height"] - first["y"] <= 800
 
 
 @pytest.mark.parametrize("a", [1, 10])
@@ -176,35 +240,12 @@ def test_the_legend_has_the_divisors_themselves(explorable, a):
         assert float(text.strip("= ").replace(",", "")) == pytest.approx(theirs, rel=0.03)
 
 
-def test_the_dial_stands_at_the_root_at_first_and_reads_the_curves(explorable):
-    page, figure = explorable("scalings")
-    dial = figure.get_by_role("slider", name="divisor, in key lengths")
-    assert dial.evaluate("g => g.transform.baseVal[0].matrix.e") == pytest.approx(
-        places(figure)["sqrt_d_k"], abs=0.5
-    )
-    root = measures(sdpa.get_rescaling("sqrt_d_k"), 32, 64)
-
-    def read():
-        keys = figure.locator("[data-panel=evenness] .under text").first.text_content()
-        gradient = figure.locator("[data-panel=gradient] .under text").text_content()
-        assert keys.endswith(" of 32 keys")
-        return [float(keys.split()[0]), float(gradient)]
-
-    assert read() == pytest.approx(root, rel=ERROR)
-    for _ in range(8):
-        dial.press("ArrowRight")
-    wait_for_state(page, "r=4")
-    theirs = measures(4 * sdpa.get_rescaling("sqrt_d_k"), 32, 64)
-    assert read() == pytest.approx(theirs, rel=ERROR)
-
-
 def test_what_lies_below_the_axis_is_not_drawn_on_it(explorable):
-    _, figure = explorable("scalings", "a=10,n=4,d_k=256,r=0.0078125")
+    _, figure = explorable("scalings", "a=10,n=4,d_k=256")
     panel = figure.locator("[data-panel=gradient] svg")
     assert panel.locator(".along path[transform]").count() == len(NAMES) - 1
-    assert panel.locator(".along text").text_content() == "↓"
-    assert panel.locator(".under text").text_content() == "< 0.001"
-    assert panel.locator(".under circle").count() == 0
+    assert panel.locator(".along text", has_text="↓").count() == 1
+    assert "undivided < 0.001" in panel.get_attribute("aria-label")
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -213,7 +254,7 @@ def test_no_setting_changes_the_height(explorable, width):
     page.set_viewport_size({"width": width, "height": 700})
     page.wait_for_timeout(200)
     heights = [figure.bounding_box()["height"]]
-    for label, part in (("keys × a", "a=0.1,"), ("n, keys", "n=4,"), ("dk", "d_k=4,")):
+    for label, part in (("dk", "d_k=4"), ("n, keys", "n=4,"), ("keys × a", "a=0.1,")):
         figure.get_by_label(label, exact=True).press("Home")
         wait_for_state(page, part)
         heights.append(figure.bounding_box()["height"])
