@@ -50,18 +50,23 @@ const guessControls = names.map((name) => ({
   drawn: true,
 }));
 
+const unset = Object.fromEntries(guessControls.map(({ name, value }) => [name, value]));
+
+/** Each width and kind of model has a question and guesses of its own. */
+const settingOf = ({ kind, d_k }) => `${kind} ${d_k}`;
+
 /** A norm for reading: so many digits, and commas. */
 const norm = (x, digits = 3) =>
   x < 10 ** digits ? (digits === 3 ? show3 : show2)(x) : showCount(Number(x.toPrecision(digits)));
 
 export const depth = {
-  title: "Guess: how large is the first gradient of a model of 48 blocks?",
+  title: "", // what it asks; update() says whether that is still to be guessed
   controls: [
     {
       name: "d_k",
       label: "d_k, components of a head",
       values: stored.d_k,
-      value: 64,
+      value: 256,
       text: String,
     },
     blocksControl,
@@ -72,7 +77,7 @@ export const depth = {
       options: Object.fromEntries(
         Object.entries(stored.kinds).map(([name, { label }]) => [name, label]),
       ),
-      value: Object.keys(stored.kinds)[0],
+      value: "linear", // of the others the chapter has told the norms
       below: true,
     },
   ],
@@ -80,31 +85,44 @@ export const depth = {
   panels: [["norms", "norm of all gradients; a dot is a model", 320, { top: 32 }]],
   forget({ memory }) {
     delete memory.depth;
-    delete memory.widths;
     delete memory.drawn;
+    delete memory.guesses;
   },
-  /** A guess is one for its width and kind of model. */
-  also: (changes) =>
-    "d_k" in changes || "kind" in changes
-      ? Object.fromEntries(guessControls.map(({ name, value }) => [name, value]))
-      : {},
+  /** Another width or kind of model brings its own guesses; the line goes back for those who guess, and to the answer where they have guessed. */
+  also(changes, { state, memory }) {
+    const next = settingOf({ ...state, ...changes });
+    if (next === settingOf(state)) return {};
+    const guesses = memory.guesses?.[next] ?? unset;
+    const drawn = memory.drawn?.has(next);
+    if (!guessed(drawn ? guesses : state).length) return guesses;
+    const blocks = drawn ? last : first;
+    memory.depth = Math.log(blocks / first); // there at once, so that no line tells what is asked
+    return { ...guesses, blocks };
+  },
   update(app) {
     const { d_k: dK, blocks, kind } = app.state;
     const { memory } = app;
     const { norms, brake } = stored.kinds[kind];
+    const setting = settingOf(app.state);
     const width = stored.d_k.indexOf(dK);
     const medians = names.map((name) => norms[name][width].map(({ median }) => median));
-    const widths = (memory.widths ??= new Set()); // whose line the reader has drawn
-    if (blocks !== first) widths.add(width);
+    (memory.guesses ??= {})[setting] = Object.fromEntries(
+      guessControls.map(({ name }) => [name, app.state[name]]),
+    );
     const depth = comesTo(app, blocks);
-    if (depth === blocks) memory.now = stored.blocks.indexOf(blocks); // no word before the lines are there
-    const { now } = memory;
+    const now = reachedBy(depth) - 1;
     const drawn = (memory.drawn ??= new Set()); // which settings the reader has seen to their end
-    if (depth === last) drawn.add(`${kind} ${dK}`);
-    const answered = drawn.has(`${kind} ${dK}`);
+    if (depth === last) drawn.add(setting);
+    const answered = drawn.has(setting);
+    app.title.textContent = `${answered ? "How" : "Guess: how"} large is the first gradient of a model of ${last} blocks?`;
     const scales = drawNorms(app, norms, medians, width, depth);
     drawMarks(app, scales, answered, depth === last && medians);
-    const sentence = now ? verdict(app.state, medians, now, brake) : question(app.state, answered);
+    const sentence =
+      depth !== blocks
+        ? `Drawn as far as ${stored.blocks[now]} blocks.`
+        : now
+          ? verdict(app.state, medians, now, brake)
+          : question(app.state, answered);
     app.formula.replaceChildren(rich(sentence));
     const said = medians.map((ofName) => norm(ofName[now]));
     return {
@@ -160,12 +178,12 @@ function verdict(state, medians, now, brake) {
     .join(" ");
 }
 
-/** How deep the lines are drawn now, on their way to where the reader has put the upright line: from end to end in a second and a half. */
+/** How deep the lines are drawn now, on their way to where the reader has put the upright line: from end to end in less than a second. */
 function comesTo(app, blocks) {
   const { memory } = app;
   const calm = wantsCalm();
   const [target, now] = [Math.log(blocks / first), performance.now()];
-  const reach = (Math.log(last / first) / 1500) * Math.min(40, now - (memory.when ?? now));
+  const reach = (Math.log(last / first) / 900) * Math.min(40, now - (memory.when ?? now));
   const before = memory.depth ?? 0;
   const way = target - before;
   memory.when = now;
@@ -174,6 +192,9 @@ function comesTo(app, blocks) {
   app.redraw();
   return first * Math.exp(memory.depth);
 }
+
+/** How many of the stored numbers of blocks a depth has come to. */
+const reachedBy = (depth) => stored.blocks.filter((blocks) => blocks <= depth * 1.0001).length;
 
 /** Medians and models up to a depth, each line with its name at its level in the right margin; where that begins, and the scale of norms. */
 function drawNorms(app, norms, medians, width, depth) {
@@ -196,7 +217,7 @@ function drawNorms(app, norms, medians, width, depth) {
   });
   const under = fresh(panel.svg, "under");
   const group = fresh(panel.svg, "curves");
-  const reached = stored.blocks.filter((blocks) => blocks <= depth * 1.0001).length;
+  const reached = reachedBy(depth);
   const passed = (name, place) => {
     const all = norms[name][place].map(({ median }, i) => [x(stored.blocks[i]), y(median)]);
     if (reached === all.length) return all;
@@ -208,7 +229,10 @@ function drawNorms(app, norms, medians, width, depth) {
   names.forEach((name, side) => {
     stored.d_k.forEach((dK, place) => {
       const chosen = place === width;
-      const been = name === "none" && app.memory.widths.has(place) && depth > first;
+      const been =
+        name === "none" &&
+        app.memory.drawn.has(settingOf({ kind: app.state.kind, d_k: dK })) &&
+        depth > first;
       if (!chosen && !been) return; // the root's lie on each other
       const points = passed(name, place);
       group
@@ -219,14 +243,11 @@ function drawNorms(app, norms, medians, width, depth) {
         .style("stroke-width", chosen ? 3 : 1.5)
         .style("stroke-dasharray", looks[name].dashes)
         .style("opacity", chosen ? 1 : 0.75);
-      const times =
-        reached > 1 && !narrow ? ` ×${norm(medians[side][reached - 1] / medians[side][0], 2)}` : "";
-      const text = chosen
-        ? `${stored.labels[name]}${times}`
-        : narrow
-          ? `heads ${dK}`
-          : `heads of ${dK}`;
-      ends.push({ end: points.at(-1), name, text, chosen });
+      const said = chosen ? [stored.labels[name]] : [narrow ? `heads ${dK}` : `heads of ${dK}`];
+      if (chosen && reached > 1)
+        said.push(`×${norm(medians[side][reached - 1] / medians[side][0], 2)}`);
+      const rows = narrow ? said : [said.join(" ")];
+      rows.forEach((text, row) => ends.push({ end: points.at(-1), name, text, chosen, row }));
     });
     norms[name][width].slice(0, reached).forEach(({ all, median }, i) => {
       const models = under.append("g").style("fill", colour(name)).style("fill-opacity", 0.35);
@@ -247,13 +268,14 @@ function drawNorms(app, norms, medians, width, depth) {
     top + 8,
     bottom - 8,
   );
-  ends.forEach(({ end: [from, level], name, text, chosen }, i) => {
-    under
-      .append("path")
-      .attr("d", `M${from + 5},${level}H${right}L${right + 12},${heights[i]}`)
-      .style("fill", "none")
-      .style("stroke", chosen ? colour(name) : "var(--ex-muted)")
-      .style("stroke-dasharray", "1 4");
+  ends.forEach(({ end: [from, level], name, text, chosen, row }, i) => {
+    if (!row)
+      under
+        .append("path")
+        .attr("d", `M${from + 5},${level}H${right}L${right + 12},${heights[i]}`)
+        .style("fill", "none")
+        .style("stroke", chosen ? colour(name) : "var(--ex-muted)")
+        .style("stroke-dasharray", "1 4");
     say(group, text, right + 14, heights[i] + 4, "start")
       .classed("end", true)
       .style("fill", chosen ? lettersColour(name) : "var(--ex-muted)")
@@ -303,7 +325,7 @@ function drawMarks(app, { right, y }, answered, medians) {
   all
     .attr("transform", (value, i) => `translate(${places[i]},${y(10 ** value)})`)
     .attr("aria-valuenow", (value) => value)
-    .attr("aria-valuetext", (value) => norm(10 ** value, 2));
+    .attr("aria-valuetext", (value, i) => (set[i] ? norm(10 ** value, 2) : "not set"));
   const byKey = (event, value, number) => {
     const next = fromKey(event, value, guess);
     return next === null ? null : { [guessControls[number - 1].name]: next };

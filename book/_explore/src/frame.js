@@ -4,7 +4,7 @@
  *
  * An explorable is an object: `title`, `controls` (see `addControl`), `readouts` [name, label, decimals or what writes the number], `panels` [name, title,
  * height, margin], and `update(app)`, which draws app.state into app.panels and returns the readouts' values and a sentence to
- * announce. `forget(app)` clears what it kept of the reader's way, before Reset; `also(changes)` returns what else changes when the
+ * announce. `forget(app)` clears what it kept of the reader's way, before Reset; `also(changes, app)` returns what else changes when the
  * reader changes that. With `paired` two controls stand side by side on a phone, too; with `beside` the controls stand beside the panels where
  * there is room.
  */
@@ -168,11 +168,11 @@ export function start(figure, spec) {
   const reset = element("button", { type: "button" }, "Reset");
   app.formula = element("p", { class: "explorable-formula" });
   app.extra = element("div");
-  const title = element(
+  const title = (app.title = element(
     "p",
     { class: "explorable-title", id: `explorable-${name}-title` },
     rich(spec.title),
-  );
+  ));
   const box = element("div", {
     class: "explorable-app",
     role: "group",
@@ -237,7 +237,7 @@ export function start(figure, spec) {
 
   /** Change some of the state: redraw at once, and conclude when the reader pauses. */
   app.set = (asked) => {
-    const changes = { ...spec.also?.(asked), ...asked };
+    const changes = { ...spec.also?.(asked, app), ...asked };
     for (const control of spec.controls) {
       if (control.name in changes)
         app.state[control.name] = admissible(control, changes[control.name]);

@@ -64,11 +64,15 @@ const byDragNow = new WeakMap();
 export function listen(app, panel, handles, byKey, byDrag) {
   const number = (node) => handles.nodes().indexOf(node) + 1;
   handles.on("keydown", function (event) {
+    this.classList.remove("pressed");
     app.settle();
     const changes = byKey(event, d3.select(this).datum(), number(this));
     if (!changes) return;
     event.preventDefault();
     app.set(changes);
+  });
+  handles.on("blur", function () {
+    this.classList.remove("pressed");
   });
   byDragNow.set(panel, (event, node) => byDrag(event, number(node)));
   // Once for each handle: another d3.drag would not know of the finger that is on it.
@@ -80,13 +84,19 @@ export function listen(app, panel, handles, byKey, byDrag) {
     .container(panel.svg.node())
     .subject((event) => ({ x: event.x, y: event.y }))
     .on("start", function () {
-      this.focus({ preventScroll: true });
+      takeFocus(this);
     })
     .on("drag", function (event) {
       app.set(byDragNow.get(panel)(event, this));
     });
   fresh.call(dragged);
   if (handles.size() === 1) pressAnywhere(app, panel, handles.node());
+}
+
+/** What is pressed gets the focus, for the keys that may follow; its ring comes with the first of them. */
+export function takeFocus(node) {
+  node.focus({ preventScroll: true });
+  node.classList.add("pressed");
 }
 
 /**
@@ -99,7 +109,7 @@ function pressAnywhere(app, panel, handle) {
   let from = null; // where the press began, and whether the handle follows it
   const bring = (event) => {
     const [x, y] = d3.pointer(event, svg);
-    handle.focus({ preventScroll: true });
+    takeFocus(handle);
     app.set(byDragNow.get(panel)({ x, y }, handle));
   };
   panel.svg
@@ -170,7 +180,7 @@ export function drawCursor(app, panel, place, control, x) {
   place
     .append("text")
     .attr("class", "rim")
-    .attr("x", at + (left ? 22 : -22))
+    .attr("x", at + (left ? 25 : -25))
     .attr("y", level + 4)
     .attr("text-anchor", left ? "start" : "end")
     .style("font-weight", 700)

@@ -1,7 +1,7 @@
 /** Divide by a power of d_k: which line is flat, the start's, gradient descent's or Adam's? */
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
-import { drawCursor, drawGuesses, listen, nearest, valueFromKey } from "./handles.js";
+import { drawCursor, drawGuesses, listen, nearest, takeFocus, valueFromKey } from "./handles.js";
 import { powerControl } from "./scores.js";
 import { apart, axes, fresh, layer, rich, rule, say, show, show2, showCount } from "./shared.js";
 
@@ -321,7 +321,7 @@ function drawGuessed(app, panel, flat) {
       .style("cursor", "pointer")
       .on("click", (event) => {
         const [at] = d3.pointer(event, panel.svg.node());
-        handles.selectAll(".explorable-handle").nodes()[i].focus({ preventScroll: true });
+        takeFocus(handles.selectAll(".explorable-handle").nodes()[i]);
         app.set(byDrag({ x: at }, i + 1));
       });
   });
