@@ -194,10 +194,13 @@ function drawSums(app, panel, p, pinned) {
   const upright = notes.append("g").attr("transform", "rotate(90)");
   const drawBar = (power, dK, at, opacity) => {
     const std = dK ** (0.5 - power);
-    bar(upright, Math.max(top, y(std)), Math.min(bottom, y(-std)), -at, std > reach).style(
-      "opacity",
-      opacity,
-    );
+    bar(
+      upright.append("path"),
+      Math.max(top, y(std)),
+      Math.min(bottom, y(-std)),
+      -at,
+      std > reach,
+    ).style("opacity", opacity);
   };
   if (pinned) {
     const past = { ...pinned, p: raw ? 0 : pinned.p };

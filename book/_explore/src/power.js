@@ -23,6 +23,9 @@ const looks = {
 /** In this order one that has gaps or is small lies above the others. */
 const layers = ["SGD", "Adam", "start"];
 
+/** In this order their names stand under each other at any power, as their ends do below p = 0.5. */
+const labels = ["Adam", "SGD", "start"];
+
 /** The power of d_k by which something grows when d_k^p divides. */
 const exponent = (name, p) => {
   const [undivided, divided] = steps.lines[name].exponents;
@@ -126,24 +129,49 @@ const told = (state) =>
     .map((name) => `${steps.lines[name].label} ${times(change(name, state.p))}`)
     .join(", ");
 
+/** What is flat, or nearly so, where the upright line stands, and what grows or shrinks there. */
+function whereabouts({ p }, here) {
+  const goes = (name) => {
+    if (isFlat(name, p)) return "flat";
+    const grows = exponent(name, p);
+    if (Math.abs(grows) < 0.051) return "nearly flat";
+    return grows > 0 ? "growing" : "shrinking";
+  };
+  const ways = [...new Set(here.map(goes))].map((way) => [
+    way,
+    here.filter((name) => goes(name) === way),
+  ]);
+  ways.sort(([, some], [, others]) => some.length - others.length);
+  const parts = ways.map(([way, alike]) => {
+    if (alike.length === 1) return `${steps.lines[alike[0]].short} ${way}`;
+    if (alike.length < here.length) return `the others ${way}`;
+    return `${here.length === 3 ? "all three" : "both"} ${way}`;
+  });
+  return `At p = ${plain(p)}: ${parts.join(", ")}. `;
+}
+
 /** What is flat where the reader has been, beside the guess, and what is left to find. */
 function verdict(state, flat) {
   const kept = (name) => steps.lines[name].kept;
   const here = names.filter((name) => isDrawn(state, name));
   const zero = state.query === "zero";
   const start = zero ? "All scores start at 0. " : "";
+  const now = whereabouts(state, here);
   const left = here.filter((name) => flat[name] === undefined);
   if (left.length === here.length) {
     const unset = here.filter((name) => guessOf(state, name) === undefined);
-    if (!unset.length) return `${start}Your marks are set. Now drag the upright line to find out.`;
+    const so = start + (state.p ? now : "");
+    if (!unset.length)
+      return `${so}Your marks are set. ${state.p ? "Drag on" : "Now drag the upright line to find out"}.`;
     return unset.length < here.length
-      ? `${start}Set the other ${unset.length > 1 ? "marks" : "mark"} too, or drag the upright line to find out.`
-      : `${start || "At p = 0 both steps grow alike. "}Which p makes each line flat? Set the ${here.length === 3 ? "three" : "two"} marks, then drag the upright line.`;
+      ? `${so}Set the other ${unset.length > 1 ? "marks" : "mark"} too, or drag the upright line to find out.`
+      : `${so || "At p = 0 both steps grow alike. "}Which p makes each line flat? Set the ${here.length === 3 ? "three" : "two"} marks, then drag the upright line.`;
   }
   const said = (name) => {
     const guess = guessOf(state, name);
-    if (guess === undefined) return kept(name);
-    return `${kept(name)} (${guess === flat[name] ? "as you said" : `you said ${plain(guess)}`})`;
+    const { short } = steps.lines[name];
+    if (guess === undefined) return short;
+    return `${short} (${guess === flat[name] ? "as you said" : `you said ${plain(guess)}`})`;
   };
   const places = [...new Set(here.map((name) => flat[name]))].filter((p) => p !== undefined).sort();
   const found = places.map(
@@ -155,7 +183,7 @@ function verdict(state, flat) {
   );
   const all = zero ? "With either, one p keeps all there is to keep." : "No p keeps all three.";
   const rest = left.length ? `Is ${left.map(kept).join(" or ")} flat anywhere?` : all;
-  return `${start}Flat: ${found.join(", ")}. ${rest}`;
+  return `${start}${now}Flat: ${found.join(", ")}. ${rest}`;
 }
 
 /** A power without needless zeros. */
@@ -220,7 +248,8 @@ function drawLines(panel, state) {
   });
   const here = layers.filter((name) => isDrawn(state, name));
   const levels = here.map((name) => y(change(name, p)));
-  const heights = apart(levels, 34, top + 4, bottom - 15);
+  const order = labels.map((name) => here.indexOf(name)).filter((place) => place >= 0);
+  const heights = apart(levels, 34, top + 4, bottom - 15, order);
   here.forEach((name, place) => {
     const flat = isFlat(name, p);
     line(group, name, [x(least), y(1)], [right, levels[place]])
@@ -233,7 +262,7 @@ function drawLines(panel, state) {
         .attr("class", "measured")
         .style("fill", "var(--ex-ground)"),
     );
-    rule(under, [right, levels[place]], [right + 8, heights[place]], "var(--ex-muted)");
+    rule(under, [right, levels[place]], [right + 8, heights[place]], looks[name].stroke);
     const label = say(group, "", right + 11, heights[place] + 4, "start").style(
       "fill",
       written(name),
@@ -293,11 +322,13 @@ function drawGuessed(app, panel, flat) {
     [guessControls[number - 1].name]: nearest(guessValues, x, event.x),
   });
   names.forEach((name, i) => {
-    if (!isDrawn(state, name)) return;
-    say(lanes, steps.lines[name].short, x(BESIDE) - 13, level(i) + 4, "end").style(
+    const drawn = isDrawn(state, name);
+    const label = drawn ? steps.lines[name].short : "no start";
+    say(lanes, label, x(BESIDE) - 13, level(i) + 4, "end").style(
       "fill",
-      written(name),
+      drawn ? written(name) : "var(--ex-muted)",
     );
+    if (!drawn) return;
     rule(lanes, [x(0), level(i)], [x(1), level(i)], "var(--ex-muted)");
     const [guess, found] = [guessOf(state, name), flat[name]];
     if (found !== undefined) {

@@ -167,14 +167,13 @@ export function marker(parent, name, x, y) {
     .style("stroke-width", filled ? 1 : 2.5);
 }
 
-/** A bar from one place to another, with an end at each; one that goes on beyond them ends in arrows. */
-export function bar(parent, from, to, level, goesOn = false) {
+/** A path as a bar from one place to another, with an end at each; one that goes on beyond them ends in arrows. */
+export function bar(path, from, to, level, goesOn = false) {
   const end = (at, inward) =>
     goesOn
       ? `M${at + inward * 8},${level - 5}L${at},${level}L${at + inward * 8},${level + 5}`
       : `M${at},${level - 4}v8`;
-  return parent
-    .append("path")
+  return path
     .attr("class", "bar")
     .attr("d", `M${from},${level}H${to}${end(from, 1)}${end(to, -1)}`)
     .style("stroke", "var(--ex-ink)")
@@ -209,9 +208,9 @@ export function arrow(parent, [x1, y1], [x2, y2], stroke, width) {
     .style("fill", stroke);
 }
 
-/** Heights for labels that would stand at `levels`: in the same order, a gap apart, and between top and bottom. */
-export function apart(levels, gap, top, bottom) {
-  const order = levels.map((_, i) => i).sort((a, b) => levels[a] - levels[b]);
+/** Heights for labels that would stand at `levels`: in the same order or that of these places, a gap apart, and between top and bottom. */
+export function apart(levels, gap, top, bottom, given) {
+  const order = given ?? levels.map((_, i) => i).sort((a, b) => levels[a] - levels[b]);
   const at = [...levels];
   let free = top;
   for (const i of order) {

@@ -10,7 +10,6 @@ import {
   element,
   fresh,
   layer,
-  point,
   rich,
   rule,
   say,
@@ -22,7 +21,8 @@ import {
 const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
 // With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
 const [PAIRS, SEED] = [400, 2];
-const REACH = 10; // of the axis, in roots of d_k: any standard deviation that can be chosen lies on it
+const REACHES = [4, 8, 16, 32]; // of the dots' axis, in roots of d_k: the last holds any bar and nearly all dots
+const FEW = 8; // dots, at most, may lie beyond it
 const HIGHEST = 400; // variance over d_k on its axis, on which all that can be chosen stands
 
 const dimsControl = {
@@ -117,7 +117,7 @@ export const variance = {
     drawDots(app.panels.dots, places, Math.sqrt(ratio), within === "row" ? "row’s mean" : "mean");
     drawLine(app, setting, measured, chosen, ratio, visited);
     const what = within === "row" ? "q·k − row’s mean" : "q·k";
-    const verdict = judge(setting, derived, muK, components !== "normal");
+    const verdict = judge(setting, derived, app.state);
     app.formula.replaceChildren(
       ...[terms(setting, what), numbers(dK, derived), verdict]
         .filter(Boolean)
@@ -181,14 +181,22 @@ function numbers(dK, { constant, excess, variance }) {
   return `= ${brief(constant)}${risen}`;
 }
 
-/** What the assumptions that are left say; `muK` is that of the box, which a row does not see, and `another` the distribution. */
-function judge(setting, { constant, excess }, muK, another) {
-  if (excess > 0) return "The power breaks: near the dotted line, this variance grows as d_k^2.";
+/** What the assumptions that are left say; the state has the μ_k of the box, which a row does not see. */
+function judge(setting, { constant, excess, variance }, { d_k: dK, mu_k: muK, ...state }) {
+  if (excess > 0) {
+    const near = variance < 1.25 * dK ** 2 * excess;
+    return near
+      ? "The power breaks: this ratio now grows like d_k, so the variance like d_k^2."
+      : "The power will break: near the dotted line this ratio grows like d_k, the variance like d_k^2.";
+  }
   if (constant > 1)
     return `The constant is ${brief(constant)}; the power holds: the line is level.`;
-  if (muK > setting.muK) return "Within a row, which is what softmax sees, μ_k moves nothing.";
+  if (Number(muK) > setting.muK)
+    return "Within a row, which is what softmax sees, μ_k moves nothing.";
   if (setting.rhoQ + setting.rhoK > 0) return "A correlation on one side alone moves nothing.";
-  return another ? SHAPE : QUESTION;
+  if (state.within === "row")
+    return "Without μ_k the row’s mean is 0 already: to take it away changes nothing.";
+  return state.components === "normal" ? QUESTION : SHAPE;
 }
 
 /** The pairs of a distribution, drawn once; soon after, in a pause, those of the next. */
@@ -202,22 +210,24 @@ function pairs(distribution, memory) {
   return drawn;
 }
 
-/** A dot for each pair, at a height of its own, so that dots move along the axis alone; a bar of one standard deviation to either side. */
+/** A dot for each pair, at a height of its own, so that dots glide along the axis alone; a bar of one standard deviation to either side. The axis is the shortest that holds the bar and nearly all dots. */
 function drawDots(panel, places, std, centre) {
   panel.heading.replaceChildren(rich(titleOf(centre)));
-  const x = d3.scaleLinear([-REACH, REACH], panel.xRange);
+  const beyond = (reach) => places.filter((at) => Math.abs(at) > reach).length;
+  const reach = REACHES.find((reach) => std < reach && beyond(reach) <= FEW);
+  const x = d3.scaleLinear([-reach, reach], panel.xRange).clamp(true);
   const y = d3.scaleLinear([0, 1], panel.yRange);
   axes(panel, {
     x,
     y,
-    xTicks: [-10, -5, 0, 5, 10],
+    xTicks: [-1, -0.5, 0, 0.5, 1].map((share) => share * reach),
     yTicks: 0,
     xFormat: (at) => String(at).replace("-", "−"),
-    xLabel: `(q·k − ${centre}) / √d_k`,
+    xLabel: `from −${reach} to ${reach}`,
   });
   const [bottom, top] = y.range();
   const [left, right] = x.range();
-  const circles = layer(panel.svg, "dots").selectAll("circle").data(places);
+  const circles = gliding(panel.svg, "dots").selectAll("circle").data(places);
   circles
     .enter()
     .append("circle")
@@ -227,13 +237,16 @@ function drawDots(panel, places, std, centre) {
     .style("fill-opacity", 0.55)
     .merge(circles)
     .attr("cx", (at) => x(at))
-    .style("display", (at) => (Math.abs(at) > REACH ? "none" : null));
-  const group = fresh(panel.svg, "bars");
-  for (const at of [-1, 1])
-    rule(group, [x(at), bottom], [x(at), top], "var(--ex-muted)").style("stroke-dasharray", "4 3");
+    .style("visibility", (at) => (Math.abs(at) > reach ? "hidden" : null));
+  const spans = gliding(panel.svg, "spans");
+  layer(spans, "one", "path")
+    .attr("d", `M${x(-1)},${bottom}V${top}M${x(1)},${bottom}V${top}`)
+    .style("stroke", "var(--ex-muted)")
+    .style("stroke-dasharray", "4 3");
   const level = top - 9;
   const [from, to] = [x(-std), x(std)];
-  bar(group, from, to, level);
+  bar(layer(spans, "bar", "path"), from, to, level);
+  const group = fresh(panel.svg, "bars");
   const beside = to + 50 < right;
   say(
     group,
@@ -242,13 +255,16 @@ function drawDots(panel, places, std, centre) {
     beside ? level + 4 : level - 5,
     beside ? "start" : "middle",
   );
-  const beyond = [-1, 1].map((side) => places.filter((at) => side * at > REACH).length);
-  if (beyond[0]) say(group, `← ${beyond[0]} more`, left - 8, bottom + 34, "start");
-  if (beyond[1]) say(group, `${beyond[1]} more →`, right + 8, bottom + 34, "end");
+  const [less, more] = [-1, 1].map((side) => places.filter((at) => side * at > reach).length);
+  if (less) say(group, `← ${less} more`, left - 8, bottom + 34, "start");
+  if (more) say(group, `${more} more →`, right + 8, bottom + 34, "end");
   panel.describe(
-    `${places.length} dots on an axis from −${REACH} to ${REACH}; derived standard deviation ${show3(std)}; ${beyond[0] + beyond[1]} lie farther out.`,
+    `${places.length} dots on an axis from −${reach} to ${reach}; derived standard deviation ${show3(std)}; ${less + more} lie farther out.`,
   );
 }
+
+/** A layer whose dots and paths glide to their new places, by the style sheet. */
+const gliding = (svg, name) => layer(svg, name).classed("glides", true);
 
 /** Beside each line's right end what was dropped there, bold for the line of now, which is the last. */
 function nameLines(group, visited, levelOf, panel) {
@@ -295,9 +311,8 @@ function drawLine(app, setting, measured, chosen, ratio, visited) {
   const [left, right] = x.range();
   rule(group, [left, y(1)], [right, y(1)], "var(--ex-muted)").style("stroke-dasharray", "4 3");
   const grid = Array.from({ length: 65 }, (_, i) => DIMS.at(-1) ** (i / 64));
-  const curve = (parent, of) =>
-    parent
-      .append("path")
+  const curve = (path, of) =>
+    path
       .attr(
         "d",
         d3.line()(grid.map((dK) => [x(dK), y(math.dotProductVariance(dK, of).variance / dK)])),
@@ -305,7 +320,7 @@ function drawLine(app, setting, measured, chosen, ratio, visited) {
       .style("fill", "none")
       .style("stroke", colour("weights"))
       .style("stroke-width", 2);
-  for (const other of visited) curve(been, other).style("opacity", 0.3);
+  for (const other of visited) curve(been.append("path"), other).style("opacity", 0.3);
   nameLines(
     been,
     visited,
@@ -320,21 +335,25 @@ function drawLine(app, setting, measured, chosen, ratio, visited) {
       .style("stroke-width", 1.5)
       .style("stroke-dasharray", "2 3");
   }
-  curve(group, setting);
+  const now = gliding(panel.svg, "now");
+  curve(layer(now, "curve", "path"), setting);
   measured.forEach(({ variance, error }, at) => {
-    rule(
-      group,
-      [x(DIMS[at]), y(variance - error)],
-      [x(DIMS[at]), y(variance + error)],
-      colour("key"),
-    ).style("stroke-width", 1.5);
-    point(group, x(DIMS[at]), y(variance), at === chosen ? 6 : 3, colour("key"));
+    const [across, low, high] = [x(DIMS[at]), y(variance - error), y(variance + error)];
+    layer(now, `error-${at}`, "path")
+      .attr("d", `M${across},${low}V${high}`)
+      .style("stroke", colour("key"))
+      .style("stroke-width", 1.5);
+    layer(now, `point-${at}`, "circle")
+      .attr("cx", across)
+      .attr("cy", y(variance))
+      .attr("r", at === chosen ? 6 : 3)
+      .style("fill", colour("key"));
   });
   // Beside the line to drag, where the curve is lower.
   const [at, level] = [x(DIMS[chosen]), y(Math.max(ratio, measured[chosen].variance))];
   const atLeft = at < left + 44;
   say(
-    group,
+    fresh(panel.svg, "value"),
     show3(ratio),
     at + (atLeft ? 9 : -9),
     level - (atLeft ? 15 : 10),

@@ -59,7 +59,60 @@ def test_the_flat_lines_are_named(explorable, p, flat):
     assert sorted(level) == flat
     said = figure.locator(".explorable-formula").inner_text()
     assert said.startswith("At p = 0 both steps grow alike.") == (not flat)
-    assert ("at p = 1 Adam’s step." in said) == (flat == ["Adam"])
+    assert ("at p = 1 Adam step." in said) == (flat == ["Adam"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "here"),
+    [
+        ("p=0.3", "At p = 0.3: all three growing."),
+        ("p=0.45", "At p = 0.45: fresh scores nearly flat, the others growing."),
+        ("p=0.5", "At p = 0.5: Adam step growing, the others flat."),
+        (
+            "p=0.55",
+            "At p = 0.55: fresh scores nearly flat, descent step shrinking, Adam step growing.",
+        ),
+        ("p=0.95", "At p = 0.95: Adam step nearly flat, the others shrinking."),
+        ("p=1", "At p = 1: Adam step flat, the others shrinking."),
+        ("p=0.2,query=zero", "All scores start at 0. At p = 0.2: both growing."),
+    ],
+)
+@pytest.mark.parametrize("width", [360, 1280])
+def test_what_goes_on_at_p_is_said_wherever_the_line_stands(explorable, setting, here, width):
+    page, figure = explorable("power", "")
+    page.set_viewport_size({"width": width, "height": 800})
+    said = figure.locator(".explorable-formula")
+    height = "said => said.offsetHeight"
+    before = said.evaluate(height)
+    marks = "guess_start=0.45,guess_SGD=0.75,guess_Adam=0.65"
+    page.evaluate(f"location.hash = '#power:{setting},{marks}'")
+    wait_for_state(page, setting.split(",")[0])
+    assert said.inner_text().startswith(here)
+    assert "Now drag" not in said.inner_text()
+    assert said.evaluate(height) == before, "what stands below does not move"
+    page.evaluate(f"location.hash = '#power:p=1,{marks}'")
+    wait_for_state(page, "p=1,")
+    page.evaluate(f"location.hash = '#power:{setting},{marks}'")
+    wait_for_state(page, setting.split(",")[0])
+    assert said.inner_text().startswith(here)
+    assert "Flat: at p = 0.5" in said.inner_text()
+    assert said.evaluate(height) == before
+
+
+@pytest.mark.parametrize("query", ["random", "zero"])
+def test_names_keep_their_order_at_any_power(explorable, query):
+    page, figure = explorable("power", f"query={query}")
+    names = ["Adam step", "descent step", "fresh scores"]
+    for at in range(21):
+        tops = dict(
+            figure.locator("[data-panel=lines] .curves text").evaluate_all(
+                "all => all.map(text => [text.firstChild.textContent, text.y.baseVal[0].value])"
+            )
+        )
+        assert sorted(tops, key=tops.get) == names[: len(tops)]
+        if at < 20:
+            power(figure).press("ArrowRight")
+            wait_for_state(page, f"p={(at + 1) / 20:g},")
 
 
 def test_the_points_are_the_measurements(explorable, data):
@@ -93,14 +146,16 @@ def test_the_answer_waits_until_a_flat_line_was_found_and_reset_takes_it_back(ex
     page.evaluate("location.hash = '#power:p=0.6'")
     wait_for_state(page, "p=0.6")
     assert said.inner_text() == (
-        "Flat: at p = 0.5 the spread of fresh scores and gradient descent’s step. "
+        "At p = 0.6: Adam step growing, the others shrinking. "
+        "Flat: at p = 0.5 fresh scores and descent step. "
         "Is Adam’s step flat anywhere?"
     ), "what was passed over counts"
     slider.press("End")
     wait_for_state(page, "p=1")
     assert said.inner_text() == (
-        "Flat: at p = 0.5 the spread of fresh scores and gradient descent’s step, "
-        "at p = 1 Adam’s step. "
+        "At p = 1: Adam step flat, the others shrinking. "
+        "Flat: at p = 0.5 fresh scores and descent step, "
+        "at p = 1 Adam step. "
         "No p keeps all three."
     )
     assert been.evaluate(width) == pytest.approx(20 * short)
@@ -119,7 +174,8 @@ def test_without_a_start_each_optimiser_keeps_its_step_at_its_own_power(explorab
     assert title.inner_text() == "size over that at dk = 16; lines: the theorem"
     said = figure.locator(".explorable-formula")
     assert said.inner_text() == (
-        "All scores start at 0. Flat: at p = 0.5 gradient descent’s step. "
+        "All scores start at 0. At p = 0.5: descent step flat, Adam step growing. "
+        "Flat: at p = 0.5 descent step. "
         "Is Adam’s step flat anywhere?"
     )
     page.evaluate("location.hash = '#power:p=1,query=zero'")
@@ -194,8 +250,9 @@ def test_guesses_are_set_first_and_the_answer_compares_them(explorable):
     power(figure).press("End")
     wait_for_state(page, "p=1,")
     assert said.inner_text() == (
-        "Flat: at p = 0.5 the spread of fresh scores (as you said) and gradient descent’s step "
-        f"(you said 1), at p = 1 Adam’s step (you said {adam:g}). No p keeps all three."
+        "At p = 1: Adam step flat, the others shrinking. "
+        "Flat: at p = 0.5 fresh scores (as you said) and descent step "
+        f"(you said 1), at p = 1 Adam step (you said {adam:g}). No p keeps all three."
     )
     assert bars.count() == 3
     figure.get_by_role("button", name="Reset").click()
@@ -224,6 +281,8 @@ def test_bars_stand_where_the_lines_are_flat(explorable):
 def test_without_a_start_its_mark_is_gone(explorable):
     _, figure = explorable("power", "query=zero")
     assert figure.get_by_role("slider", name="your guess").count() == 2
+    names = figure.locator("[data-panel=guesses] .lanes text").all_text_contents()
+    assert names == ["no start", "descent step", "Adam step"]
     assert "Set the two marks" in figure.locator(".explorable-formula").inner_text()
 
 

@@ -63,7 +63,14 @@ def test_correlation_breaks_the_power_where_both_sides_have_it(explorable):
     wait_for_state(page, "rho_k=0.3")
     assert read(figure, "derived") == pytest.approx(1 + 63 * 0.3 * 0.3)
     assert agrees(figure)
-    assert "The power breaks" in figure.locator(".explorable-formula").inner_text()
+    said = figure.locator(".explorable-formula")
+    assert "this ratio now grows like dk, so the variance like dk2." in said.inner_text()
+    page.evaluate("location.hash = '#variance:d_k=16,rho_q=0.3,rho_k=0.3'")
+    wait_for_state(page, "d_k=16,")
+    assert (
+        "The power will break: near the dotted line this ratio grows like dk, the"
+        in said.inner_text()
+    )
 
 
 @pytest.mark.parametrize("name", sdpa.DISTRIBUTIONS)
@@ -73,22 +80,89 @@ def test_the_largest_variance_is_on_its_axis_and_dots_beyond_theirs_are_counted(
     )
     assert read(figure, "derived") == pytest.approx(3 + 127 * (0.09 + 0.3 + 0.3))
     line = figure.locator("[data-panel=line] svg")
-    tops = line.locator(".curves > *").evaluate_all("all => all.map(one => one.getBBox().y)")
+    tops = line.locator(".curves > *, .now > *").evaluate_all(
+        "all => all.map(one => one.getBBox().y)"
+    )
     assert min(tops) >= 0
-    points = line.locator(".curves circle").evaluate_all("all => all.map(c => c.cy.baseVal.value)")
+    points = line.locator(".now circle").evaluate_all("all => all.map(c => c.cy.baseVal.value)")
     assert min(points) >= 30  # below the upper end of the axis
     assert len(points) == 8
     dots = figure.locator("[data-panel=dots] svg")
-    seen = dots.locator(".dots circle:visible").count()
+    out = dots.locator('.dots circle[style*="visibility: hidden"]').count()
     beyond = dots.locator(".bars text").all_text_contents()[1:]
-    assert seen + sum(int(text.strip("←→ more")) for text in beyond) == 400
-    axis, bar = (
-        dots.locator(part).evaluate("path => path.getBBox().width")
-        for part in (".axis .domain", ".bar")
-    )
-    assert 0.9 * axis < bar < axis
+    assert sum(int(text.strip("←→ more")) for text in beyond) == out <= 8
+    assert ends_of_axis(figure) == ["−32", "32"]
     for panel in (line, dots):
         assert "NaN" not in panel.inner_html()
+
+
+def ends_of_axis(figure):
+    """The numbers at the ends of the axis of the dots."""
+    ticks = figure.locator("[data-panel=dots] .axis .tick").all_text_contents()
+    return [ticks[0], ticks[-1]]
+
+
+@pytest.mark.parametrize("name", sdpa.DISTRIBUTIONS)
+@pytest.mark.parametrize("boxes", ["mu_q=1", "mu_q=1,mu_k=1,rho_q=0.3,rho_k=0.3"])
+def test_the_axis_of_the_dots_is_the_shortest_for_the_bar_and_nearly_all(explorable, name, boxes):
+    page, figure = explorable("variance", f"components={name},{boxes}")
+    panel = figure.locator("[data-panel=dots]")
+    for d_k in (1, 8, 128):
+        page.evaluate(f"location.hash = '#variance:d_k={d_k},components={name},{boxes}'")
+        wait_for_state(page, f"d_k={d_k},")
+        low, high = ends_of_axis(figure)
+        assert panel.locator(".axis-label").text_content() == f"from {low} to {high}"
+        assert low == f"−{high}"
+        std = math.sqrt(read(figure, "derived"))
+        assert std < float(high)
+        assert panel.locator('circle[style*="visibility: hidden"]').count() <= 8
+        if high != "4":  # the half leaves out the bar or more dots
+            assert std > float(high) / 2 or sum(abs(at) > 0.5 for at in shares(panel)) > 8
+
+
+def shares(panel):
+    """Where the dots stand from -1 to 1 along their axis."""
+    return panel.locator("svg").evaluate("""svg => {
+        const ends = [...svg.querySelectorAll(".axis .tick")]
+            .map((tick) => tick.transform.baseVal[0].matrix.e - 0.5);
+        const [left, right] = [ends[0], ends.at(-1)];
+        return [...svg.querySelectorAll(".dots circle")]
+            .map((dot) => (2 * (dot.cx.baseVal.value - left)) / (right - left) - 1);
+    }""")
+
+
+GLIDES = """figure => {
+    figure.gliding = new Set();
+    figure.addEventListener("transitionrun", ({ target, propertyName }) =>
+        figure.gliding.add(`${target.closest("g").classList[0]} ${propertyName}`));
+}"""
+"""Keeps from now on what has begun to glide, by its layer."""
+
+
+def test_dots_bar_line_and_points_glide_to_where_a_box_brings_them(explorable):
+    page, figure = explorable("variance", "d_k=64")
+    figure.evaluate(GLIDES)
+    figure.get_by_label("keys μk").check()
+    wait_for_state(page, "mu_k=1")
+    everything = ["dots cx", "now cy", "now d", "spans d"]
+    page.wait_for_function(
+        "([figure, all]) => all.every((one) => figure.gliding.has(one))",
+        arg=[figure.element_handle(), everything],
+    )
+    page.wait_for_function(
+        """figure => [...figure.querySelectorAll(".dots circle")].every((dot) =>
+            Math.abs(parseFloat(getComputedStyle(dot).cx) - dot.cx.baseVal.value) < 0.01)""",
+        arg=figure.element_handle(),
+    )
+
+
+def test_nothing_glides_for_those_who_want_no_motion(still):
+    page, figure = still("variance", "d_k=64")
+    figure.evaluate(GLIDES)
+    figure.get_by_label("keys μk").check()
+    wait_for_state(page, "mu_k=1")
+    page.evaluate("new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))")
+    assert figure.evaluate("figure => figure.gliding.size") == 0
 
 
 def test_heights_of_dots_know_nothing_of_the_draws(explorable):
@@ -115,6 +189,7 @@ def test_the_bar_is_one_standard_deviation(explorable):
     [
         ("", ["Var(q·k)/dk = 1", "Each box drops"]),
         ("rho_q=0.3", ["Var(q·k)/dk = 1", "A correlation on one side alone moves nothing."]),
+        ("within=row", ["Var(q·k − row’s mean)/dk = 1", "Without μk the row’s mean is 0 already"]),
         ("mu_k=1", ["Var(q·k)/dk = 1 + μk2", "= 2", "The constant is 2"]),
         (
             "mu_q=1,rho_k=0.3",
@@ -204,7 +279,6 @@ def test_less_its_rows_mean_the_mean_of_the_keys_is_not_seen(explorable, setting
     assert agrees(figure)
     dots = figure.locator("[data-panel=dots]")
     assert "q·k − row’s mean" in dots.locator(".explorable-panel-title").text_content()
-    assert "(q·k − row’s mean)" in dots.locator(".axis-label").text_content()
     assert "Var(q·k)" not in figure.locator(".explorable-formula").text_content()
     if not setting:
         rows = torch.randn(2000, 64, generator=torch.Generator().manual_seed(3)).double() + 1
