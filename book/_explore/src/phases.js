@@ -1,7 +1,7 @@
 /** The two phases: a point (n, σ) to drag over a map of how many keys share the weight of rows of normal scores. */
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour, looks } from "./data.js";
-import { drawHandles, fromKey, listen } from "./handles.js";
+import { drawHandles, fromKey, listen, nearest } from "./handles.js";
 import * as math from "./math.js";
 import {
   apart,
@@ -20,8 +20,8 @@ import {
 
 const { n: counts, sigma: sigmas, share } = data.phases;
 const most = counts.at(-1);
-const ticks = (panel) =>
-  panel.width < 450 ? [2, 32, 1024, most] : [2, 16, 128, 1024, 2 ** 13, most];
+const ticks = [2, 32, 1024, most];
+const fromOne = [1, ...ticks.slice(1)];
 
 /** How many keys share the weight, a geometric mean over rows of so many keys: at the number `place` of `counts`. */
 const effectiveKeys = (place, sigma) => counts[place] ** share[place][sigmas.indexOf(sigma)];
@@ -61,11 +61,12 @@ export const phases = {
   readouts: [],
   panels: [
     ["phases", "drag the point: σ against n, keys", 296, { left: 30, right: 70 }],
-    ["weights", "one row’s weights, by rank", 128, { left: 46, right: 62, top: 12 }],
-    ["keys", "effective keys, where you have been", 140, { left: 46, right: 62, top: 12 }],
+    ["weights", "one row’s weights, by rank", 160, { left: 34, right: 54, top: 12 }],
+    ["keys", "effective keys along your way", 140, { left: 34, right: 54, top: 12 }],
   ],
   forget({ memory }) {
     delete memory.walks;
+    delete memory.at;
   },
   update(app) {
     const { n, sigma, d_k: dK } = app.state;
@@ -81,7 +82,7 @@ export const phases = {
     const said = [
       `${count(keys, n)} of ${showCount(n)} keys share the weight, counted by 1/Σp².`,
       `σ ${show2(sigma)}, border ${show2(critical)}: ${side}.`,
-      ...found(walks, n),
+      ...(asksForDivisors(app) ? [answer(dK, n)] : found(walks, n)),
     ];
     app.formula.replaceChildren(...said.map(textLine));
     arrange(app);
@@ -97,33 +98,59 @@ function arrange({ controls, formula, panels }) {
   map.after(controls);
 }
 
+/** Whether d_k is what was moved last, and not the point. */
+function asksForDivisors({ memory, state }) {
+  const { n, sigma, d_k: dK } = state;
+  const before = memory.at ?? state;
+  if (n !== before.n || sigma !== before.sigma) memory.asks = false;
+  else if (dK !== before.d_k) memory.asks = true;
+  memory.at = { n, sigma, d_k: dK };
+  return memory.asks;
+}
+
+/** Which lines d_k moves, and on which side of the border they lie: only undivided has two, as no border is below √(2 ln 2) = 1.18. */
+function answer(dK, n) {
+  const [undivided, low] = [Math.sqrt(dK), 1 / Math.sqrt(dK)];
+  const side = undivided > math.criticalSigma(n) ? "above" : "below";
+  return (
+    `Undivided moves to √d_k = ${show2(undivided)}: ${side} the border. d_k moves to 1/\u2060√d_k = ${show2(low)}, ` +
+    `the root stays at 1: below. At d_k = 2 ln n = ${show2(2 * Math.log(n))} undivided crosses.`
+  );
+}
+
 /** So many keys of n, with commas: two digits, and one of a few among many, which the mean of some rows leaves that open. */
 const count = (keys, n) => {
   if (keys < 100) return keys < 10 && n > 128 ? show(keys, 0) : show2(keys);
   return showCount(Number(keys.toPrecision(2)));
 };
 
-/** Where the reader has been: by σ the least and the largest number of keys of the last walk along it, as places in `counts`; the latest σ last. */
+/** Where the reader has been: stretches [σ, [from, to]] along n, as places in `counts`; the latest last, of which those near it at its σ are part. */
 function walk({ memory }, place, sigma) {
-  const walks = (memory.walks ??= new Map());
-  const [from, to] = walks.get(sigma) ?? [place, place];
-  const goesOn = [...walks.keys()].at(-1) === sigma || (from <= place && place <= to);
-  walks.delete(sigma);
-  return walks.set(sigma, goesOn ? [Math.min(from, place), Math.max(to, place)] : [place, place]);
+  const before = memory.walks ?? [];
+  const last = before.at(-1);
+  const isPart = (of) => {
+    const [at, [from, to]] = of;
+    return at === sigma && (of === last || (from - 2 <= place && place <= to + 2));
+  };
+  const places = [place, ...before.filter(isPart).flatMap(([, ends]) => ends)];
+  const others = before.filter((of) => !isPart(of));
+  return (memory.walks = [...others, [sigma, [Math.min(...places), Math.max(...places)]]]);
 }
 
-/** The latest walk along n among these that is no mere crossing of a slanting drag. */
-const walked = (walks) => walks.filter(([, [from, to]]) => to - from > 2).at(-1);
+/** Whether a stretch is more than a slanting drag crosses. */
+const isLong = ([, [from, to]]) => to - from > 2;
+
+/** The latest of these stretches that is. */
+const walked = (walks) => walks.filter(isLong).at(-1);
 
 /** What to look for first; the law of what the reader has seen, once the border has been crossed; and last that of more keys, once there have been more on either side. */
 function found(walks, n) {
   const border = (place) => math.criticalSigma(counts[place]);
-  const all = [...walks];
-  const below = all.filter(([sigma, [from]]) => sigma < border(from));
-  const above = all.filter(([sigma, [, to]]) => sigma > border(to));
+  const below = walks.filter(([sigma, [from]]) => sigma < border(from));
+  const above = walks.filter(([sigma, [, to]]) => sigma > border(to));
   const crossed =
-    all.some(([sigma, [, to]]) => sigma < border(to)) &&
-    all.some(([sigma, [from]]) => sigma > border(from));
+    walks.some(([sigma, [, to]]) => sigma < border(to)) &&
+    walks.some(([sigma, [from]]) => sigma > border(from));
   if (!crossed) return ["Where do many keys become a few? Drag the point across the map."];
   const [few, many] = [walked(above), walked(below)];
   if (!few || !many)
@@ -196,7 +223,7 @@ function drawPlane(app, n, sigma, dK) {
     y,
     xLabel: "n, keys",
     yLabel: "σ",
-    xTicks: ticks(panel),
+    xTicks: ticks,
     yTicks: [0.1, 1, 10],
     xFormat: showCount,
     yFormat: String,
@@ -237,7 +264,7 @@ function drawPlane(app, n, sigma, dK) {
     if (level < bottom) rule(group, [right, level], [right + 5, heights[i]], "var(--ex-muted)");
     richText(say(group, "", right + 8, heights[i] + 4, "start").classed("name", true), text);
   });
-  nameRegions(group, x, y, dK);
+  nameRegions(group, x, y, app.state);
   drawPoint(app, panel, x, y, n, sigma);
   panel.describe(
     `A map of how many keys share the weight, from one at the top to all at the bottom. The border rises from ${show(math.criticalSigma(2))} at 2 keys to ${show(critical)} at ${showCount(most)}. Lines of the divisors for ${dK} components: undivided at ${show2(Math.sqrt(dK))}, the root at 1, d_k at ${show2(1 / Math.sqrt(dK))}. The point is at ${showCount(n)} keys and ${show2(sigma)}.`,
@@ -245,15 +272,21 @@ function drawPlane(app, n, sigma, dK) {
   );
 }
 
-/** What the ground means, written where no divisor's line runs. */
-function nameRegions(group, x, y, dK) {
+/** What the ground means, written at the first place where neither a divisor’s line runs nor the point stands, or where most room is left. */
+function nameRegions(group, x, y, { n, sigma, d_k: dK }) {
   const lines = divisors.map(([, , sigmaOf]) => y(sigmaOf(dK)));
-  const free = (at) => Math.min(...lines.map((level) => Math.abs(level - y(at[1]))));
-  const place = (text, ...places) => {
-    const [m, sigma, turn = 0] = places.reduce((best, at) => (free(at) > free(best) ? at : best));
+  const place = (text, width, ...places) => {
+    const free = ([m, at]) => {
+      const beside = Math.abs(x(m) - x(n)) - width / 2;
+      const point = Math.max(beside, Math.abs(y(at) - y(sigma))) - 8;
+      return Math.min(point, ...lines.map((level) => Math.abs(level - y(at))));
+    };
+    const [m, at, turn = 0] =
+      places.find((place) => free(place) > 12) ??
+      places.reduce((best, place) => (free(place) > free(best) ? place : best));
     say(group, text, 0, 4, "middle")
       .attr("class", "name")
-      .attr("transform", `translate(${x(m)},${y(sigma)}) rotate(${turn})`)
+      .attr("transform", `translate(${x(m)},${y(at)}) rotate(${turn})`)
       .style("font-style", "italic");
   };
   const crossover = (m) => {
@@ -261,9 +294,18 @@ function nameRegions(group, x, y, dK) {
     const turn = (Math.atan2(to[1] - from[1], to[0] - from[0]) * 180) / Math.PI;
     return [m, math.criticalSigma(m) / Math.SQRT2, turn];
   };
-  place("frozen: a few keys", [512, 26], [512, 14]);
-  place("crossover", crossover(2 ** 13), crossover(2 ** 6));
-  place("a fixed share of the keys", [512, 0.2], [512, 0.4]);
+  place("frozen: a few keys", 100, [512, 26], [512, 14], [512, 20]);
+  place("crossover", 56, crossover(2 ** 13), crossover(2 ** 6));
+  place("a fixed share of the keys", 136, [512, 0.2], [512, 0.4], [512, 0.14], [512, 0.55]);
+}
+
+/** The height that a drag means: while it goes sideways that at which it set out, though the hand sways, until it leaves that. */
+function steady(memory, { x, y }) {
+  const way = (memory.way ??= { x, y });
+  const [dx, dy] = [Math.abs(x - way.x), Math.abs(y - way.y)];
+  way.sideways ||= dx > 12 && dy < dx / 2;
+  if (dy > (way.sideways ? 20 : 12)) memory.way = { x, y };
+  return dy < (way.sideways ? 20 : 6) ? way.y : y;
 }
 
 /** The point (n, σ): left and right arrow keys move n, up and down σ. */
@@ -279,21 +321,22 @@ function drawPoint(app, panel, x, y, n, sigma) {
     .attr("transform", `translate(${x(n)},${y(sigma)})`)
     .attr("aria-valuenow", (place) => place)
     .attr("aria-valuetext", `${showCount(n)} keys, σ ${show2(sigma)}`);
-  const nearest = (values, scale, pixel) =>
-    values.reduce((best, v) =>
-      Math.abs(scale(v) - pixel) < Math.abs(scale(best) - pixel) ? v : best,
-    );
   const within = (values, place) => values[Math.min(values.length - 1, Math.max(0, place))];
   const byKey = (event, place) => {
     const across = /Left|Right/.test(event.key);
-    const next = fromKey(event, across ? counts.indexOf(n) : place, range);
+    const next = fromKey(event, across ? counts.indexOf(app.state.n) : place, range);
     if (next === null) return null;
     return across ? { n: within(counts, next) } : { sigma: within(sigmas, next) };
   };
   const byDrag = (event) => ({
     n: nearest(counts, x, event.x),
-    sigma: nearest(sigmas, y, event.y),
+    sigma: nearest(sigmas, y, steady(app.memory, event)),
   });
+  const begin = (event) => {
+    const held = event.target.closest(".explorable-handle");
+    app.memory.way = held ? { x: x(n), y: y(sigma) } : null;
+  };
+  panel.svg.on("pointerdown.steady", begin, true); // before a press brings the point
   listen(app, panel, all, byKey, byDrag);
 }
 
@@ -306,7 +349,7 @@ function drawWeights(panel, weights, keys) {
     x,
     y,
     xLabel: "rank",
-    xTicks: ticks(panel).map((m) => (m === 2 ? 1 : m)),
+    xTicks: fromOne,
     yTicks: [1e-6, 1e-3, 1],
     xFormat: showCount,
     yFormat: (w) => (w === 1 ? "1" : w === 1e-3 ? "10⁻³" : "10⁻⁶"),
@@ -341,6 +384,9 @@ function drawWeights(panel, weights, keys) {
     ],
     "var(--ex-ink)",
   );
+  say(group, "even, 1/n", x(n) + 5, Math.max(level(1 / n) + 4, top + 27), "start")
+    .attr("class", "name")
+    .style("fill", "var(--ex-muted)");
   const right = keys > 300;
   const [fallen] = points.find(([, at]) => at > top + 16) ?? [0];
   const start = Math.max(x(keys), fallen, n <= 64 ? x(n) : 0) + 5; // past the curve and the even share, where these are high
@@ -352,26 +398,26 @@ function drawWeights(panel, weights, keys) {
 
 /** How many keys share the weight as the row gets more of them, drawn where one has been: the last walks along n, each at its σ. */
 function drawKeys(panel, n, sigma, walks) {
-  const x = d3.scaleLog([2, most], panel.xRange);
+  const x = d3.scaleLog([1, most], panel.xRange); // that of the ranks
   const y = d3.scaleLog([1, most], panel.yRange);
   const [bottom, top] = y.range();
   axes(panel, {
     x,
     y,
     xLabel: "n, keys",
-    xTicks: ticks(panel),
+    xTicks: fromOne,
     yTicks: [1, 100, 1e4],
     xFormat: showCount,
-    yFormat: showCount,
+    yFormat: (keys) => (keys === 1e4 ? "10⁴" : keys),
   });
   const group = fresh(panel.svg, "keys");
-  rule(group, [x(2), y(2)], [x(most), y(most)], "var(--ex-muted)").style("stroke-dasharray", "4 3");
+  rule(group, [x(1), y(1)], [x(most), y(most)], "var(--ex-muted)").style("stroke-dasharray", "4 3");
   const along = ([from, to], at) =>
     counts.slice(from, to + 1).map((m, i) => [x(m), y(effectiveKeys(from + i, at))]);
-  const shown = [...walks]
-    .filter(([at, [from, to]]) => at === sigma || to - from > 2) // not what a slanting drag crosses
-    .slice(-4)
-    .map(([at, ends]) => ({ at, points: along(ends, at) }));
+  const stretches = walks.map(([at, ends]) => ({ at, points: along(ends, at) }));
+  for (const { points } of stretches) line(group, points, "var(--ex-muted)").attr("class", "been");
+  const isShown = (of) => of === walks.at(-1) || isLong(of);
+  const shown = stretches.filter((_, i) => isShown(walks[i])).slice(-4);
   const levels = shown.map(({ points }) => points.at(-1)[1]);
   const heights = apart([...levels, y(most)], 14, top - 4, bottom - 4);
   say(group, "all keys", x(most) + 8, heights.at(-1) + 4, "start").style("fill", "var(--ex-muted)");
@@ -390,7 +436,19 @@ function drawKeys(panel, n, sigma, walks) {
       .style("font-weight", now ? 700 : 400);
   });
   const keys = effectiveKeys(counts.indexOf(n), sigma);
-  point(group, x(n), y(keys), 6, colour("weights"))
+  const level = y(keys);
+  line(
+    group,
+    [
+      [x(keys), top],
+      [x(keys), level],
+      [x(n), level],
+    ],
+    "var(--ex-ink)",
+  ) // the line above, carried on
+    .attr("class", "carried")
+    .style("stroke-dasharray", "1 3");
+  point(group, x(n), level, 6, colour("weights"))
     .style("stroke", "var(--ex-ground)")
     .style("stroke-width", 1.5);
   panel.describe(

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 import sdpa_lib as sdpa
 
-from .conftest import drag, state, wait_for_state
+from .conftest import drag, state, wait_for_quiet, wait_for_state
 
 
 @pytest.mark.parametrize(("n", "sigma"), [(32, 1), (512, 2), (8192, 8), (131072, 0.5)])
@@ -145,10 +145,10 @@ def test_the_curve_of_the_weights_runs_through_no_word(explorable, setting, widt
     page.set_viewport_size({"width": width, "height": 700})
     page.wait_for_timeout(200)
     panel = figure.locator("[data-panel=weights] .weights")
-    left, right, top, bottom = panel.locator("text").evaluate(
-        "text => [text.getBBox()].flatMap(b => [b.x, b.x + b.width, b.y, b.y + b.height])"
+    words = panel.locator("text").evaluate_all(
+        "all => all.map(text => text.getBBox()).map(b => [b.x, b.x + b.width, b.y, b.y + b.height])"
     )
-    assert right - left > 50
+    assert min(right - left for left, right, _, _ in words) > 40
     along = (
         panel.locator("path")
         .nth(2)
@@ -157,7 +157,8 @@ def test_the_curve_of_the_weights_runs_through_no_word(explorable, setting, widt
             path.getPointAtLength((i * path.getTotalLength()) / 300)).map(p => [p.x, p.y])"""
         )
     )
-    assert not [x for x, y in along if left <= x <= right and top + 2 < y < bottom - 2]
+    for left, right, top, bottom in words:
+        assert not [x for x, y in along if left <= x <= right and top + 2 < y < bottom - 2]
 
 
 def test_a_walk_stays_drawn_until_reset(explorable):
@@ -174,6 +175,130 @@ def test_a_walk_stays_drawn_until_reset(explorable):
     expect(walks).to_have_text(["σ = 1.0"])
 
 
+def sway(page, point, along, amplitude, slope=0):
+    """Drag the point so far to the right, up and down on the way, by pixels; where the hand is."""
+    page.mouse.move(*(start := middle(point)))
+    page.mouse.down()
+    place = start
+    for i in range(1, along // 4 + 1):
+        up = slope * 4 * i + (0, amplitude, 0, -amplitude)[i % 4]
+        page.mouse.move(*(place := (start[0] + 4 * i, start[1] - up)))
+    return place
+
+
+def middle(point):
+    box = point.locator("circle").last.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("sigma", [1, 8])
+def test_a_swaying_hand_keeps_sigma_until_it_leaves(explorable, sigma, width):
+    page, figure = explorable("phases", f"n=8,sigma={sigma}")
+    page.set_viewport_size({"width": width, "height": 800})
+    figure.scroll_into_view_if_needed()
+    wait_for_quiet(figure)
+    point = figure.get_by_role("slider", name="the row")
+    x, y = sway(page, point, 120, 5)
+    wait_for_quiet(figure)
+    assert float(state(figure)["sigma"]) == sigma
+    assert figure.locator("text.walk").count() == 1
+    before = int(state(figure)["n"])
+    assert before > 64
+    page.mouse.move(x, y - 30)
+    page.mouse.up()
+    wait_for_quiet(figure)
+    assert float(state(figure)["sigma"]) > 1.5 * sigma
+    assert int(state(figure)["n"]) == before
+
+
+def test_a_slanting_way_is_drawn_in_all_its_parts(explorable):
+    page, figure = explorable("phases", "n=8,sigma=0.5")
+    point = figure.get_by_role("slider", name="the row")
+    point.scroll_into_view_if_needed()
+    sway(page, point, 160, 0, slope=0.6)
+    page.mouse.up()
+    wait_for_quiet(figure)
+    ways = figure.locator("path.been").evaluate_all("all => all.map(path => path.getBBox().width)")
+    assert len([width for width in ways if width > 0]) > 1
+    assert figure.locator("text.walk").count() < 3  # its short parts have no names
+
+
+def test_the_sentence_answers_which_lines_cross_while_d_k_moves(explorable):
+    page, figure = explorable("phases", "n=512,sigma=1,d_k=8")
+    answer = figure.locator(".explorable-line").last
+    slider = figure.get_by_label("dk, for the divisors’ lines")
+    for d_k, side, undivided, low in ((16, "above", "4.0", "0.25"), (8, "below", "2.8", "0.35")):
+        slider.press("ArrowRight" if d_k == 16 else "ArrowLeft")
+        wait_for_state(page, f"d_k={d_k},")
+        assert answer.inner_text().replace("\u2060", "").replace("\n", "") == (
+            f"Undivided moves to √dk = {undivided}: {side} the border. dk moves to 1/√dk = {low}, "
+            "the root stays at 1: below. At dk = 2 ln n = 12 undivided crosses."
+        )
+    figure.get_by_role("slider", name="the row").press("ArrowRight")
+    expect(answer).to_have_text("Where do many keys become a few? Drag the point across the map.")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("d_k", [64, 512])
+def test_the_point_stands_on_no_word(explorable, width, d_k):
+    page, figure = explorable("phases", f"n=512,sigma=1,d_k={d_k}")
+    page.set_viewport_size({"width": width, "height": 800})
+    wait_for_quiet(figure)
+    point = figure.get_by_role("slider", name="the row")
+    point.press("End")
+    for _ in range(35):
+        near = point.evaluate("""async (point) => {
+            await new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)));
+            const box = point.querySelector("circle:not(.ring)").getBoundingClientRect();
+            const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+            const words = point.closest("svg").querySelectorAll(".name");
+            return [...words].filter((word) => {
+                const box = word.getBoundingClientRect();
+                const across = Math.max(box.left - x, x - box.right, 0);
+                return Math.hypot(across, Math.max(box.top + 3 - y, y - box.bottom + 3, 0)) < 8;
+            }).map(word => word.textContent);
+        }""")
+        assert near == [], state(figure)
+        point.press("ArrowDown")
+
+
+@pytest.mark.parametrize("setting", ["n=8,sigma=1", "n=512,sigma=1", "n=131072,sigma=0.5"])
+def test_the_even_row_is_named(explorable, setting):
+    _, figure = explorable("phases", setting)
+    words = figure.locator("[data-panel=weights] .weights text")
+    expect(words).to_have_text(["even, 1/n", "effective keys"])
+    even, effective = (words.nth(i).bounding_box() for i in (0, 1))
+    assert (
+        even["x"] + even["width"] <= 1 + figure.bounding_box()["width"] + figure.bounding_box()["x"]
+    )
+    assert even["y"] >= effective["y"] + effective["height"] - 3
+
+
+def test_the_effective_keys_are_carried_down_to_the_point(explorable):
+    page, figure = explorable("phases", "n=8192,sigma=2")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    wait_for_quiet(figure)
+    above = figure.locator("[data-panel=weights] .weights path").last
+    carried = figure.locator("[data-panel=keys] path.carried")
+    start = "path => path.getPointAtLength(0).x"
+    end = "path => path.getPointAtLength(path.getTotalLength()).x"
+    assert above.evaluate(start) == pytest.approx(carried.evaluate(start), abs=0.1)
+    point = figure.locator("[data-panel=keys] circle").get_attribute("cx")
+    assert carried.evaluate(end) == pytest.approx(float(point), abs=0.1)
+
+
+def test_on_a_phone_the_sentence_the_map_and_the_way_are_seen_together(explorable):
+    page, figure = explorable("phases")
+    page.set_viewport_size({"width": 360, "height": 800})
+    wait_for_quiet(figure)
+    top = figure.locator(".explorable-formula").bounding_box()["y"]
+    way = figure.locator("[data-panel=keys]").bounding_box()
+    assert figure.locator("[data-panel=phases]").bounding_box()["y"] < way["y"]
+    header = 52
+    assert way["y"] + way["height"] - top < 800 - header
+
+
 def test_the_map_stands_beside_both_drawings_of_its_point_and_over_its_slider(explorable):
     page, figure = explorable("phases")
     page.set_viewport_size({"width": 1280, "height": 900})
@@ -184,6 +309,7 @@ def test_the_map_stands_beside_both_drawings_of_its_point_and_over_its_slider(ex
         "all => all.map(part => part.getBoundingClientRect().toJSON())"
     )
     assert weights["left"] == keys["left"] > plane["right"]
+    assert plane["width"] > 1.7 * weights["width"]
     assert weights["top"] < plane["top"]  # by its title
     assert weights["bottom"] <= keys["top"] < plane["bottom"]
     assert plane["bottom"] < slider["top"]
