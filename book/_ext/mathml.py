@@ -149,7 +149,11 @@ def spaced(formula: str) -> str:
                 name.attrib |= {"lspace": "0", "rspace": "0" if opens else "0.167em"}
         for before, sign in pairwise(operators):
             opens = before.get("form") != "postfix" and before.text not in (")", "]", "}", "!")
-            if before.tag == sign.tag == f"{{{MATHML}}}mo" and opens and sign.text in ("+", "−", "±"):
+            if (
+                before.tag == sign.tag == f"{{{MATHML}}}mo"
+                and opens
+                and sign.text in ("+", "−", "±")
+            ):
                 sign.set("form", "prefix")
     return ElementTree.tostring(root, encoding="unicode")
 

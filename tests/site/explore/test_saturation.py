@@ -2,6 +2,7 @@ import re
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 import sdpa_lib as sdpa
 
@@ -92,6 +93,7 @@ def test_the_buttons_go_to_the_rows_of_the_question_and_leave_a_trail(explorable
         assert len(places(figure, "trail")) > before + 5
     assert norms[0] < norms[1] > norms[2]  # as the caption asks
     formula = figure.locator(".explorable-formula")
+    expect(formula).to_contain_text("rises first")
     said = [float(norm) for norm in re.findall(r": ([\d.]+\d)", formula.text_content())]
     assert said == pytest.approx(norms, abs=0.006)
     figure.get_by_role("button", name="Reset").click()
