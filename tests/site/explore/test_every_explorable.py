@@ -23,6 +23,13 @@ def test_every_explorable_has_its_source_picture_place_and_tests():
 
 
 @pytest.mark.parametrize("name", PLACES)
+def test_an_explorable_stands_in_the_first_two_screens(tab, base, name):
+    page, _ = tab(f"{base}{PLACES[name]}", width=1280)
+    top = page.locator(f"[data-explorable={name}]").evaluate("e => e.getBoundingClientRect().top")
+    assert top <= 2 * 800  # a small laptop
+
+
+@pytest.mark.parametrize("name", PLACES)
 def test_an_explorable_waits_until_it_is_near_and_weighs_little(tab, base, name):
     page, _ = tab(f"{base}{PLACES[name]}")
     figure = page.locator(f"[data-explorable={name}]")
