@@ -1,6 +1,7 @@
 /**
- * Makes the site's two scripts of src and of the packages that they use, each with the licences beside it:
- * explore/explorables.min.js with parts of D3, and search/search.min.js with MiniSearch.
+ * Makes the site's scripts of src and of the packages that they use, with the licences beside them:
+ * explore/explorables.min.js with parts of D3 and what all explorables share, a script for each of them, such as
+ * explore/growth.min.js, and search/search.min.js with MiniSearch.
  *
  *     node bundle.js [folder]
  *
@@ -14,6 +15,37 @@ import { build } from "esbuild";
 const here = fileURLToPath(new URL(".", import.meta.url));
 const folder = resolve(process.argv[2] ?? join(here, "../_static"));
 
+const COMMON = {
+  absWorkingDir: here,
+  bundle: true,
+  minify: true,
+  format: "iife",
+  target: "es2020",
+  charset: "utf8",
+};
+
+/** An explorable is a file of src that exports what has its name. */
+const explorables = readdirSync(join(here, "src"))
+  .filter((file) => file.endsWith(".js"))
+  .map((file) => file.slice(0, -3))
+  .filter((name) =>
+    readFileSync(join(here, `src/${name}.js`), "utf8").includes(`export const ${name} = {`),
+  );
+
+/** In an explorable's own script, another file of src is one that came with the shared script. */
+const fromWhatTheyShare = {
+  name: "from what they share",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^\.\/\w+\.js$/ }, ({ path }) => ({
+      path: path.slice(2, -3),
+      namespace: "shared",
+    }));
+    onLoad({ filter: /./, namespace: "shared" }, ({ path }) => ({
+      contents: `module.exports = Explorables.${path}`,
+    }));
+  },
+};
+
 const read = (name, start) => {
   const file = readdirSync(join(here, "node_modules", name)).find((file) => file.startsWith(start));
   return readFileSync(join(here, "node_modules", name, file), "utf8");
@@ -22,14 +54,9 @@ const read = (name, start) => {
 /** Bundles what `entry` imports as `script`, and writes the licence that its packages share. */
 async function bundle({ entry, script, banner, licence, named, ...options }) {
   const { metafile } = await build({
-    absWorkingDir: here,
+    ...COMMON,
     entryPoints: [entry],
     outfile: join(folder, script),
-    bundle: true,
-    minify: true,
-    format: "iife",
-    target: "es2020",
-    charset: "utf8",
     metafile: true,
     banner: { js: `/* Made from book/_explore by bundle.js. It holds ${banner} */` },
     ...options,
@@ -67,6 +94,16 @@ await bundle({
   licence: "explore/LICENSE-d3.txt",
   named: "ISC",
 });
+for (const name of explorables) {
+  await build({
+    ...COMMON,
+    entryPoints: [`src/${name}.js`],
+    outfile: join(folder, `explore/${name}.min.js`),
+    globalName: `Explorable.${name}`,
+    banner: { js: "/* Made from book/_explore by bundle.js. */" },
+    plugins: [fromWhatTheyShare],
+  });
+}
 await bundle({
   entry: "src/search/main.js",
   script: "search/search.min.js",

@@ -111,14 +111,14 @@ def lectures(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 
 def write_data(app: Sphinx) -> None:
-    """A script with what the explorables know of the library, among the static files."""
-    folder = Path(app.outdir).parent / "explorables" / "static"
-    file = folder / "explore" / "explorable_data.js"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(explorable_data.script(), encoding="utf-8")
-    for name, script in explorable_data.heads_scripts().items():
-        file.with_name(f"heads_{name}.js").write_text(script, encoding="utf-8")
-    app.config.html_static_path.append(str(folder))
+    """Scripts with what the explorables know of the library, among the static files."""
+    static = Path(app.outdir).parent / "explorables" / "static"
+    folder = static / "explore"
+    folder.mkdir(parents=True, exist_ok=True)
+    scripts = {f"{name}_data": explorable_data.script(name) for name in STATIC}
+    for name, script in (scripts | explorable_data.heads_scripts()).items():
+        (folder / f"{name}.js").write_text(script, encoding="utf-8")
+    app.config.html_static_path.append(str(static))
 
 
 def growth() -> None:

@@ -77,9 +77,9 @@ OPTIMISERS = {
 """Their colours in chapter 13's figures."""
 
 
-def script() -> str:
-    """A classic script that sets ``explorableData``: pages must work from a folder, too, where no
-    script may fetch.
+def script(name: str) -> str:
+    """A classic script that adds to ``explorableData`` what the explorable ``name`` needs: pages
+    must work from a folder, too, where no script may fetch.
     """
     roles = plotting.ROLES | OPTIMISERS
     data = {
@@ -89,16 +89,11 @@ def script() -> str:
         },
         "rescalings": [{"name": name} | look(name) for name in sdpa.RESCALINGS],
         "distributions": {name: COMPONENTS[name].label for name in sdpa.DISTRIBUTIONS},
-        "growth": growth(),
-        "scalings": scalings(),
-        "phases": phases(),
-        "heads": heads(),
-        "row": row(),
-        "budget": budget(),
-        "power": power(),
-        "depth": depth(),
     }
-    return f"window.explorableData={json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
+    if name in OWN:
+        data[name] = OWN[name]()
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return f"Object.assign(window.explorableData??={{}},{text});\n"
 
 
 # ---------------------------------------------------------------- heads
@@ -154,7 +149,7 @@ def heads_scripts() -> dict[str, str]:
     scripts = {}
     for moment, of_moment in zip(heads()["moments"], levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
-        scripts[str(moment)] = f'(window.explorableHeads??={{}})["{moment}"]="{kept}";\n'
+        scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]="{kept}";\n'
     return scripts
 
 
@@ -585,3 +580,10 @@ def depth() -> dict[str, Any]:
             for name, (label, norm, start) in KINDS.items()
         },
     }
+
+
+OWN: dict[str, Callable[[], object]] = {
+    function.__name__: function
+    for function in (growth, scalings, phases, heads, row, budget, power, depth)
+}
+"""By explorable what nobody else needs of the tables; others need none."""

@@ -1,38 +1,20 @@
-/** The explorables of the book; the page's loader starts them. */
-import { blend } from "./blend.js";
-import { budget } from "./budget.js";
+/** What the explorables share. The page's loader adds this script and then that of an explorable, `Explorable`. */
 import { colourSheet } from "./data.js";
-import { depth } from "./depth.js";
 import { start as begin } from "./frame.js";
-import { growth } from "./growth.js";
-import { heads } from "./heads.js";
-import { online } from "./online.js";
-import { phases } from "./phases.js";
-import { power } from "./power.js";
-import { row } from "./row.js";
-import { saturation } from "./saturation.js";
-import { scalings } from "./scalings.js";
-import { variance } from "./variance.js";
 
-export * as math from "./math.js"; // for the tests
-
-const explorables = {
-  growth,
-  variance,
-  saturation,
-  blend,
-  scalings,
-  online,
-  row,
-  depth,
-  phases,
-  budget,
-  power,
-  heads,
-};
+export * as d3 from "./d3.js";
+export * as data from "./data.js";
+export * as handles from "./handles.js";
+export * as math from "./math.js";
+export * as scores from "./scores.js";
+export * as shared from "./shared.js";
+export * as weights from "./weights.js";
 
 const style = document.createElement("style");
 style.textContent = colourSheet();
 document.head.append(style);
 
-export const start = (figure) => begin(figure, explorables[figure.dataset.explorable]);
+export const start = (figure) => {
+  const { explorable: name } = figure.dataset;
+  begin(figure, window.Explorable[name][name]);
+};

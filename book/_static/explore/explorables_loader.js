@@ -1,21 +1,24 @@
 /* Loads the explorables of a page when one of them comes near the window, or when the address names one: #growth:d_k=64,p=0.5 */
 (function () {
   const here = document.currentScript.src;
-  let loaded;
+  const loaded = {};
 
+  /** A script that runs after those that were asked for before it, however long each takes. */
   const load = (name) =>
-    new Promise((resolve, reject) => {
+    (loaded[name] ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
       script.src = new URL(name, here);
+      script.async = false;
       script.onload = resolve;
       script.onerror = reject;
       document.head.append(script);
-    });
+    }));
 
   const start = (figure) => {
     watch.unobserve(figure); // once is enough: a second start goes to the state of the address
-    loaded ??= load("explorable_data.js").then(() => load("explorables.min.js"));
-    loaded.then(() => window.Explorables.start(figure), console.warn);
+    const { explorable: name } = figure.dataset;
+    const scripts = [`${name}_data.js`, "explorables.min.js", `${name}.min.js`].map(load);
+    Promise.all(scripts).then(() => window.Explorables.start(figure), console.warn);
   };
 
   const named = () => {

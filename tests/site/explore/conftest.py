@@ -28,7 +28,8 @@ def scripts(browser):
     explorables' scripts: the name of one of their mathematical functions, or an expression.
     """
     page = browser.new_page()
-    page.add_script_tag(path=FOLDER / "explorable_data.js")
+    for name in PLACES:
+        page.add_script_tag(path=FOLDER / f"{name}_data.js")
     page.add_script_tag(path=FOLDER / "explorables.min.js")
 
     def call(function, trials=((),)):

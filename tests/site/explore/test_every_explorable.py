@@ -1,7 +1,6 @@
 """What holds for all explorables: they wait, weigh little, and work everywhere and for everyone."""
 
 import gzip
-import re
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,14 @@ from .conftest import FOLDER, PLACES, SOURCES
 
 
 def test_every_explorable_has_its_source_picture_place_and_tests():
-    main = (SOURCES / "src" / "main.js").read_text(encoding="utf-8")
-    names = re.search(r"const explorables = \{(.*?)\}", main, re.S)[1]
-    made = {name.strip() for name in names.split(",") if name.strip()}
+    made = {
+        path.stem
+        for path in (SOURCES / "src").glob("*.js")
+        if f"export const {path.stem} = {{" in path.read_text(encoding="utf-8")
+    }
     tested = {path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py")}
-    assert made == set(STATIC), "main.js of book/_explore and STATIC of book/_ext/explorable.py"
-    assert made == set(PLACES), "main.js of book/_explore and the chapters"
+    assert made == set(STATIC), "book/_explore/src and STATIC of book/_ext/explorable.py"
+    assert made == set(PLACES), "book/_explore/src and the chapters"
     assert made <= tested
 
 
@@ -42,9 +43,10 @@ def test_an_explorable_waits_until_it_is_near_and_weighs_little(tab, base, name)
     loaded = page.evaluate("performance.getEntriesByType('resource').map(file => file.name)")
     own_folder = [url.rpartition("/")[2] for url in loaded if "/explore/" in url]
     scripts = [file for file in own_folder if file.endswith(".js") and "loader" not in file]
-    own = [file for file in scripts if file.startswith(f"{name}_")]  # of one setting alone
-    assert len(own) <= 1
-    assert sorted({*scripts} - {*own}) == ["explorable_data.js", "explorables.min.js"]
+    needed = {f"{name}_data.js", "explorables.min.js", f"{name}.min.js"}
+    of_one_setting = {*scripts} - needed
+    assert needed <= {*scripts}
+    assert [file.rstrip("0123456789.js") for file in of_one_setting] in ([], [f"{name}_"])
     files = [FOLDER / file for file in (*scripts, "explorables_loader.js", "explorables.css")]
     assert sum(len(gzip.compress(file.read_bytes(), 9)) for file in files) <= 150_000
 
