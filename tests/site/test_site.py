@@ -197,6 +197,35 @@ def test_the_theme_is_kept(tab, base):
     assert opened.evaluate(ground) == dark
 
 
+def test_the_head_of_the_ledger_stays_in_sight_and_covers_no_row(tab, base):
+    opened, _ = tab(f"{base}book/ledger.html")
+    head = opened.locator(".ledger thead th").first
+    row = opened.locator(".ledger tbody tr").first
+
+    def top(locator):
+        return locator.bounding_box()["y"]
+
+    row.scroll_into_view_if_needed()
+    assert top(head) + head.bounding_box()["height"] <= top(row) + 1
+    opened.locator(".ledger tbody tr").nth(100).scroll_into_view_if_needed()
+    assert top(row) < 0 <= top(head) < 100
+
+
+def test_the_ledger_counts_the_rows_that_are_shown(tab, base):
+    opened, _ = tab(f"{base}book/ledger.html")
+    protocol = opened.context.new_cdp_session(opened)
+
+    def shown():
+        tree = protocol.send("Accessibility.getFullAXTree")["nodes"]
+        said = [node.get("name", {}).get("value", "") for node in tree]
+        before = said[: said.index(" claims shown")]
+        return int(next(text for text in reversed(before) if text.isdigit()))
+
+    assert shown() == opened.locator(".ledger tbody tr").count()
+    opened.get_by_label("wrong", exact=True).check()
+    assert shown() == opened.locator(".ledger tbody tr.wrong").count()
+
+
 def test_the_chapters_open_and_close_on_a_phone(tab, base):
     opened, _ = tab(f"{base}book/00_start_here.html", width=360)
     chapters = opened.locator("#chapters")
