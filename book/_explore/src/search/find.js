@@ -4,7 +4,8 @@
  * A section counts by BM25, in which two neighbouring words are a word, too, and so are the titles of the papers cited.
  * That is multiplied by the part of the question that it answers, where what only its page answers counts by half.
  * It is multiplied by how much its heading is the question, in the same words and the same order, and by the weight of the
- * entry, which is small for what is looked up and for what repeats; or by how much one of its keywords is the question.
+ * entry, which is small for what is looked up and for what repeats; or by how much one of its keywords is the question;
+ * or by how much of the question its heading and keywords have together.
  * And it is multiplied by how much its page has of all that was found: a chapter about the question comes before a remark.
  */
 import MiniSearch from "minisearch";
@@ -12,7 +13,8 @@ import { words } from "./words.js";
 
 const HEADING = 20; // how much more an entry counts if the question is its heading, and not in its text alone
 const KEYWORD = 16; // the same for that of its keywords which is most like the question
-const LONGER = 0.5; // how much each other word in that heading or keyword counts against it
+const TOGETHER = 8; // the same for its heading and all of its keywords together, of which each may have a part of the question
+const WHOLE = 4; // the power by which these fall behind with what they lack
 const COVERED = 0.3; // how much a word of the question counts in a phrase that has a group: the group stands for it
 const PAIR = 0.25; // how much two words next to each other count, in that order, besides each by itself
 const CITED = 0.3; // how much the words of a title count that a section cites, and those of its keywords by themselves
@@ -88,11 +90,13 @@ export function finder({ entries, synonyms }) {
   };
   const headings = entries.map(({ heading }) => name(heading));
   const keywordsOf = entries.map(({ keywords = [] }) => keywords.map(name));
+  const named = []; // the terms of all names of an entry that has keywords
   index.addAll(
     entries.map((entry, id) => {
       const [text, cited] = [entry.text, entry.cited].map(read);
       const heading = [...headings[id].terms];
       const keywords = [...new Set(keywordsOf[id].flatMap(({ terms }) => [...terms]))];
+      named.push(new Set(keywords.length ? [...heading, ...keywords] : []));
       for (const term of new Set([...heading, ...keywords, ...text]))
         frequency.set(term, (frequency.get(term) ?? 0) + 1);
       return { id, heading, keywords, text, cited };
@@ -134,15 +138,17 @@ export function finder({ entries, synonyms }) {
     for (const [page, terms] of onPage) onPage.set(page, single(terms));
     const score = ({ id, score, queryTerms }) => {
       const { page, weight } = entries[id];
-      /** How much a name is the question: 1 if it is the same. */
+      const shared = (terms) => rarity(counting(queryTerms.filter((term) => terms.has(term))));
+      /** How much a name is the question: what both say over what either says, 1 if they are the same. */
       const alike = ({ terms, length }) => {
-        const common = rarity(counting(queryTerms.filter((term) => terms.has(term))));
-        return common / (asked + LONGER * Math.max(0, length - common) || 1);
+        const common = shared(terms);
+        return common / (asked + Math.max(0, length - common) || 1);
       };
       const headed = weight * (1 + HEADING * alike(headings[id]));
       const keyed = KEYWORD * Math.max(0, ...keywordsOf[id].map(alike));
+      const together = TOGETHER * (shared(named[id]) / asked || 0) ** WHOLE;
       const answered = PAGE * onPage.get(page) + (1 - PAGE) * single(queryTerms);
-      return score ** PLAIN * (answered / single(wanted)) ** MISSING * (headed + keyed);
+      return score ** PLAIN * (answered / single(wanted)) ** MISSING * (headed + keyed + together);
     };
     const scored = found.map((result) => ({
       entry: entries[result.id],
