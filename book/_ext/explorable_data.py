@@ -110,23 +110,19 @@ where a weight is, coarse where none is.
 
 def heads() -> dict[str, Any]:
     """Which passage, and of which moments of a training a decoder's scores are there. `reach` is,
-    for the whole row and its two parts, by head and by the character that looks, from `first` on,
-    how far a score goes from the mean of its row at any moment.
+    by head and by the character that looks, from `first` on, how far a score goes from the mean of
+    its row at any moment, in the whole row and in its two parts.
     """
     stored = load_results(LONGER)
     query, key = load_vectors(HEADS, "line", LONGER)
     whole, place = sdpa.attention_scores(query, key), load_places(HEADS, "line", LONGER)
-    parts = {"all": whole, "place": place, "read": whole - place}
-
-    def farthest(scores: Tensor) -> list[list[int]]:
-        """By head and row."""
-        rows = [scores[..., at, : at + 1] for at in range(FIRST, key.shape[-2])]
-        most = [(row - row.mean(-1, keepdim=True)).abs().amax((0, -1)) for row in rows]
-        return torch.stack(most, dim=-1).flatten(0, 1).ceil().int().tolist()
+    parts = torch.stack([whole, place, whole - place])
+    rows = [parts[..., at, : at + 1] for at in range(FIRST, key.shape[-2])]
+    most = [(row - row.mean(-1, keepdim=True)).abs().amax((0, 1, -1)) for row in rows]
 
     return {
         "first": FIRST,
-        "reach": {name: farthest(part) for name, part in parts.items()},
+        "reach": torch.stack(most, dim=-1).flatten(0, 1).ceil().int().tolist(),
         "text": stored.passages["line"],
         "moments": stored.kept[f"{HEADS.name}, line"],
         "layers": key.shape[1],

@@ -37,6 +37,10 @@ const MOVES = 800; // milliseconds, in which a row becomes another
 /** So many times as many keys as a normal row has, or as few, no row has by chance: of the untrained ones 99 in 100 lie closer. */
 const APART = 2;
 
+const LETTERS = 40; // pixels below the scores, for the axis and the letters
+const LETTER = 8; // between letters that stand clear of each other
+const MUCH = 0.03; // a weight whose letter is shown where there is no room for all
+
 const scores = new Map();
 
 /**
@@ -106,7 +110,7 @@ const normalKeys = (n, sigma) =>
   1 / average(normalRows(n).map((row) => 1 / math.effectiveKeys(math.softmax(row, 1 / sigma))));
 
 export const heads = {
-  title: "Whom does a character look at?",
+  title: "Does place make a row even?",
   controls: [
     { name: "part", options: parts, value: "all", drawn: true },
     { name: "head", options: Object.fromEntries(names), value: "4", drawn: true },
@@ -129,23 +133,23 @@ export const heads = {
   readouts: [],
   panels: [
     [
+      "keys",
+      "effective keys: how many share the weight",
+      106,
+      { left: 100, right: 62, top: 18, bottom: 22 },
+    ],
+    ["back", "its scores, by characters back (size: weight)", 158, { left: 34, bottom: LETTERS }],
+    [
       "text",
-      `who looks (choose, ${FIRST + 1}th or later): weights`,
+      `who looks: press another (${FIRST + 1}th or later)`,
       112,
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
     [
       "heads",
-      "σ/σ_c of this row, in each head: choose one",
+      "choose a head (its row’s spread; border: 1)",
       136,
       { left: 46, right: 4, top: 20, bottom: 4 },
-    ],
-    ["back", "its scores, by characters back (size: weight)", 184, { left: 34 }],
-    [
-      "keys",
-      "effective keys (tick: normal, same spread)",
-      92,
-      { left: 100, right: 78, top: 4, bottom: 22 },
     ],
   ],
   forget({ memory }) {
@@ -171,13 +175,19 @@ export const heads = {
     );
     drawBack(app, rows, drawn, weights);
     const measured = {};
-    for (const name of tried)
+    for (const name of tried) {
+      const own = spread(rows[name]);
+      const keys = math.effectiveKeys(math.softmax(rows[name]));
+      const normal = normalKeys(place + 1, own);
       measured[name] = {
-        keys: math.effectiveKeys(math.softmax(rows[name])),
-        normal: normalKeys(place + 1, spread(rows[name])),
+        keys,
+        normal,
+        ratio: shownAs(keys / normal),
+        sigma: shownAs(own / critical),
       };
+    }
     drawKeys(app, measured);
-    const said = verdict(part, rows, critical, measured);
+    const said = verdict(part, measured);
     app.formula.replaceChildren(...said.map(textLine));
     return { values: {}, spoken: `${names[head][1]}, ${parts[part]}. ${said.join(" ")}` };
   },
@@ -199,52 +209,56 @@ function chooseParts(app) {
   );
 }
 
+/** A number as it is shown, so that what is said of it follows from what stands there. */
+const shownAs = (x) => Number(x.toPrecision(2));
+
 /** What more or fewer keys than chance gives a normal row make of a row; nothing where it may be chance. */
-const kind = ({ keys, normal }) =>
-  keys > APART * normal ? "even" : normal > APART * keys ? "sharp" : "";
+const kind = ({ ratio }) => (ratio > APART ? "even" : ratio < 1 / APART ? "sharp" : "");
 
-const subjects = { all: "As it is the row", place: "By place alone it", read: "Without place it" };
-
-/** The keys of the chosen part and of a normal row, and how their spreads compare; once all were looked at, which part makes the row what it is. */
-function verdict(part, rows, critical, measured) {
+/** The keys of the part that is shown and of a normal row; then its spread, or once all were looked at, which part makes the row what it is. */
+function verdict(part, measured) {
+  const { keys, normal, sigma } = measured[part];
   const { all, place, read } = measured;
-  const done = place && read;
-  const about = done ? "all" : part;
-  const { keys, normal } = measured[about];
-  const said = [
-    `${subjects[about]} has ${show2(keys)} effective keys, a normal row of its spread ${show2(normal)}.`,
-  ];
-  const alone = ({ keys, normal }) => `alone: ${show2(keys)} (normal ${show2(normal)}).`;
-  if (done) said.push(`Place ${alone(place)} What is read ${alone(read)}`);
-  if (about === "all") return [...said, answer(kind(all), done && [place, read].map(kind))];
-  const [own, whole] = [rows[part], rows.all].map((row) => spread(row) / critical);
-  const against = own > whole ? " The parts work against each other." : "";
+  const label = parts[part][0].toUpperCase() + parts[part].slice(1);
+  const first = `${label}: ${show2(keys)} effective keys; a normal row of its spread: ${show2(normal)}.`;
+  const against = [place, read].some((one) => one?.sigma > all.sigma)
+    ? " The parts work against each other."
+    : "";
+  if (place && read) return [first, answer(all, place, read) + against];
+  if (part === "all") return [first, answer(all)];
   return [
-    ...said,
-    `Its spread is ${show2(own)} times the border’s, as it is ${show2(whole)}.${against}`,
+    first,
+    `Its spread is ${show2(sigma)} times the border’s, as it is ${show2(all.sigma)}.${against}`,
   ];
 }
 
-/** Which part departs from a normal row as the whole does, or what is asked before both were looked at. */
-function answer(like, alone) {
-  if (!like) return "As a whole it may differ by chance.";
-  if (!alone) return `Does place make it so ${like}, or what is read?`;
-  const [place, read] = alone.map((one) => one === like);
-  const makes =
-    place && read
-      ? "either part makes"
-      : place
-        ? "place makes"
-        : read
-          ? "what is read makes"
-          : "only both make";
-  return `So ${makes} it ${like}.`;
+/** Which part alone departs from a normal row as far as the whole does, or what is asked before both were looked at. */
+function answer(all, place, read) {
+  const like = kind(all);
+  if (!like)
+    return `As it is, ${show2(all.ratio)} times normal: within a factor of 2 it may be chance.`;
+  if (!place) return `That is ${like} for its spread. Does place make it so, or what is read?`;
+  const far = ({ ratio }) => Math.abs(Math.log(ratio));
+  const alone = [
+    ["place", place, read],
+    ["what is read", read, place],
+  ].filter(([, one]) => kind(one) === like);
+  const enough = alone.filter(([, one]) => far(one) >= far(all));
+  const named = ([one, other]) => (other ? "either part" : one[0]);
+  const so = `${like} for its spread`;
+  if (!alone.length) return `So only both together make the row ${so}.`;
+  if (!enough.length)
+    return `So both together make the row this ${so}, ${named(alone)} alone less so.`;
+  const [[, , without]] = enough;
+  const sharper = !enough[1] && like === "even" && without.keys > all.keys;
+  const how = sharper ? ": it sharpens, but less than normal scores would" : "";
+  return `So ${named(enough)} makes the row ${so}${how}.`;
 }
 
 const TINT = 46; // percent of the weights' colour, under which letters keep a contrast of 4.5
 const BAR = 8; // pixels, for a weight of 1
 
-/** The passage, line by line as it was written, with the weights on their way to those `aimed` at; the character nearest to where one presses looks. */
+/** The passage, line by line as it was written, with the weights on their way to those `aimed` at; of those that may, the character nearest to where one presses looks. */
 function drawText(app, weights, aimed) {
   const panel = app.panels.text;
   const lines = text.split("\n");
@@ -285,8 +299,13 @@ function drawText(app, weights, aimed) {
       .style("fill", `var(--ex-${place > app.state.place ? "muted" : "ink"})`)
       .style("font-style", place < FIRST ? "italic" : "normal")
       .text(shown[character] ?? character);
-    if (place >= FIRST) cell.style("cursor", "pointer");
-    centres.push([left + (column + 0.5) * width, panel.margin.top + (line + 0.5) * height, place]);
+    cell.style("cursor", "pointer");
+    if (place >= FIRST)
+      centres.push([
+        left + (column + 0.5) * width,
+        panel.margin.top + (line + 0.5) * height,
+        place,
+      ]);
     column += 1;
     if (character === "\n") [line, column] = [line + 1, 0];
   });
@@ -315,15 +334,14 @@ function drawText(app, weights, aimed) {
       if (!event.isPrimary || !(event.buttons & 1)) return;
       const [px, py] = d3.pointer(event);
       const far = ([cx, cy]) => Math.abs(cx - px) + 100 * Math.abs(cy - py); // its own line first
-      const place = centres.reduce((best, at) => (far(at) < far(best) ? at : best))[2];
-      if (place >= FIRST) app.set({ place });
+      app.set({ place: centres.reduce((best, at) => (far(at) < far(best) ? at : best))[2] });
     });
 }
 
 /**
  * The drawing's numbers on their way from where they were when they were asked to change: the scores of the row, what place decides
- * of them, its share, and how far the axis goes, which has room for this row at all moments. At once for those who want no motion,
- * the first time, and where another character looks.
+ * of them, its share, and how far the axis goes, which has room for this row and its parts at all moments. At once for those who
+ * want no motion, the first time, and where another character looks.
  */
 function moving(app, rows) {
   const { memory } = app;
@@ -331,7 +349,7 @@ function moving(app, rows) {
   const ofPlace = shares[part];
   const aim = [
     ofPlace,
-    reach[part][Number(head)][place - FIRST],
+    reach[Number(head)][place - FIRST],
     ...rows.place.map((s) => ofPlace * s),
     ...rows[part],
   ];
@@ -355,22 +373,19 @@ function drawBack(app, rows, { shareOfPlace, most, ramp, row }, weights) {
   const { part } = app.state;
   const last = row.length - 1;
   const [left, right] = panel.xRange;
-  const lines = (right - left) / last < 8 ? 2 : 1; // so that letters stand clear of each other
-  panel.margin.bottom = 28 + 12 * lines;
   const x = d3.scaleLinear([last, 0], [left, right]);
   const y = d3.scaleLinear([-most, most], panel.yRange);
   const [bottom, top] = y.range();
   const around = axes(panel, { x, y, yTicks: 5 });
-  row.forEach((_, place) =>
+  for (const place of spelt(rows[part], (right - left) / last))
     around
       .append("text")
       .attr("class", "axis-label")
       .attr("x", x(last - place))
-      .attr("y", bottom + 34 + 12 * (place % lines))
+      .attr("y", bottom + LETTERS - 6)
       .attr("text-anchor", "middle")
       .style("font-family", "monospace")
-      .text(shown[places[place]] ?? places[place]),
-  );
+      .text(shown[places[place]] ?? places[place]);
   const group = fresh(panel.svg, "points");
   const at = (values) => values.map((s, place) => [x(last - place), y(s)]);
   const line = (values, stroke, opacity, width) =>
@@ -405,12 +420,26 @@ function drawBack(app, rows, { shareOfPlace, most, ramp, row }, weights) {
   );
 }
 
+/** Whose letters stand under the axis: all if there is room, else those with much weight that stand clear of each other, and the one that looks. */
+function spelt(row, gap) {
+  const all = row.map((_, place) => place);
+  if (gap >= LETTER) return all;
+  const weights = math.softmax(row);
+  const order = all.filter((place) => weights[place] >= MUCH);
+  order.sort((a, b) => weights[b] - weights[a]);
+  const kept = [];
+  for (const place of [all.at(-1), ...order])
+    if (kept.every((other) => Math.abs(place - other) * gap >= LETTER)) kept.push(place);
+  return kept;
+}
+
 /** For each part that was looked at its effective keys, and those of a normal row of its spread. */
 function drawKeys(app, measured) {
   const panel = app.panels.keys;
   const x = d3.scaleLog([1, places.length], panel.xRange);
   const y = d3.scaleBand(Object.keys(parts), panel.yRange.reverse());
   const [left, right] = panel.xRange;
+  const { top } = panel.margin;
   axes(panel, {
     x,
     y: d3.scaleLinear([0, 1], panel.yRange),
@@ -433,7 +462,7 @@ function drawKeys(app, measured) {
     words(parts[name], left - 8, "end");
     rule(group, [left, level], [right, level], "var(--ex-grid)");
     const found = measured[name];
-    words(found ? `${show2(found.keys)} (${show2(found.normal)})` : "?", right + 10, "start");
+    words(found ? show2(found.ratio) : "?", right + 10, "start").attr("data-ratio", name);
     if (!found) continue;
     const { keys, normal } = found;
     rule(group, [x(normal), level], [x(keys), level], colour("weights")).style("stroke-width", 2);
@@ -447,6 +476,9 @@ function drawKeys(app, measured) {
       .attr("data-normal", normal);
     said.push(`${parts[name]} ${show2(keys)}, of a normal row ${show2(normal)}`);
   }
+  const tick = x(measured.all.normal);
+  say(group, "× normal", panel.width, top - 4, "end");
+  say(group, "normal row", tick, top - 4, tick > (left + right) / 2 ? "end" : "start");
   panel.describe(`Effective keys: ${said.join("; ")}.`);
 }
 
