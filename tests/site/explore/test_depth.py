@@ -37,8 +37,8 @@ def rounded(x):
 
 def place(shape):
     """Where a shape is in its drawing."""
-    matrix = shape.evaluate("shape => shape.transform.baseVal[0].matrix")
-    return matrix["e"], matrix["f"]
+    matrix = "shape.transform.baseVal[0].matrix"
+    return tuple(shape.evaluate(f"shape => [{matrix}.e, {matrix}.f]"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -93,10 +93,9 @@ def test_a_guess_is_answered_by_how_far_it_is_from_the_median(still, measured):
         assert said.inner_text().endswith(f" make ×4.9. You were {answer}.")
 
 
-def test_an_axis_suits_its_kind_of_model_and_no_other(still, measured):
+def test_an_axis_suits_its_kind_of_model_and_no_other(still):
     page, figure = still("depth", "d_k=256,blocks=48")
     ticks = figure.locator("[data-panel=norms] .axis").first.locator(".tick text")
-    curve = figure.locator(".curves path").first
     for kind, top in (("pre", "10⁵"), ("post", "10⁶"), ("linear", "100")):
         figure.get_by_role("combobox").select_option(kind)
         wait_for_state(page, f"kind={kind}")
@@ -104,11 +103,9 @@ def test_an_axis_suits_its_kind_of_model_and_no_other(still, measured):
         for d_k in depth.DIMENSIONS:
             page.evaluate(f"location.hash = '#depth:d_k={d_k},blocks=48,kind={kind}'")
             wait_for_state(page, f"d_k={d_k},blocks=48")
-            shown.append(ticks.all_inner_texts())
+            shown.append(ticks.all_text_contents())
         assert shown[0] == shown[1] == shown[2]
         assert shown[0][-1] == top
-        box = curve.bounding_box()
-        assert box["height"] > 40 or kind == "post"
 
 
 def test_marks_wait_above_the_axis_and_keep_a_guess_until_reset(explorable):
@@ -116,10 +113,8 @@ def test_marks_wait_above_the_axis_and_keep_a_guess_until_reset(explorable):
     said = figure.locator(".explorable-formula")
     assert said.inner_text().startswith("Drag the red circle")
     undivided, root = figure.get_by_role("slider", name="your guess").all()
-    top = figure.locator("[data-panel=norms] .axis .grid").last  # of the largest norm
-    above = root.bounding_box()["y"] + root.bounding_box()["height"]
-    assert above < top.bounding_box()["y"]
-    assert place(undivided)[1] == place(root)[1]
+    largest = figure.locator("[data-panel=norms] .axis").first.locator(".tick").last
+    assert place(undivided)[1] == place(root)[1] < place(largest)[1] - 30
     at = figure.locator("[data-panel=norms] .axis").last.locator(".tick").last  # 48 blocks
     middle = (place(undivided)[0] + place(root)[0]) / 2
     assert middle == pytest.approx(place(at)[0], abs=1)
@@ -146,7 +141,7 @@ def test_a_mark_dragged_out_of_the_axis_is_no_guess(still, kind):
     waiting = place(undivided)
     assert waiting[1] == place(root)[1] == 14
     undivided.press("ArrowDown")
-    assert undivided.get_attribute("aria-valuetext") != "not set"
+    expect(undivided).not_to_have_attribute("aria-valuetext", "not set")
     drag(page, undivided, 0, -60)
     expect(undivided).to_have_attribute("aria-valuetext", "not set")
     assert place(undivided) == waiting
@@ -325,9 +320,10 @@ def test_a_phone_has_the_names_above_and_its_width_for_the_way(explorable, kind)
     for key in ("ArrowRight", "ArrowRight"):
         handle.press(key)
     expect(names.first).to_contain_text("×")
+    wait_for_quiet(figure)
     undivided, root = (name.bounding_box() for name in names.all())
     mark = figure.get_by_role("slider", name="your guess").first.locator("path").bounding_box()
-    assert undivided["x"] + undivided["width"] + 15 < root["x"]
+    assert undivided["x"] + undivided["width"] + 18 < root["x"]  # and its square
     assert root["x"] + root["width"] + 4 < mark["x"]
 
 
