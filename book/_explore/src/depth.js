@@ -266,7 +266,7 @@ function drawNorms(app, norms, medians, width, reached) {
       const text = chosen ? stored.labels[name] + grows : narrow ? dK : `heads of ${dK}`;
       if (!chosen || !narrow) named.push({ end: points.at(-1), name, text, chosen });
       else {
-        const at = side ? 157 : 8;
+        const at = side ? 151 : 8;
         marker(group, name, at, 14);
         label(say(group, text, at + 9, 18, "start"), name);
       }

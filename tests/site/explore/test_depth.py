@@ -323,8 +323,8 @@ def test_a_phone_has_the_names_above_and_its_width_for_the_way(explorable, kind)
     wait_for_quiet(figure)
     undivided, root = (name.bounding_box() for name in names.all())
     mark = figure.get_by_role("slider", name="your guess").first.locator("path").bounding_box()
-    assert undivided["x"] + undivided["width"] + 18 < root["x"]  # and its square
-    assert root["x"] + root["width"] + 4 < mark["x"]
+    assert undivided["x"] + undivided["width"] + 15 < root["x"]  # and its square
+    assert root["x"] + root["width"] + 2 < mark["x"]
 
 
 @pytest.mark.parametrize("width", [360, 1280])
