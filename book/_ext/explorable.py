@@ -307,7 +307,8 @@ def depth() -> None:
             else:
                 continue  # the root's lie on each other
             at = (blocks[-1], medians[-1])
-            ax.annotate(end, at, (10, 0), textcoords="offset points", color=color, va="center")
+            beside = (10, -4 if name == "sqrt_d_k" else 0)  # below that of heads of 16
+            ax.annotate(end, at, beside, textcoords="offset points", color=color, va="center")
     ax.set(xscale="log", yscale="log", xlabel="blocks", ylabel="norm of the first gradient")
     ax.set_xticks(blocks, map(str, blocks))
     ax.set_xlim(1.8, 110)
