@@ -284,21 +284,35 @@ def power(p: float = 0.5) -> None:
 
 
 def depth() -> None:
-    """The norm of the first gradient by the number of blocks: medians of thirty models."""
+    """The norm of the first gradient by the number of blocks: models with heads of 256, their
+    medians, and thin those of undivided ones with narrower heads.
+    """
     _, ax = plotting.figure(height=3.4)
     told = explorable_data.depth()
-    for name, line in (("none", "-"), ("sqrt_d_k", "--")):
-        look = {"color": plotting.style(name)["color"], "linestyle": line}
-        for d_k, mark, of_width in zip(
-            told["d_k"], "osD", told["kinds"]["pre"]["norms"][name], strict=True
-        ):
+    of_kind = told["kinds"]["pre"]["norms"]
+    blocks = told["blocks"]
+    for name, line, mark in (("none", "-", "o"), ("sqrt_d_k", "--", "s")):
+        color = plotting.style(name)["color"]
+        for d_k, of_width in zip(told["d_k"], of_kind[name], strict=True):
             medians = [of_depth["median"] for of_depth in of_width]
-            text = f"{told['labels'][name]}, {d_k}"
-            ax.plot(told["blocks"], medians, marker=mark, label=text, **look)
+            if d_k == told["d_k"][-1]:
+                for x, of_depth in zip(blocks, of_width, strict=True):
+                    models = of_depth["all"]
+                    ax.plot([x] * len(models), models, ".", color=color, alpha=0.2)
+                ax.plot(blocks, medians, line, marker=mark, color=color)
+                end = told["labels"][name]
+            elif name == "none":
+                ax.plot(blocks, medians, line, linewidth=0.8, color=color)
+                end = f"heads of {d_k}"
+            else:
+                continue  # the root's lie on each other
+            at = (blocks[-1], medians[-1])
+            beside = (10, -4 if name == "sqrt_d_k" else 0)  # below that of heads of 16
+            ax.annotate(end, at, beside, textcoords="offset points", color=color, va="center")
     ax.set(xscale="log", yscale="log", xlabel="blocks", ylabel="norm of the first gradient")
-    ax.set_xticks(told["blocks"], map(str, told["blocks"]))
+    ax.set_xticks(blocks, map(str, blocks))
+    ax.set_xlim(1.8, 110)
     ax.minorticks_off()
-    ax.legend(fontsize=9, ncols=2)
 
 
 STATIC: dict[str, tuple[str, Callable[[], None]]] = {
@@ -361,8 +375,9 @@ STATIC: dict[str, tuple[str, Callable[[], None]]] = {
         power,
     ),
     "depth": (
-        "The norm of the first gradient against 2 to 48 blocks, on logarithmic axes: undivided it "
-        "rises, the more steeply the wider the heads, and with the root it stays below ten.",
+        "The norm of the first gradient against 2 to 48 blocks, on logarithmic axes: the median of "
+        "undivided models rises, the more steeply the wider the heads, and with the root that of "
+        "models with heads of 256 stays below ten.",
         depth,
     ),
 }

@@ -570,7 +570,6 @@ def depth() -> dict[str, Any]:
         "kinds": {
             name: {
                 "label": label,
-                "brake": norm == "pre",
                 "norms": {scaling: norms(scaling, norm, start) for scaling in labels},
             }
             for name, (label, norm, start) in KINDS.items()

@@ -13,7 +13,6 @@ import {
   richLabel,
   rule,
   say,
-  show,
   show2,
   show3,
   showCount,
@@ -24,31 +23,42 @@ import {
 
 const { depth: stored } = data;
 const names = Object.keys(stored.labels);
-const everyNorm = Object.values(stored.kinds).flatMap(({ norms }) =>
-  names.flatMap((name) => norms[name].flatMap((ofWidth) => ofWidth.flatMap(({ all }) => all))),
-);
-const extent = [Math.min(...everyNorm) / 2, 1.2 * Math.max(...everyNorm)];
 const [first, last] = [stored.blocks[0], stored.blocks.at(-1)];
+
+/** The axis of a kind of model ends at a power of ten above all of its norms, and there is room below them for who expects none. */
+const ranges = Object.fromEntries(
+  Object.entries(stored.kinds).map(([kind, { norms }]) => {
+    const most = Math.max(...names.flatMap((name) => norms[name].flat().flatMap(({ all }) => all)));
+    return [kind, { min: -1, max: Math.ceil(Math.log10(most)), step: 0.1 }];
+  }),
+);
 
 const blocksControl = {
   name: "blocks",
   label: "L, blocks",
   spoken: "blocks of the model",
-  values: stored.blocks,
+  stops: stored.blocks,
+  min: first,
+  max: last,
+  step: 0.01,
   value: first,
-  text: (blocks) => `${blocks} blocks`,
+  text: (blocks) => `${Math.floor(blocks)} blocks`,
   drawn: true,
 };
 
-/** Marks for a guess of the norm at the last number of blocks, as powers of ten; they stand level at first, above every answer, which is no guess. */
-const guess = { min: 0, max: 6.5, step: 0.1 };
+/** Marks for a guess of the norm at the last number of blocks, as powers of ten; above the axis is none, and there they are at first. */
 const guessControls = names.map((name) => ({
   name: `guess_${name}`,
   label: `guess, ${stored.labels[name]}`,
-  ...guess,
-  value: 5.5,
+  min: -1,
+  max: 9,
+  step: 0.1,
+  value: 9,
   drawn: true,
 }));
+
+/** The level at which they wait, above the axis. */
+const tray = 14;
 
 const unset = Object.fromEntries(guessControls.map(({ name, value }) => [name, value]));
 
@@ -77,164 +87,173 @@ export const depth = {
       options: Object.fromEntries(
         Object.entries(stored.kinds).map(([name, { label }]) => [name, label]),
       ),
-      value: "linear", // of the others the chapter has told the norms
+      value: "pre",
       below: true,
     },
   ],
   readouts: names.map((name) => [name, `median, ${richLabel(stored.labels[name])}`]),
-  panels: [["norms", "norm of all gradients; a dot is a model", 320, { top: 32 }]],
+  panels: [["norms", "norm of all gradients; a dot is a model", 340, { top: 58 }]],
   forget({ memory }) {
-    delete memory.depth;
-    delete memory.drawn;
-    delete memory.guesses;
+    memory.reached = {};
+    memory.guesses = {};
   },
   /** Another width or kind of model brings its own guesses; the line goes back for those who guess, and to the answer where they have guessed. */
   also(changes, { state, memory }) {
-    const next = settingOf({ ...state, ...changes });
+    const asked = { ...state, ...changes };
+    const next = settingOf(asked);
     if (next === settingOf(state)) return {};
-    const guesses = memory.guesses?.[next] ?? unset;
-    const drawn = memory.drawn?.has(next);
-    if (!guessed(drawn ? guesses : state).length) return guesses;
-    const blocks = drawn ? last : first;
-    memory.depth = Math.log(blocks / first); // there at once, so that no line tells what is asked
-    return { ...guesses, blocks };
+    const guesses = memory.guesses[next] ?? unset;
+    const answered = memory.reached[next] === last;
+    if (guessed(answered ? { ...asked, ...guesses } : state).length)
+      return { ...guesses, blocks: answered ? last : first };
+    memory.reached[next] = Math.max(memory.reached[next] ?? first, asked.blocks); // there at once
+    return guesses;
   },
   update(app) {
     const { d_k: dK, blocks, kind } = app.state;
-    const { memory } = app;
-    const { norms, brake } = stored.kinds[kind];
+    const { norms } = stored.kinds[kind];
     const setting = settingOf(app.state);
     const width = stored.d_k.indexOf(dK);
     const medians = names.map((name) => norms[name][width].map(({ median }) => median));
-    (memory.guesses ??= {})[setting] = Object.fromEntries(
+    (app.memory.guesses ??= {})[setting] = Object.fromEntries(
       guessControls.map(({ name }) => [name, app.state[name]]),
     );
-    const depth = comesTo(app, blocks);
-    const now = reachedBy(depth) - 1;
-    const drawn = (memory.drawn ??= new Set()); // which settings the reader has seen to their end
-    if (depth === last) drawn.add(setting);
-    const answered = drawn.has(setting);
+    const reached = reaches(app, setting);
+    const now = passedBy(Math.min(reached, blocks)) - 1;
+    const answered = reached === last;
     app.title.textContent = `${answered ? "How" : "Guess: how"} large is the first gradient of a model of ${last} blocks?`;
-    const scales = drawNorms(app, norms, medians, width, depth);
-    drawMarks(app, scales, answered, depth === last && medians);
+    const scales = drawNorms(app, norms, medians, width, reached);
+    drawMarks(app, scales, answered && medians);
     const sentence =
-      depth !== blocks
-        ? `Drawn as far as ${stored.blocks[now]} blocks.`
+      answered && (blocks === last || !now)
+        ? verdict(app.state, medians)
         : now
-          ? verdict(app.state, medians, now, brake)
-          : question(app.state, answered);
+          ? growth(medians, now, answered)
+          : question(app.state);
     app.formula.replaceChildren(rich(sentence));
-    const said = medians.map((ofName) => norm(ofName[now]));
+    const said = medians.map((ofName) => `${norm(ofName[now])} at L = ${stored.blocks[now]}`);
     return {
       values: Object.fromEntries(names.map((name, i) => [name, said[i]])),
-      spoken: `${names.map((name, i) => `${stored.labels[name]} ${said[i]}`).join(", ")} with ${stored.blocks[now]} blocks. ${sentence}`,
+      spoken: `${names.map((name, i) => `${stored.labels[name]} ${said[i]}`).join(", ")}. ${sentence}`,
     };
   },
 };
 
 const called = ["undivided", "with the root"];
 
-/** Which of the marks the reader has moved, by their places among `names`, and to which norm. */
+/** Which of the marks the reader has set, by their places among `names`, and to which norm. */
 const guessed = (state) =>
   guessControls
-    .map(({ name, value }, i) => ({
+    .map(({ name }, i) => ({
       i,
-      mark: norm(10 ** state[name], 2),
-      set: state[name] !== value,
+      mark: 10 ** state[name],
+      set: state[name] <= ranges[state.kind].max,
     }))
     .filter(({ set }) => set);
 
 /** Stands in the place of the answer until the reader has gone on from the first number of blocks. */
-function question(state, answered) {
-  const little = `With ${first} blocks division makes little difference.`;
-  if (answered) return little;
+function question(state) {
   const marks = guessed(state);
-  const where = marks.map(({ i, mark }) => `${mark} ${called[i]}`).join(", ");
+  const where = marks.map(({ i, mark }) => `${norm(mark, 2)} ${called[i]}`).join(", ");
   if (marks.length === names.length)
-    return `Your marks: ${where}. Now drag the upright line to ${last} blocks.`;
+    return `Your guesses: ${where}. Now drag the upright line to ${last} blocks.`;
   return marks.length
-    ? `Your mark: ${where}. Set the other one too, or drag the upright line to ${last} blocks.`
-    : `${little} With ${last}? Set the red circle and the blue square at the right, then drag the upright line there.`;
+    ? `Your guess: ${where}. Set the other one too, or drag the upright line to ${last} blocks.`
+    : `Drag the red circle (undivided) and the blue square (with the root) down to your guess for ${last} blocks, then the upright line to ${last}.`;
 }
 
-/** How many times as large the median is as with the fewest blocks: like which power of the depth where the stream brakes, else by how much a block on each stretch; and at the end the answer to each mark. */
-function verdict(state, medians, now, brake) {
-  const blocks = stored.blocks[now];
-  const times = medians.map((ofName) => ofName[now] / ofName[0]);
-  const power = (x) => (brake ? ` (like L^{${show(Math.log(x) / Math.log(blocks / first))}})` : "");
-  const said = times.map((x, i) => `×${norm(x, 2)} ${called[i]}${power(x)}`);
-  const grown = `From ${first} to ${blocks} blocks the median grows ${said.join(", ")}.`;
-  const stretches = stored.blocks.slice(1, now + 1).map((upTo, i) => {
-    const each = (medians[0][i + 1] / medians[0][i]) ** (1 / (upTo - stored.blocks[i]));
-    return `×${show(each)} up to ${upTo}`;
+/** How many times as large the medians are as with the fewest blocks. */
+const grown = (medians, place) => medians.map((ofName) => ofName[place] / ofName[0]);
+
+/** The same in words, on the way. */
+function growth(medians, now, answered) {
+  const times = grown(medians, now).map((x, i) => `×${norm(x, 2)} ${called[i]}`);
+  const said = `From ${first} to ${stored.blocks[now]} blocks the median grows ${times.join(", ")}.`;
+  return answered ? said : `${said} And to ${last}?`;
+}
+
+/** The answer, and how far from it each guess is. It explodes where it grows faster than the depth itself: number alone gives the root of it. */
+function verdict(state, medians) {
+  const deeper = last / first;
+  const times = grown(medians, stored.blocks.length - 1);
+  const [undivided, root] = times.map((x) => `×${norm(x, 2)}`);
+  const more = times[0] > 1.25 * times[1] ? "more than" : "about as much as";
+  const [before, end] = medians[0].slice(-2);
+  const stops = end < 1.25 * before ? `, but hardly grows from ${stored.blocks.at(-2)} on` : "";
+  const found =
+    times[0] > deeper
+      ? `it explodes${stops}. With the root ${root}; `
+      : `it grows ${more} with the root, ${root}. `;
+  const misses = guessed(state).map(({ i, mark }) => {
+    const ratio = mark / medians[i].at(-1);
+    const miss = Math.max(ratio, 1 / ratio);
+    const said =
+      miss < 1.5 ? "about right" : `${norm(miss, 2)} times too ${ratio < 1 ? "low" : "high"}`;
+    return `${said} ${called[i]}`;
   });
-  const marks = blocks === last ? guessed(state) : [];
   return [
-    grown,
-    brake ? "" : `Undivided a block gives ${stretches.join(", ")}.`,
-    ...marks.map(({ i, mark }) => `You said ${mark} ${called[i]}; it is ${norm(medians[i][now])}.`),
-  ]
-    .filter(Boolean)
-    .join(" ");
+    `Undivided ${undivided} from ${first} to ${last} blocks: ${found}${deeper} times as many parameters alone would make ×${show2(Math.sqrt(deeper))}.`,
+    ...(misses.length ? [`You were ${misses.join(", ")}.`] : []),
+  ].join(" ");
 }
 
-/** How deep the lines are drawn now, on their way to where the reader has put the upright line: from end to end in less than a second. */
-function comesTo(app, blocks) {
+/** How deep a setting's lines are drawn: they follow the upright line, from end to end in less than a second, and stay when it goes back. */
+function reaches(app, setting) {
   const { memory } = app;
-  const calm = wantsCalm();
-  const [target, now] = [Math.log(blocks / first), performance.now()];
-  const reach = (Math.log(last / first) / 900) * Math.min(40, now - (memory.when ?? now));
-  const before = memory.depth ?? 0;
-  const way = target - before;
+  const reached = (memory.reached ??= {});
+  const now = performance.now();
+  const fastest = (last / first) ** (Math.min(40, now - (memory.when ?? now)) / 700);
+  const [before, { blocks }] = [reached[setting] ?? first, app.state];
   memory.when = now;
-  memory.depth = calm || Math.abs(way) <= reach ? target : before + Math.sign(way) * reach;
-  if (memory.depth === target) return blocks;
-  app.redraw();
-  return first * Math.exp(memory.depth);
+  reached[setting] = Math.max(before, wantsCalm() ? blocks : Math.min(blocks, before * fastest));
+  if (reached[setting] < blocks) app.redraw();
+  return reached[setting];
 }
 
 /** How many of the stored numbers of blocks a depth has come to. */
-const reachedBy = (depth) => stored.blocks.filter((blocks) => blocks <= depth * 1.0001).length;
+const passedBy = (depth) => stored.blocks.filter((blocks) => blocks <= depth).length;
 
-/** Medians and models up to a depth, each line with its name at its level in the right margin; where that begins, and the scale of norms. */
-function drawNorms(app, norms, medians, width, depth) {
+/** Medians and models up to a depth, each line with its name at its level in the right margin, or on a phone above; the scales. */
+function drawNorms(app, norms, medians, width, reached) {
   const panel = app.panels.norms;
+  const { min, max } = ranges[app.state.kind];
   const narrow = panel.width < 450;
-  Object.assign(panel.margin, { left: narrow ? 32 : 40, right: narrow ? 88 : 144 });
+  Object.assign(panel.margin, { left: narrow ? 32 : 40, right: narrow ? 28 : 144 });
   const [left, right] = panel.xRange;
-  const inner = d3.scaleLog([first, last], [left + 20, right - 42]);
+  const inner = d3.scaleLog([first, last], [left + 20, right - 24]);
   const x = d3.scaleLog([left, right].map(inner.invert), [left, right]);
-  const y = d3.scaleLog(extent, panel.yRange);
+  const y = d3.scaleLog([10 ** min, 10 ** max], panel.yRange);
   const [bottom, top] = y.range();
+  const powers = max < 6 ? [-1, 0, 1, 2, 3, 4, 5] : [0, 2, 4, 6];
   axes(panel, {
     x,
     y,
     xLabel: "L, blocks",
     xTicks: stored.blocks,
     xFormat: String,
-    yTicks: [1, 100, 1e4, 1e6],
+    yTicks: powers.filter((power) => power <= max).map((power) => 10 ** power),
     yFormat: (v) => (v < 1000 ? String(v) : `10${superscript(Math.round(Math.log10(v)))}`),
   });
   const under = fresh(panel.svg, "under");
   const group = fresh(panel.svg, "curves");
-  const reached = reachedBy(depth);
-  const passed = (name, place) => {
+  const passed = passedBy(reached);
+  const drawn = (name, place) => {
     const all = norms[name][place].map(({ median }, i) => [x(stored.blocks[i]), y(median)]);
-    if (reached === all.length) return all;
-    const [[x1, y1], [x2, y2]] = all.slice(reached - 1);
-    const end = x(depth);
-    return [...all.slice(0, reached), [end, y1 + ((end - x1) / (x2 - x1)) * (y2 - y1)]];
+    if (passed === all.length) return all;
+    const [[x1, y1], [x2, y2]] = all.slice(passed - 1);
+    const end = x(reached);
+    return [...all.slice(0, passed), [end, y1 + ((end - x1) / (x2 - x1)) * (y2 - y1)]];
   };
-  const ends = [];
+  const named = [];
   names.forEach((name, side) => {
     stored.d_k.forEach((dK, place) => {
       const chosen = place === width;
       const been =
         name === "none" &&
-        app.memory.drawn.has(settingOf({ kind: app.state.kind, d_k: dK })) &&
-        depth > first;
+        app.memory.reached[settingOf({ kind: app.state.kind, d_k: dK })] === last &&
+        reached > first;
       if (!chosen && !been) return; // the root's lie on each other
-      const points = passed(name, place);
+      const points = drawn(name, place);
       group
         .append("path")
         .attr("d", d3.line()(points))
@@ -243,13 +262,16 @@ function drawNorms(app, norms, medians, width, depth) {
         .style("stroke-width", chosen ? 3 : 1.5)
         .style("stroke-dasharray", looks[name].dashes)
         .style("opacity", chosen ? 1 : 0.75);
-      const said = chosen ? [stored.labels[name]] : [narrow ? `heads ${dK}` : `heads of ${dK}`];
-      if (chosen && reached > 1)
-        said.push(`×${norm(medians[side][reached - 1] / medians[side][0], 2)}`);
-      const rows = narrow ? said : [said.join(" ")];
-      rows.forEach((text, row) => ends.push({ end: points.at(-1), name, text, chosen, row }));
+      const grows = passed > 1 ? ` ×${norm(grown(medians, passed - 1)[side], 2)}` : "";
+      const text = chosen ? stored.labels[name] + grows : narrow ? dK : `heads of ${dK}`;
+      if (!chosen || !narrow) named.push({ end: points.at(-1), name, text, chosen });
+      else {
+        const at = side ? 151 : 8;
+        marker(group, name, at, 14);
+        label(say(group, text, at + 9, 18, "start"), name);
+      }
     });
-    norms[name][width].slice(0, reached).forEach(({ all, median }, i) => {
+    norms[name][width].slice(0, passed).forEach(({ all, median }, i) => {
       const models = under.append("g").style("fill", colour(name)).style("fill-opacity", 0.35);
       all.forEach((value, model) =>
         point(
@@ -263,72 +285,86 @@ function drawNorms(app, norms, medians, width, depth) {
     });
   });
   const heights = apart(
-    ends.map(({ end }) => end[1]),
+    named.map(({ end }) => end[1]),
     15,
     top + 8,
     bottom - 8,
   );
-  ends.forEach(({ end: [from, level], name, text, chosen, row }, i) => {
-    if (!row)
-      under
-        .append("path")
-        .attr("d", `M${from + 5},${level}H${right}L${right + 12},${heights[i]}`)
-        .style("fill", "none")
-        .style("stroke", chosen ? colour(name) : "var(--ex-muted)")
-        .style("stroke-dasharray", "1 4");
-    say(group, text, right + 14, heights[i] + 4, "start")
-      .classed("end", true)
-      .style("fill", chosen ? lettersColour(name) : "var(--ex-muted)")
-      .style("font-weight", chosen ? 700 : 400);
+  named.forEach(({ end: [from, level], name, text, chosen }, i) => {
+    under
+      .append("path")
+      .attr(
+        "d",
+        `M${from + 5},${level}H${right - (narrow ? 6 : 0)}L${right + (narrow ? 2 : 12)},${heights[i]}`,
+      )
+      .style("fill", "none")
+      .style("stroke", chosen ? colour(name) : "var(--ex-muted)")
+      .style("stroke-dasharray", "1 4");
+    const written = say(group, text, right + (narrow ? 4 : 14), heights[i] + 4, "start");
+    label(written.classed("end", true), chosen && name);
   });
   drawCursor(app, panel, under, blocksControl, x);
-  const seen = stored.blocks.slice(0, reached);
+  const seen = stored.blocks.slice(0, passed);
   panel.describe(
     `With heads of ${stored.d_k[width]}, the median norm against ${seen.join(", ")} blocks, both axes logarithmic: ${names
       .map((name, i) => {
-        const said = medians[i].slice(0, reached).map((median) => norm(median));
+        const said = medians[i].slice(0, passed).map((median) => norm(median));
         return `${stored.labels[name]} ${said.join(", ")}`;
       })
       .join("; ")}.`,
     "group",
   );
-  return { right, y };
+  return { x, y };
 }
 
+/** The name of a line in its colour, or a muted one. */
+const label = (text, name) =>
+  text
+    .style("fill", name ? lettersColour(name) : "var(--ex-muted)")
+    .style("font-weight", name ? 700 : 400);
+
 /**
- * Two marks before the right edge, side by side, hollow with a question mark until they are moved, and gone once there is nothing
- * left to guess; a line from each that was moved to its answer, when there is one.
+ * Two marks at the last number of blocks, side by side. Until they are set they wait above the axis, hollow with a question mark, and
+ * they go once there is nothing left to guess; a line from each that was set to its answer, when there is one.
  */
-function drawMarks(app, { right, y }, answered, medians) {
+function drawMarks(app, { x, y }, medians) {
   const { panels, state } = app;
   const { svg } = panels.norms;
   const misses = fresh(svg, "misses");
   const marks = (app.memory.marks ??= { svg: layer(svg, "guesses") });
-  const places = [right - 18, right];
-  const set = guessControls.map(({ name, value }) => state[name] !== value);
+  const range = ranges[state.kind];
+  const set = names.map(() => false);
+  guessed(state).forEach(({ i }) => (set[i] = true));
+  const waits = !medians && set.includes(false);
+  const places = [x(last) - 9, x(last) + 9];
   const inks = names.map(colour);
+  const level = (value) => Math.max(tray, y(10 ** value));
   const { made, all } = drawGuesses(
     marks,
     guessControls.map(({ name }) => state[name]),
-    guess,
+    range,
     inks,
     set,
     names.map((name) => looks[name].marker),
   );
   made.attr("aria-label", (_, i) => `your guess, ${stored.labels[names[i]]}, with ${last} blocks`);
   made.select("rect.touch").attr("x", (_, i) => (i ? -9 : -23));
-  all.attr("display", (_, i) => (answered && !set[i] ? "none" : null));
+  all.attr("display", (_, i) => (medians && !set[i] ? "none" : null));
   all.each((value, i) => {
     if (medians && set[i])
-      rule(misses, [places[i], y(10 ** value)], [places[i], y(medians[i].at(-1))], inks[i]);
+      rule(misses, [places[i], level(value)], [places[i], y(medians[i].at(-1))], inks[i]);
   });
+  if (waits && panels.norms.width >= 450)
+    label(say(misses, `your guesses for ${last} blocks`, places[0] - 16, tray + 4, "end"));
   all
-    .attr("transform", (value, i) => `translate(${places[i]},${y(10 ** value)})`)
-    .attr("aria-valuenow", (value) => value)
+    .attr("transform", (value, i) => `translate(${places[i]},${level(value)})`)
+    .attr("aria-valuemin", range.min)
+    .attr("aria-valuemax", range.max)
+    .attr("aria-valuenow", (value, i) => (set[i] ? value : range.max))
     .attr("aria-valuetext", (value, i) => (set[i] ? norm(10 ** value, 2) : "not set"));
   const byKey = (event, value, number) => {
-    const next = fromKey(event, value, guess);
-    return next === null ? null : { [guessControls[number - 1].name]: next };
+    const next = fromKey(event, Math.min(value, range.max), range);
+    return next === null ? null : { [guessControls[number - 1].name]: Math.min(next, range.max) };
   };
   const byDrag = (event, number) => ({
     [guessControls[number - 1].name]: Math.log10(y.invert(event.y)),

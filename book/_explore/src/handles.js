@@ -148,11 +148,12 @@ export function fromKey(event, value, { min, max, step }) {
   return { Home: min, End: max }[event.key] ?? null;
 }
 
-/** The same where a number may be one of `values`, of which it is the one at `place`. */
+/** The same where keys go to `values`, of which it is the one at `place`, or between two of them. */
 export function valueFromKey(event, place, values) {
   const last = values.length - 1;
   const next = fromKey(event, place, { min: 0, max: last, step: 1 });
-  return next === null ? null : values[Math.min(last, Math.max(0, next))];
+  const whole = next > place ? Math.floor(next) : Math.ceil(next);
+  return next === null ? null : values[Math.min(last, Math.max(0, whole))];
 }
 
 /** Which of them is drawn nearest to a place on the scale x. */
@@ -161,11 +162,12 @@ export const nearest = (values, x, at) =>
 
 /**
  * A line across a drawing that readers move to one of a slider's values, by a handle at its top: `control` is the slider's, `x` the
- * scale, and `place` an empty group below what the line must not cross.
+ * scale, and `place` an empty group below what the line must not cross. With `stops` it goes between them, too, but not by keys.
  */
 export function drawCursor(app, panel, place, control, x) {
-  const { name, values, text } = control;
-  const at = x(app.state[name]);
+  const { name, stops, values = stops, text } = control;
+  const value = app.state[name];
+  const at = x(value);
   const [bottom, top] = panel.yRange;
   const level = top - 13;
   place
@@ -184,9 +186,11 @@ export function drawCursor(app, panel, place, control, x) {
     .attr("y", level + 4)
     .attr("text-anchor", left ? "start" : "end")
     .style("font-weight", 700)
-    .text(text(app.state[name]));
+    .text(text(value));
+  const found = values.indexOf(value);
+  const now = found < 0 ? values.filter((stop) => stop < value).length - 0.5 : found;
   const range = { min: 0, max: values.length - 1, step: 1 };
-  const { made, all } = drawHandles(panel, [values.indexOf(app.state[name])], range, "query");
+  const { made, all } = drawHandles(panel, [now], range, "query");
   made.attr("aria-label", control.spoken);
   made.selectAll("circle:not(.ring)").style("fill", "var(--ex-ink)");
   made.select("circle.ring").attr("r", 18);
@@ -200,10 +204,12 @@ export function drawCursor(app, panel, place, control, x) {
   all
     .attr("transform", `translate(${at},${level})`)
     .attr("aria-valuenow", (place) => place)
-    .attr("aria-valuetext", (place) => text(values[place]));
+    .attr("aria-valuetext", text(value));
   const byKey = (event, place) => {
     const next = valueFromKey(event, place, values);
     return next === null ? null : { [name]: next };
   };
-  listen(app, panel, all, byKey, (event) => ({ [name]: nearest(values, x, event.x) }));
+  listen(app, panel, all, byKey, (event) => ({
+    [name]: stops ? x.invert(event.x) : nearest(values, x, event.x),
+  }));
 }
