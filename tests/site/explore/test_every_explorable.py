@@ -164,7 +164,7 @@ def test_a_press_in_the_drawing_brings_the_handle_there(explorable, name):
     svg.scroll_into_view_if_needed()
     box = svg.bounding_box()
     y = box["y"] + 0.9 * box["height"]  # where one has lanes of their own for other handles
-    for share in (0.75, 0.25):
+    for share in (0.25, 0.75):
         before = figure.get_attribute("data-state")
         page.mouse.click(box["x"] + share * box["width"], y)
         wait_for_another_state(page, figure, before)
