@@ -69,11 +69,7 @@ COMPONENTS = {
 """One for each of ``sdpa.DISTRIBUTIONS``."""
 
 
-OPTIMISERS = {
-    name: color
-    for name, color in zip(steps.OPTIMISERS, plotting.SEQUENCE, strict=False)
-    if name in ("SGD", "Adam")
-}
+OPTIMISERS = {"SGD": plotting.SEQUENCE[0], "Adam": plotting.SEQUENCE[3]}
 """Their colours in chapter 13's figures."""
 
 

@@ -23,7 +23,7 @@ const looks = {
 /** In this order one that has gaps or is small lies above the others. */
 const layers = ["SGD", "Adam", "start"];
 
-/** In this order their names stand under each other at any power, as their ends do below p = 0.5. */
+/** In this order their names stand under each other where lines end at the same height, as below that power. */
 const labels = ["Adam", "SGD", "start"];
 
 /** The power of d_k by which something grows when d_k^p divides. */
@@ -65,12 +65,9 @@ function guessOf(state, name) {
 /** Where W_Q starts at 0, all scores do, and there is no start to keep. */
 const isDrawn = (state, name) => name !== "start" || state.query === "random";
 
-const LANE = 26; // the height that a guess has
-
-/** The margins of the two drawings along p, which stand under each other, and their scale. */
-const alongP = (top, bottom) => ({ left: 90, right: 36, top, bottom });
-const pScale = (panel) => d3.scaleLinear([BESIDE - 0.03, 1.03], panel.xRange);
-const pAxis = { xTicks: [0, 0.25, 0.5, 0.75, 1], xFormat: (p) => plain(p) };
+const LANE = 34; // the height that a line has in the drawing along p
+const TOUCH = 30; // and that of it which a finger can press
+const [ABOVE, BELOW] = [36, 38]; // the handle of the upright line, and the axis
 
 export const power = {
   title: "Divide by d_k^p: guess where each line is flat",
@@ -89,9 +86,8 @@ export const power = {
   readouts: [],
   panelWidth: "100%",
   panels: [
-    ["lines", "", 190, { left: 44, right: 92, top: 10 }],
-    ["guesses", "", 3 * LANE + 18, alongP(0, 18)],
-    ["visited", "the lines’ right ends, where you have been", 186, alongP(34, 36)],
+    ["lines", "", 270, { left: 44, right: 96, top: 10 }],
+    ["p", "", ABOVE + 3 * LANE + BELOW, { left: 90, right: 18, top: ABOVE, bottom: BELOW }],
   ],
   forget({ memory }) {
     delete memory.visited;
@@ -102,7 +98,7 @@ export const power = {
     const visited = (memory.visited ??= new Set()).add(p);
     panels.lines.heading.replaceChildren(
       rich(
-        `size over that at d_k = ${least}; ${query === "random" ? "points: measured" : "lines: the theorem"}`,
+        `size over that at d_k = ${least}; ${query === "random" ? "points: measured" : "the theorem alone"}`,
       ),
     );
     const ends = [Math.min(...visited), Math.max(...visited)]; // what lies between was passed over, and is drawn
@@ -111,8 +107,7 @@ export const power = {
       names.map((name) => [name, passed.find((at) => isFlat(name, at))]),
     );
     drawLines(panels.lines, state);
-    drawGuessed(app, panels.guesses, flat);
-    drawVisited(app, panels.visited, ends);
+    drawAlongP(app, panels.p, ends, flat);
     const sentence = verdict(state, flat);
     formula.replaceChildren(rich(sentence));
     return {
@@ -181,7 +176,9 @@ function verdict(state, flat) {
         .map(said)
         .join(" and ")}`,
   );
-  const all = zero ? "With either, one p keeps all there is to keep." : "No p keeps all three.";
+  const all = zero
+    ? "Only the step is left to keep now, and under either optimiser one p keeps it."
+    : "No p keeps all three.";
   const rest = left.length ? `Is ${left.map(kept).join(" or ")} flat anywhere?` : all;
   return `${start}${now}Flat: ${found.join(", ")}. ${rest}`;
 }
@@ -214,15 +211,6 @@ const mark = (group, name, x, y) =>
 /** Of a line's ends, and a little more for the measured ones. */
 const reach = [least / most / 1.5, (1.5 * most) / least];
 
-/** Axes, of which y is a size, with the level of 1, where a line is flat; groups below and for the lines. */
-function drawFrame(panel, { x, y, ...options }) {
-  axes(panel, { x, y, yTicks: [0.01, 0.1, 1, 10, 100], yFormat: decade, ...options });
-  const [under, group] = ["under", "curves"].map((name) => fresh(panel.svg, name));
-  const [left, right] = x.range();
-  rule(under, [left, y(1)], [right, y(1)], "var(--ex-muted)");
-  return { under, group };
-}
-
 /** A line from one place to another. */
 const line = (group, name, from, to) =>
   group
@@ -239,16 +227,23 @@ function drawLines(panel, state) {
   const y = d3.scaleLog(reach, panel.yRange);
   const right = x(most);
   const [bottom, top] = y.range();
-  const { under, group } = drawFrame(panel, {
+  axes(panel, {
     x,
     y,
     xLabel: "d_k",
     xTicks: panel.width < 420 ? [16, 256, 4096] : [16, 64, 256, 1024, 4096],
     xFormat: showCount,
+    yTicks: [0.01, 0.1, 1, 10, 100],
+    yFormat: decade,
   });
+  const [under, group] = ["under", "curves"].map((name) => fresh(panel.svg, name));
+  rule(under, [x.range()[0], y(1)], [right, y(1)], "var(--ex-muted)");
   const here = layers.filter((name) => isDrawn(state, name));
   const levels = here.map((name) => y(change(name, p)));
-  const order = labels.map((name) => here.indexOf(name)).filter((place) => place >= 0);
+  const order = labels
+    .map((name) => here.indexOf(name))
+    .filter((place) => place >= 0)
+    .sort((a, b) => levels[a] - levels[b]);
   const heights = apart(levels, 34, top + 4, bottom - 15, order);
   here.forEach((name, place) => {
     const flat = isFlat(name, p);
@@ -262,15 +257,15 @@ function drawLines(panel, state) {
         .attr("class", "measured")
         .style("fill", "var(--ex-ground)"),
     );
-    rule(under, [right, levels[place]], [right + 8, heights[place]], looks[name].stroke);
-    const label = say(group, "", right + 11, heights[place] + 4, "start").style(
+    rule(under, [right, levels[place]], [right + 12, heights[place]], looks[name].stroke);
+    const label = say(group, "", right + 15, heights[place] + 4, "start").style(
       "fill",
       written(name),
     );
     [steps.lines[name].short, times(change(name, p))].forEach((text, row) =>
       label
         .append("tspan")
-        .attr("x", right + 11)
+        .attr("x", right + 15)
         .attr("dy", 15 * row)
         .style("font-weight", row && flat ? 700 : 400)
         .text(text),
@@ -281,84 +276,70 @@ function drawLines(panel, state) {
   );
 }
 
-/** The lines' right ends between the least p where the reader has been and the largest: a line is flat where its end crosses the level of 1. */
-function drawVisited(app, panel, ends) {
-  const { state } = app;
-  const x = pScale(panel);
-  const y = d3.scaleLog([reach[0], 2 * reach[1]], panel.yRange); // clear of the handle
-  const { under, group } = drawFrame(panel, {
-    x,
-    y,
-    xLabel: "p",
-    ...pAxis,
-  });
-  say(under, "flat", x.range()[1] + 8, y(1) + 4, "start");
-  const here = layers.filter((name) => isDrawn(state, name));
-  for (const name of here)
-    line(group, name, ...ends.map((p) => [x(p), y(change(name, p))])) // straight between them
-      .attr("class", "been")
-      .style("stroke-width", 2.5);
-  for (const name of here)
-    mark(group, name, x(state.p), y(change(name, state.p))).style("fill", looks[name].stroke);
-  drawCursor(app, panel, under, pControl, x);
-  panel.describe(
-    `From p = ${plain(ends[0])} to ${plain(ends[1])}, where you have been, how many times as large each is at ${most} components as at ${least}; the level of 1 is where a line is flat.`,
-    "group",
-  );
-}
-
-/** For each line a lane along p with the mark of the reader's guess and, once found, a bar where the line is flat. */
-function drawGuessed(app, panel, flat) {
-  const { state } = app;
-  panel.heading.textContent = Object.values(flat).some((p) => p !== undefined)
+/** For each line a lane along p: the mark of the reader's guess, where the line was found flat, and how its end rose or fell where the reader has been. The upright line runs through all. */
+function drawAlongP(app, panel, ends, flat) {
+  const { state, memory } = app;
+  const someFound = Object.values(flat).some((p) => p !== undefined);
+  panel.heading.textContent = someFound
     ? "dot: your guess; bar: where the line is flat"
     : "your guess: at which p is each line flat?";
-  const x = pScale(panel);
-  const level = (i) => LANE * (i + 0.5);
-  axes(panel, { x, y: d3.scaleLinear([0, 1], panel.yRange), yTicks: 0, ...pAxis });
-  const lanes = fresh(panel.svg, "lanes");
-  const handles = layer(panel.svg, "handles");
+  const x = d3.scaleLinear([BESIDE - 0.03, 1.03], panel.xRange);
+  const level = (i) => ABOVE + LANE * (i + 0.5);
+  axes(panel, {
+    x,
+    y: d3.scaleLinear([0, 1], panel.yRange),
+    xLabel: "p",
+    xTicks: [0, 0.25, 0.5, 0.75, 1],
+    xFormat: plain,
+    yTicks: 0,
+  });
+  const [lanes, upright] = ["lanes", "upright"].map((name) => fresh(panel.svg, name));
+  drawCursor(app, panel, upright, pControl, x);
+  // The marks have a layer of their own, behind that of its handle.
+  const marks = (memory.marks ??= Object.create(panel, {
+    svg: { value: layer(panel.svg, "guesses") },
+  }));
   const byDrag = (event, number) => ({
     [guessControls[number - 1].name]: nearest(guessValues, x, event.x),
   });
   names.forEach((name, i) => {
     const drawn = isDrawn(state, name);
     const label = drawn ? steps.lines[name].short : "no start";
-    say(lanes, label, x(BESIDE) - 13, level(i) + 4, "end").style(
+    say(lanes, label, x(BESIDE) - 18, level(i) + 4, "end").style(
       "fill",
       drawn ? written(name) : "var(--ex-muted)",
     );
     if (!drawn) return;
     rule(lanes, [x(0), level(i)], [x(1), level(i)], "var(--ex-muted)");
-    const [guess, found] = [guessOf(state, name), flat[name]];
+    const height = (p) => level(i) - 13 * exponent(name, p);
+    line(lanes, name, ...ends.map((p) => [x(p), height(p)])) // straight between them
+      .attr("class", "been")
+      .style("stroke-width", 2);
+    const found = flat[name];
     if (found !== undefined) {
       rule(lanes, [x(found), level(i) - 11], [x(found), level(i) + 11], looks[name].stroke)
         .attr("class", "found")
-        .style("stroke-width", 4);
-      rule(lanes, [x(guess ?? found), level(i)], [x(found), level(i)], looks[name].stroke).style(
-        "stroke-width",
-        3,
-      );
+        .style("stroke-width", 5);
+      return;
     }
-    // A press in a lane brings its mark.
     lanes
       .append("rect")
       .attr("class", "touch")
       .attr("x", x(BESIDE))
       .attr("width", x(1.03) - x(BESIDE))
-      .attr("y", level(i) - LANE / 2)
-      .attr("height", LANE)
+      .attr("y", level(i) - TOUCH / 2)
+      .attr("height", TOUCH)
       .style("fill", "transparent")
-      .style("cursor", "pointer")
+      .on("pointerdown", (event) => event.stopPropagation()) // or the upright line would come, too
       .on("click", (event) => {
         const [at] = d3.pointer(event, panel.svg.node());
-        takeFocus(handles.selectAll(".explorable-handle").nodes()[i]);
+        takeFocus(marks.svg.selectAll(".explorable-handle").nodes()[i]);
         app.set(byDrag({ x: at }, i + 1));
       });
   });
   const guesses = names.map((name) => guessOf(state, name));
   const { made, all } = drawGuesses(
-    panel,
+    marks,
     guesses.map((p) => guessValues.indexOf(p ?? BESIDE)),
     { min: 0, max: guessValues.length - 1 },
     names.map((name) => looks[name].stroke),
@@ -367,8 +348,8 @@ function drawGuessed(app, panel, flat) {
   made.attr("aria-label", (_, i) => `your guess, ${steps.lines[names[i]].short}`);
   made
     .select("rect.touch")
-    .attr("y", -LANE / 2)
-    .attr("height", LANE)
+    .attr("y", -TOUCH / 2)
+    .attr("height", TOUCH)
     .style("cursor", "ew-resize");
   all
     .style("display", (_, i) => (isDrawn(state, names[i]) ? null : "none"))
@@ -381,7 +362,7 @@ function drawGuessed(app, panel, flat) {
     const next = valueFromKey(event, place, guessValues);
     return next === null ? null : { [guessControls[number - 1].name]: next };
   };
-  listen(app, panel, all, byKey, byDrag);
+  listen(app, marks, all, byKey, byDrag);
   const told = names
     .filter((name) => isDrawn(state, name))
     .map((name) => {

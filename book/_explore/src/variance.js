@@ -4,6 +4,7 @@ import { colour, data } from "./data.js";
 import { drawCursor } from "./handles.js";
 import * as math from "./math.js";
 import {
+  addButtons,
   apart,
   axes,
   bar,
@@ -21,8 +22,7 @@ import {
 const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
 // With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
 const [PAIRS, SEED] = [400, 2];
-const REACHES = [4, 8, 16, 32]; // of the dots' axis, in roots of d_k: the last holds any bar and nearly all dots
-const FEW = 8; // dots, at most, may lie beyond it
+const REACH = 12; // of the dots' axis, in roots of d_k: it holds any bar, and is the same for all, or a wider cloud could look narrower
 const HIGHEST = 400; // variance over d_k on its axis, on which all that can be chosen stands
 
 const dimsControl = {
@@ -60,9 +60,17 @@ const rowControl = {
 /** Of the panel of dots, which lie around `centre`. */
 const titleOf = (centre) => `(q·k − ${centre}) / √d_k of 400 pairs`;
 
-/** Stands in the place of the answer while all assumptions hold. */
-const QUESTION =
-  "Each box drops an assumption of the proof. Which lift the line, and which make it rise with d_k?";
+/** What is asked before it is drawn, one after the other: the boxes that would be ticked. */
+const QUESTIONS = [["muQ", "muK"], ["rhoQ"], ["rhoQ", "rhoK"], ["muQ", "rhoK"]];
+
+/** What the line can do. */
+const answers = { stays: "stays at 1", lifted: "is lifted", rises: "rises with d_k" };
+
+/** Stands in the place of the next question when all were seen. */
+const RULE = "A μ lifts the line. It rises where one side has a ρ, and the other a ρ or a μ.";
+
+/** What is said while all assumptions hold. */
+const HOLD = "All assumptions of the proof hold: the line is level at 1. Each box drops one.";
 
 /** The same where the components are not normal. */
 const SHAPE =
@@ -86,15 +94,22 @@ export const variance = {
     rowControl,
   ],
   readouts: [
-    ["derived", "variance over d_k, derived"],
-    ["measured", "measured on 400 pairs"],
+    ["derived", "derived"],
+    ["measured", "measured, 400 pairs"],
   ],
+  panelWidth: "100%",
   panels: [
-    ["dots", titleOf("mean"), 190, { left: 14, right: 14, top: 30 }],
-    ["line", "variance over d_k, derived and measured", 190, { left: 34, right: 82, top: 30 }],
+    ["dots", titleOf("mean"), 132, { left: 14, right: 14, top: 30, bottom: 22 }],
+    [
+      "line",
+      "variance over d_k, derived and measured",
+      220,
+      { left: 34, right: 108, top: 30, bottom: 36 },
+    ],
   ],
   forget({ memory }) {
     delete memory.visited;
+    delete memory.guess;
   },
   update(app) {
     const { d_k: dK, components, within } = app.state;
@@ -117,7 +132,9 @@ export const variance = {
     drawDots(app.panels.dots, places, Math.sqrt(ratio), within === "row" ? "row’s mean" : "mean");
     drawLine(app, setting, measured, chosen, ratio, visited);
     const what = within === "row" ? "q·k − row’s mean" : "q·k";
-    const verdict = judge(setting, derived, app.state);
+    const asked = askReader(app, visited);
+    const said = app.memory.guess?.key === keyOf(setting) ? comment(setting, app.memory.guess) : "";
+    const verdict = said + judge(setting, derived, app.state);
     app.formula.replaceChildren(
       ...[terms(setting, what), numbers(dK, derived), verdict]
         .filter(Boolean)
@@ -127,7 +144,7 @@ export const variance = {
     const values = { derived: ratio, measured: withError(found, error) };
     return {
       values,
-      spoken: `Variance over d_k derived ${show3(ratio)}, measured ${values.measured.replace("±", "plus or minus")}. ${verdict.replaceAll("_", " ")}`,
+      spoken: `Variance over d_k derived ${show3(ratio)}, measured ${values.measured.replace("±", "plus or minus")}. ${`${verdict} ${asked}`.replaceAll("_", " ")}`,
     };
   },
 };
@@ -138,11 +155,59 @@ function withError(x, error) {
   return `${show(x, digits)} ± ${show(error, digits)}`;
 }
 
-/** The settings that the reader has seen last, and this one. */
+const keyOf = (setting) => JSON.stringify(setting);
+
+/** The settings that the reader has seen, and this one, which is the last. */
 function remember(memory, setting) {
-  const text = JSON.stringify(setting);
-  const before = (memory.visited ?? []).filter((one) => JSON.stringify(one) !== text);
-  return (memory.visited = [...before.slice(-2), setting]);
+  const before = (memory.visited ?? []).filter((one) => keyOf(one) !== keyOf(setting));
+  return (memory.visited = [...before, setting]);
+}
+
+/** What a line does in a setting. */
+function way(setting) {
+  const { constant, excess } = math.dotProductVariance(1, setting);
+  return excess > 0 ? "rises" : constant > 1 ? "lifted" : "stays";
+}
+
+/** How the reader's answer fared. */
+const comment = (setting, { answer }) =>
+  answer === way(setting) ? "As you said. " : `You said: ${answers[answer]}. `;
+
+/** The setting in which these boxes alone are ticked: as the formulas have it, and as the controls do. */
+function dropping(names) {
+  const values = { muQ: 1, muK: 1, rhoQ: 0.3, rhoK: 0.3 };
+  const setting = Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, names.includes(name) ? value : 0]),
+  );
+  const [mu_q, mu_k, rho_q, rho_k] = Object.values(setting).map(String);
+  return { setting, changes: { mu_q, mu_k, rho_q, rho_k, within: "all" } };
+}
+
+/** The first question whose answer has not been drawn yet, with a button for each answer, which draws it; what is asked. */
+function askReader(app, visited) {
+  const { memory, extra } = app;
+  const seen = visited.map(keyOf);
+  const next = QUESTIONS.find((names) => !seen.includes(keyOf(dropping(names).setting)));
+  if (!memory.buttons) {
+    memory.asked = element("p", { class: "explorable-asked" });
+    extra.append(memory.asked);
+    const choices = Object.entries(answers).map(([answer, label]) => [
+      label,
+      () => {
+        const { setting, changes } = dropping(memory.next);
+        memory.guess = { key: keyOf(setting), answer };
+        app.set(changes);
+      },
+    ]);
+    memory.buttons = addButtons(extra, "what the line does", choices)[0].parentNode;
+  }
+  memory.next = next;
+  memory.buttons.style.visibility = next ? "" : "hidden"; // its place stays
+  const asked = next
+    ? `Guess before it is drawn: with ${next.map((name) => symbols[name]).join(" and ")}${next.length > 1 ? "" : " alone"}, the line …`
+    : RULE;
+  memory.asked.replaceChildren(rich(asked));
+  return asked;
 }
 
 /** A line of text as nodes that are broken, where need be, before the term with d_k alone. */
@@ -156,22 +221,21 @@ const brief = (x) => show3(x).replace(/\.?0+$/, "");
 
 /** The formula, with the terms that are not zero. */
 function terms({ muQ, muK, rhoQ, rhoK }, what) {
-  const sum = (all) =>
-    all
-      .filter(([factors]) => factors.every((x) => x > 0))
-      .map(([, text]) => text)
-      .join(" + ");
-  const constant = sum([
+  const present = (all) =>
+    all.filter(([factors]) => factors.every((x) => x > 0)).map(([, text]) => text);
+  const constant = present([
     [[1], "1"],
     [[muQ], "μ_q^2"],
     [[muK], "μ_k^2"],
   ]);
-  const excess = sum([
+  const excess = present([
     [[rhoQ, rhoK], "ρ_qρ_k"],
     [[muQ, rhoK], "μ_q^2ρ_k"],
     [[muK, rhoQ], "μ_k^2ρ_q"],
   ]);
-  return `Var(${what})/d_k = ${constant}${excess && ` + (d_k − 1)(${excess})`}`;
+  const sum = excess.join(" + ");
+  const grows = excess.length > 1 ? `(${sum})` : sum;
+  return `Var(${what})/d_k = ${constant.join(" + ")}${grows && ` + (d_k − 1)${grows}`}`;
 }
 
 /** The same in numbers, where there is more than the 1. */
@@ -196,7 +260,7 @@ function judge(setting, { constant, excess, variance }, { d_k: dK, mu_k: muK, ..
   if (setting.rhoQ + setting.rhoK > 0) return "A correlation on one side alone moves nothing.";
   if (state.within === "row")
     return "Without μ_k the row’s mean is 0 already: to take it away changes nothing.";
-  return state.components === "normal" ? QUESTION : SHAPE;
+  return state.components === "normal" ? HOLD : SHAPE;
 }
 
 /** The pairs of a distribution, drawn once; soon after, in a pause, those of the next. */
@@ -210,34 +274,32 @@ function pairs(distribution, memory) {
   return drawn;
 }
 
-/** A dot for each pair, at a height of its own, so that dots glide along the axis alone; a bar of one standard deviation to either side. The axis is the shortest that holds the bar and nearly all dots. */
+/** A dot for each pair, at a height of its own, so that dots glide along the axis alone; a bar of one standard deviation to either side. Those beyond the axis are arrows at its ends. */
 function drawDots(panel, places, std, centre) {
   panel.heading.replaceChildren(rich(titleOf(centre)));
-  const beyond = (reach) => places.filter((at) => Math.abs(at) > reach).length;
-  const reach = REACHES.find((reach) => std < reach && beyond(reach) <= FEW);
-  const x = d3.scaleLinear([-reach, reach], panel.xRange).clamp(true);
+  const x = d3.scaleLinear([-REACH, REACH], panel.xRange).clamp(true);
   const y = d3.scaleLinear([0, 1], panel.yRange);
   axes(panel, {
     x,
     y,
-    xTicks: [-1, -0.5, 0, 0.5, 1].map((share) => share * reach),
+    xTicks: [-12, -8, -4, 0, 4, 8, 12],
     yTicks: 0,
     xFormat: (at) => String(at).replace("-", "−"),
-    xLabel: `from −${reach} to ${reach}`,
   });
   const [bottom, top] = y.range();
   const [left, right] = x.range();
+  const height = (i) => bottom - 4 - spread(i) * (bottom - top - 8);
   const circles = gliding(panel.svg, "dots").selectAll("circle").data(places);
   circles
     .enter()
     .append("circle")
     .attr("r", 2)
-    .attr("cy", (_, i) => bottom - 4 - spread(i) * (bottom - top - 8))
+    .attr("cy", (_, i) => height(i))
     .style("fill", colour("key"))
     .style("fill-opacity", 0.55)
     .merge(circles)
     .attr("cx", (at) => x(at))
-    .style("visibility", (at) => (Math.abs(at) > reach ? "hidden" : null));
+    .style("visibility", (at) => (Math.abs(at) > REACH ? "hidden" : null));
   const spans = gliding(panel.svg, "spans");
   layer(spans, "one", "path")
     .attr("d", `M${x(-1)},${bottom}V${top}M${x(1)},${bottom}V${top}`)
@@ -255,38 +317,62 @@ function drawDots(panel, places, std, centre) {
     beside ? level + 4 : level - 5,
     beside ? "start" : "middle",
   );
-  const [less, more] = [-1, 1].map((side) => places.filter((at) => side * at > reach).length);
-  if (less) say(group, `← ${less} more`, left - 8, bottom + 34, "start");
-  if (more) say(group, `${more} more →`, right + 8, bottom + 34, "end");
+  places.forEach((at, i) => {
+    if (Math.abs(at) <= REACH) return;
+    const out = Math.sign(at);
+    group
+      .append("path")
+      .attr("class", "beyond")
+      .attr("d", `M${x(at) + 8 * out},${height(i)}l${-6 * out},-3v6Z`)
+      .style("fill", colour("key"))
+      .style("fill-opacity", 0.55);
+  });
+  const [less, more] = [-1, 1].map((side) => places.filter((at) => side * at > REACH).length);
+  if (less) say(group, `← ${less} more`, left - 8, 10, "start");
+  if (more) say(group, `${more} more →`, right + 8, 10, "end");
   panel.describe(
-    `${places.length} dots on an axis from −${reach} to ${reach}; derived standard deviation ${show3(std)}; ${less + more} lie farther out.`,
+    `${places.length} dots on an axis from −${REACH} to ${REACH}; derived standard deviation ${show3(std)}; ${less + more} lie farther out.`,
   );
 }
 
 /** A layer whose dots and paths glide to their new places, by the style sheet. */
 const gliding = (svg, name) => layer(svg, name).classed("glides", true);
 
-/** Beside each line's right end what was dropped there, bold for the line of now, which is the last. */
+/** Beside each line's right end what was dropped there, bold for the line of now, which is the last; of lines that are the same the last two. */
 function nameLines(group, visited, levelOf, panel) {
   const [, right] = panel.xRange;
   const [bottom, top] = panel.yRange;
-  const levels = visited.map(levelOf);
+  const lines = new Map();
+  visited.forEach((setting) => {
+    const level = levelOf(setting).toFixed(3);
+    lines.set(level, [...(lines.get(level) ?? []), setting]);
+  });
+  const levels = [...lines.keys()].map(Number);
   const heights = apart(levels, 15, top + 6, bottom - 6);
-  visited.forEach((setting, i) => {
-    const dropped = Object.keys(symbols).filter((name) => setting[name] > 0);
-    const text = dropped.map((name) => symbols[name]).join(" ") || "none";
-    const [now, ink] =
-      i === visited.length - 1 ? [true, "var(--ex-ink)"] : [false, "var(--ex-muted)"];
+  [...lines.values()].forEach((alike, i) => {
+    const ink = alike.includes(visited.at(-1)) ? "var(--ex-ink)" : "var(--ex-muted)";
     rule(group, [right, levels[i]], [right + 8, heights[i]], ink);
-    const name = say(group, "", right + 11, heights[i] + 4, "start")
-      .style("fill", ink)
-      .style("font-weight", now ? 700 : 400);
-    [...text.matchAll(/([^_]+)(?:_(\w))?/g)].forEach(([, plain, low], part) => {
-      name
+    const label = say(group, "", right + 11, heights[i] + 4, "start").style("fill", ink);
+    let lowered = false;
+    const write = (text, bold, low) => {
+      label
         .append("tspan")
-        .attr("dy", part ? -3 : 0)
-        .text(plain);
-      if (low) name.append("tspan").attr("dy", 3).attr("font-size", "75%").text(low);
+        .attr("dy", 3 * (low - lowered))
+        .attr("font-size", low ? "75%" : null)
+        .style("font-weight", bold ? 700 : 400)
+        .text(text);
+      lowered = low;
+    };
+    alike.slice(-2).forEach((setting, place) => {
+      const now = setting === visited.at(-1);
+      const dropped = Object.keys(symbols).filter((name) => setting[name] > 0);
+      if (place) write(" = ", false, false);
+      if (!dropped.length) write("none", now, false);
+      dropped.forEach((name) => {
+        const [letter, side] = symbols[name].split("_");
+        write(letter, now, false);
+        write(side, now, true);
+      });
     });
   });
 }

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -100,16 +101,23 @@ def test_what_goes_on_at_p_is_said_wherever_the_line_stands(explorable, setting,
 
 
 @pytest.mark.parametrize("query", ["random", "zero"])
-def test_names_keep_their_order_at_any_power(explorable, query):
+def test_names_stand_in_the_order_of_the_ends_and_leaders_do_not_cross(explorable, query):
     page, figure = explorable("power", f"query={query}")
-    names = ["Adam step", "descent step", "fresh scores"]
+    page.set_viewport_size({"width": 360, "height": 800})
     for at in range(21):
-        tops = dict(
-            figure.locator("[data-panel=lines] .curves text").evaluate_all(
-                "all => all.map(text => [text.firstChild.textContent, text.y.baseVal[0].value])"
-            )
+        named = figure.locator("[data-panel=lines] .curves text").evaluate_all(
+            "all => all.map(text => [text.firstChild.textContent, text.y.baseVal[0].value])"
         )
-        assert sorted(tops, key=tops.get) == names[: len(tops)]
+        levels = {name: end for name, (_, end) in ends(figure).items()}
+        in_order = [levels[LINES[name]] for name, _ in sorted(named, key=lambda one: one[1])]
+        assert in_order == pytest.approx(sorted(in_order), abs=0.01)
+        leaders = figure.locator("[data-panel=lines] .under line").evaluate_all(
+            "all => all.slice(1).map(line => [line.y1.baseVal.value, line.y2.baseVal.value])"
+        )
+        assert len(leaders) == len(named)
+        leaders.sort(key=lambda leader: leader[1])
+        starts = [start for start, _ in leaders]
+        assert starts == pytest.approx(sorted(starts), abs=0.01)
         if at < 20:
             power(figure).press("ArrowRight")
             wait_for_state(page, f"p={(at + 1) / 20:g},")
@@ -136,7 +144,7 @@ def test_the_points_are_the_measurements(explorable, data):
 def test_the_answer_waits_until_a_flat_line_was_found_and_reset_takes_it_back(explorable):
     page, figure = explorable("power", "p=0")
     said = figure.locator(".explorable-formula")
-    been = figure.locator("[data-panel=visited] path.been[data-line=SGD]")
+    been = figure.locator("[data-panel=p] path.been[data-line=SGD]")
     width = "path => path.getBBox().width"
     slider = power(figure)
     slider.press("ArrowRight")
@@ -171,7 +179,7 @@ def test_without_a_start_each_optimiser_keeps_its_step_at_its_own_power(explorab
     assert set(factors(figure)) == {"SGD", "Adam"}
     assert figure.locator("[data-panel=lines] path.measured").count() == 0
     title = figure.locator("[data-panel=lines] .explorable-panel-title")
-    assert title.inner_text() == "size over that at dk = 16; lines: the theorem"
+    assert title.inner_text() == "size over that at dk = 16; the theorem alone"
     said = figure.locator(".explorable-formula")
     assert said.inner_text() == (
         "All scores start at 0. At p = 0.5: descent step flat, Adam step growing. "
@@ -181,7 +189,9 @@ def test_without_a_start_each_optimiser_keeps_its_step_at_its_own_power(explorab
     page.evaluate("location.hash = '#power:p=1,query=zero'")
     wait_for_state(page, "p=1,query=zero")
     assert factors(figure)["Adam"] == "×1"
-    assert said.inner_text().endswith("With either, one p keeps all there is to keep.")
+    assert said.inner_text().endswith(
+        "Only the step is left to keep now, and under either optimiser one p keeps it."
+    )
     figure.get_by_role("checkbox").uncheck()
     wait_for_state(page, "query=random")
     assert "start" in factors(figure)
@@ -215,7 +225,7 @@ def test_the_handle_sets_the_power(explorable):
 
 def lane(figure, name):
     """Where a line's mark can be pressed."""
-    return figure.locator("[data-panel=guesses] .lanes rect").nth(list(LINES.values()).index(name))
+    return figure.locator("[data-panel=p] .lanes rect").nth(list(LINES.values()).index(name))
 
 
 def guesses(figure):
@@ -226,7 +236,7 @@ def guesses(figure):
 def test_guesses_are_set_first_and_the_answer_compares_them(explorable):
     page, figure = explorable("power")
     said = figure.locator(".explorable-formula")
-    bars = figure.locator("[data-panel=guesses] .found")
+    bars = figure.locator("[data-panel=p] .found")
     marks = figure.get_by_role("slider", name="your guess")
     question = said.inner_text()
     assert "Set the three marks" in question
@@ -261,9 +271,56 @@ def test_guesses_are_set_first_and_the_answer_compares_them(explorable):
     assert said.inner_text() == question
 
 
+def test_a_press_in_a_lane_sets_its_mark_until_its_line_was_found(explorable):
+    page, figure = explorable("power")
+    box = lane(figure, "Adam").bounding_box()
+    place = box["x"] + 0.4 * box["width"], box["y"] + box["height"] / 2
+    page.mouse.click(*place)
+    page.wait_for_function(
+        "figure => !figure.dataset.state.includes('guess_Adam=-0.1')", arg=figure.element_handle()
+    )
+    assert state(figure)["p"] == "0", "the upright line stays"
+    page.evaluate("location.hash = '#power:p=1,guess_Adam=0.75'")
+    wait_for_state(page, "p=1,")
+    before = guesses(figure)
+    page.mouse.click(*place)  # now the upright line comes
+    page.wait_for_function(
+        "figure => !figure.dataset.state.includes('p=1,')", arg=figure.element_handle()
+    )
+    assert guesses(figure) == before
+
+
+def test_a_finger_meets_one_mark_only(explorable):
+    page, figure = explorable("power")
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.wait_for_timeout(200)
+    places = figure.locator("[data-panel=p] .explorable-handle rect.touch").evaluate_all(
+        "all => all.map(rect => rect.getBoundingClientRect()).map(r => [r.top, r.bottom])"
+    )
+    assert len(places) == 4
+    assert min(bottom - top for top, bottom in places) >= 30
+    marks = places[1:]
+    assert all(b[0] - a[1] >= 2 for a, b in itertools.pairwise(marks))
+
+
+def test_lanes_tell_whether_a_line_has_grown_or_shrunk_where_one_has_been(explorable):
+    _, figure = explorable("power", "p=1,guess_SGD=0.75")
+    panel = figure.locator("[data-panel=p]")
+    been = panel.locator(".been").evaluate_all(
+        "all => all.map(path => [0, path.getTotalLength()].map(at => path.getPointAtLength(at).y))"
+    )
+    levels = panel.locator(".guesses .explorable-handle").evaluate_all(
+        "all => all.map(mark => mark.transform.baseVal[0].matrix.f)"
+    )
+    exponents = [(0.5, -0.5), *((STEP[name](0), STEP[name](1)) for name in ("SGD", "Adam"))]
+    for heights, level, grows in zip(been, levels, exponents, strict=True):
+        for height, exponent in zip(heights, grows, strict=True):
+            assert (level - height) == pytest.approx(13 * exponent, abs=0.1)
+
+
 def test_bars_stand_where_the_lines_are_flat(explorable):
     _, figure = explorable("power", "p=1,guess_SGD=0.75")
-    panel = figure.locator("[data-panel=guesses]")
+    panel = figure.locator("[data-panel=p]")
     ticks = dict(
         panel.locator(".axis .tick").evaluate_all(
             "all => all.map(t => [t.textContent, t.transform.baseVal[0].matrix.e])"
@@ -271,7 +328,7 @@ def test_bars_stand_where_the_lines_are_flat(explorable):
     )
     bars = panel.locator(".found").evaluate_all("all => all.map(bar => bar.x1.baseVal.value)")
     assert bars == pytest.approx([ticks["0.5"], ticks["0.5"], ticks["1"]], abs=1)
-    marks = panel.locator(".explorable-handle").evaluate_all(
+    marks = panel.locator(".guesses .explorable-handle").evaluate_all(
         "all => all.map(mark => mark.transform.baseVal[0].matrix.e)"
     )
     assert marks[1] == pytest.approx(ticks["0.75"], abs=1)
@@ -281,7 +338,7 @@ def test_bars_stand_where_the_lines_are_flat(explorable):
 def test_without_a_start_its_mark_is_gone(explorable):
     _, figure = explorable("power", "query=zero")
     assert figure.get_by_role("slider", name="your guess").count() == 2
-    names = figure.locator("[data-panel=guesses] .lanes text").all_text_contents()
+    names = figure.locator("[data-panel=p] .lanes text").all_text_contents()
     assert names == ["no start", "descent step", "Adam step"]
     assert "Set the two marks" in figure.locator(".explorable-formula").inner_text()
 
@@ -332,4 +389,4 @@ def test_lines_that_coincide_lie_at_their_value_and_are_told_apart_by_dashes(
 def test_labels_stand_apart_and_inside(explorable, p, width):
     page, figure = explorable("power", f"p={p}")
     check_labels(page, figure, "[data-panel=lines] .curves tspan", width)
-    check_labels(page, figure, "[data-panel=guesses] .lanes text", width)
+    check_labels(page, figure, "[data-panel=p] .lanes text", width)

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -90,45 +91,27 @@ def test_the_largest_variance_is_on_its_axis_and_dots_beyond_theirs_are_counted(
     dots = figure.locator("[data-panel=dots] svg")
     out = dots.locator('.dots circle[style*="visibility: hidden"]').count()
     beyond = dots.locator(".bars text").all_text_contents()[1:]
-    assert sum(int(text.strip("←→ more")) for text in beyond) == out <= 8
-    assert ends_of_axis(figure) == ["−32", "32"]
+    assert sum(int(text.strip("←→ more")) for text in beyond) == out <= 100
+    assert dots.locator(".beyond").count() == out, "an arrow for each"
     for panel in (line, dots):
         assert "NaN" not in panel.inner_html()
 
 
-def ends_of_axis(figure):
-    """The numbers at the ends of the axis of the dots."""
-    ticks = figure.locator("[data-panel=dots] .axis .tick").all_text_contents()
-    return [ticks[0], ticks[-1]]
-
-
-@pytest.mark.parametrize("name", sdpa.DISTRIBUTIONS)
-@pytest.mark.parametrize("boxes", ["mu_q=1", "mu_q=1,mu_k=1,rho_q=0.3,rho_k=0.3"])
-def test_the_axis_of_the_dots_is_the_shortest_for_the_bar_and_nearly_all(explorable, name, boxes):
-    page, figure = explorable("variance", f"components={name},{boxes}")
-    panel = figure.locator("[data-panel=dots]")
-    for d_k in (1, 8, 128):
-        page.evaluate(f"location.hash = '#variance:d_k={d_k},components={name},{boxes}'")
-        wait_for_state(page, f"d_k={d_k},")
-        low, high = ends_of_axis(figure)
-        assert panel.locator(".axis-label").text_content() == f"from {low} to {high}"
-        assert low == f"−{high}"
-        std = math.sqrt(read(figure, "derived"))
-        assert std < float(high)
-        assert panel.locator('circle[style*="visibility: hidden"]').count() <= 8
-        if high != "4":  # the half leaves out the bar or more dots
-            assert std > float(high) / 2 or sum(abs(at) > 0.5 for at in shares(panel)) > 8
-
-
-def shares(panel):
-    """Where the dots stand from -1 to 1 along their axis."""
-    return panel.locator("svg").evaluate("""svg => {
-        const ends = [...svg.querySelectorAll(".axis .tick")]
-            .map((tick) => tick.transform.baseVal[0].matrix.e - 0.5);
-        const [left, right] = [ends[0], ends.at(-1)];
-        return [...svg.querySelectorAll(".dots circle")]
-            .map((dot) => (2 * (dot.cx.baseVal.value - left)) / (right - left) - 1);
-    }""")
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_larger_variance_never_looks_narrower(still, width):
+    page, figure = still("variance", "d_k=64")
+    page.set_viewport_size({"width": width, "height": 800})
+    page.wait_for_timeout(200)
+    svg = figure.locator("[data-panel=dots] svg")
+    ticks = ["−12", "−8", "−4", "0", "4", "8", "12"]
+    bars = []
+    for setting in ("mu_q=0", "mu_q=1,mu_k=1", "rho_q=0.3,rho_k=0.3", "mu_q=1,rho_k=0.3"):
+        page.evaluate(f"location.hash = '#variance:d_k=64,{setting}'")
+        wait_for_state(page, setting.split(",")[-1])
+        assert svg.locator(".axis .tick").all_text_contents() == ticks
+        bars.append(svg.locator(".bar").evaluate("bar => bar.getBBox().width"))
+    stds = [1, math.sqrt(3), math.sqrt(6.67), math.sqrt(20.9)]
+    assert [bar / bars[0] for bar in bars] == pytest.approx(stds, rel=1e-3)
 
 
 GLIDES = """figure => {
@@ -187,14 +170,14 @@ def test_the_bar_is_one_standard_deviation(explorable):
 @pytest.mark.parametrize(
     ("setting", "lines"),
     [
-        ("", ["Var(q·k)/dk = 1", "Each box drops"]),
+        ("", ["Var(q·k)/dk = 1", "All assumptions of the proof hold"]),
         ("rho_q=0.3", ["Var(q·k)/dk = 1", "A correlation on one side alone moves nothing."]),
         ("within=row", ["Var(q·k − row’s mean)/dk = 1", "Without μk the row’s mean is 0 already"]),
         ("mu_k=1", ["Var(q·k)/dk = 1 + μk2", "= 2", "The constant is 2"]),
         (
             "mu_q=1,rho_k=0.3",
             [
-                "Var(q·k)/dk = 1 + μq2 + (dk − 1)(μq2ρk)",
+                "Var(q·k)/dk = 1 + μq2 + (dk − 1)μq2ρk",
                 "= 2 + 63 · 0.3 = 20.9",
                 "The power breaks",
             ],
@@ -213,7 +196,7 @@ def test_another_distribution_is_answered_while_nothing_is_dropped(explorable, n
     page, figure = explorable("variance", f"components={name}")
     said = figure.locator(".explorable-formula")
     shape = "Another distribution with the same mean and variance leaves the line where it is"
-    question = "Each box drops an assumption"
+    question = "All assumptions of the proof hold"
     assert (shape in said.inner_text()) == (name != "normal")
     assert (question in said.inner_text()) == (name == "normal")
     figure.get_by_label("keys μk").check()
@@ -230,20 +213,90 @@ def test_boxes_are_heard_with_what_they_set(explorable):
     assert heard == ["mean 1", "mean 1", "correlation 0.3", "correlation 0.3", "pairs"]
 
 
+EVERY_SETTING = ["".join(boxes) for boxes in itertools.product("01", repeat=4)]
+"""For μ_q, μ_k, ρ_q, and ρ_k in this order, whether its box is ticked."""
+
+
+def address(boxes):
+    """The part of a state with these boxes ticked."""
+    values = zip(("mu_q", "mu_k", "rho_q", "rho_k"), boxes, ("1", "1", "0.3", "0.3"), strict=True)
+    return ",".join(f"{name}={value if on == '1' else 0}" for name, on, value in values)
+
+
 @pytest.mark.parametrize("width", [360, 1280])
-def test_lines_are_named_by_what_they_drop(explorable, width):
+def test_all_lines_that_were_seen_stay_and_are_named_by_what_they_drop(explorable, width):
     page, figure = explorable("variance")
     names = figure.locator("[data-panel=line] .been text")
     assert names.all_text_contents() == ["none"]
-    for boxes in ("0,0,0,0.3", "1,1,0.3,0.3", "0,0,0.3,0"):
-        values = zip(("mu_q", "mu_k", "rho_q", "rho_k"), boxes.split(","), strict=True)
-        setting = ",".join(f"{name}={value}" for name, value in values)
-        page.evaluate(f"location.hash = '#variance:d_k=128,{setting}'")
-        wait_for_state(page, setting)
-    assert names.all_text_contents() == ["ρk", "μq μk ρq ρk", "ρq"]
-    weights = names.evaluate_all("all => all.map(name => getComputedStyle(name).fontWeight)")
-    assert weights == ["400", "400", "700"]
+    for boxes in ("0001", "1111", "0010"):
+        page.evaluate(f"location.hash = '#variance:d_k=128,{address(boxes)}'")
+        wait_for_state(page, address(boxes))
+    assert names.all_text_contents() == ["ρk = ρq", "μqμkρqρk"], "those of one line together"
+    bold = names.first.locator("tspan").evaluate_all(
+        "all => all.filter(part => getComputedStyle(part).fontWeight === '700')"
+        ".map(part => part.textContent).join('')"
+    )
+    assert bold == "ρq"
+    for boxes in EVERY_SETTING:
+        page.evaluate(f"location.hash = '#variance:d_k=128,{address(boxes)}'")
+        wait_for_state(page, address(boxes))
+    assert figure.locator("[data-panel=line] .been path").count() == len(EVERY_SETTING)
+    assert names.count() == 8, "so many lines differ at their ends"
     check_labels(page, figure, "[data-panel=line] .been text", width)
+
+
+def test_the_next_question_is_answered_before_it_is_drawn(explorable):
+    page, figure = explorable("variance")
+    asked = figure.locator(".explorable-asked")
+    said = figure.locator(".explorable-formula")
+    buttons = figure.get_by_role("group", name="what the line does")
+    height = figure.locator(".explorable-app").bounding_box()["height"]
+    chain = [
+        ("μq and μk", "1100", "stays at 1", "You said: stays at 1. The constant is 3"),
+        ("ρq alone", "0010", "stays at 1", "As you said. A correlation on one side alone"),
+        ("ρq and ρk", "0011", "rises with dk", "As you said. The power breaks"),
+        ("μq and ρk", "1001", "is lifted", "You said: is lifted. The power breaks"),
+    ]
+    for names, boxes, answer, heard in chain:
+        assert asked.inner_text() == f"Guess before it is drawn: with {names}, the line …"
+        buttons.get_by_role("button", name=answer).press("Enter")
+        wait_for_state(page, address(boxes))
+        assert heard in said.inner_text()
+        ticked = figure.get_by_role("checkbox").evaluate_all("all => all.map(box => box.checked)")
+        assert ticked == [on == "1" for on in boxes] + [False]
+        now = figure.locator(".explorable-app").bounding_box()["height"]
+        assert now == pytest.approx(height, abs=0.5)
+    assert not buttons.is_visible()
+    assert asked.inner_text().startswith("A μ lifts the line.")
+    figure.get_by_label("queries μq").uncheck()
+    wait_for_state(page, "mu_q=0")
+    assert "You said" not in said.inner_text(), "of another line nothing was said"
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "rho_k=0,")
+    assert "with μq and μk, the line" in asked.inner_text()
+    assert buttons.is_visible()
+
+
+def test_what_was_seen_already_is_not_asked(explorable):
+    page, figure = explorable("variance")
+    asked = figure.locator(".explorable-asked")
+    for name in ("queries μq", "keys μk"):
+        figure.get_by_label(name).check()
+    wait_for_state(page, "mu_q=1,mu_k=1")
+    assert "with ρq alone" in asked.inner_text()
+
+
+def test_on_a_phone_the_boxes_are_seen_with_what_is_measured(explorable):
+    page, figure = explorable("variance")
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.wait_for_timeout(200)
+    top = figure.get_by_role("checkbox").first.bounding_box()["y"]
+    measured = figure.locator("[data-readout=measured]").bounding_box()
+    buttons = figure.locator(".explorable-buttons").bounding_box()
+    dots = figure.locator("[data-panel=dots]").bounding_box()
+    header = 60  # it covers so much of the screen
+    assert measured["y"] + measured["height"] - top <= 800 - header
+    assert buttons["y"] + buttons["height"] - dots["y"] <= 800 - header
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -257,7 +310,7 @@ def test_nothing_jumps_and_reset_forgets_the_lines(explorable, width):
     for i, setting in enumerate(("mu_q=1", "rho_k=0.3", "mu_q=1,rho_q=0.3,mu_k=1,rho_k=0.3"), 2):
         page.evaluate(f"location.hash = '#variance:{setting}'")
         wait_for_state(page, setting.split(",")[-1])
-        assert been.count() == min(i, 3)  # with the one of now
+        assert been.count() == i  # with the one of now
         assert app.bounding_box()["height"] == pytest.approx(height, abs=0.5)
     figure.get_by_role("button", name="Reset").click()
     wait_for_state(page, "mu_q=0,")
