@@ -383,11 +383,11 @@ def phases() -> dict[str, Any]:
 
 
 def shares(n: int, sigma: list[float], block: int = 2**17) -> list[float]:
-    """By standard deviation the mean of ln(effective keys) over ln(n), in at least 32 rows; so many
-    scores are drawn at a time.
+    """By standard deviation the mean of ln(effective keys) over ln(n), in at least 128 rows; so
+    many scores are drawn at a time.
     """
     generator = torch.Generator().manual_seed(n)
-    rows, blocks = block // n, max(1, 32 * n // block)
+    rows, blocks = block // n, max(1, 128 * n // block)
     total = torch.zeros(len(sigma))
     for _ in range(blocks):
         scores = torch.randn(rows, n, generator=generator)

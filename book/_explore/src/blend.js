@@ -4,7 +4,19 @@ import { colour, lettersColour } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
 import { scoreControl, temperatureControl } from "./scores.js";
-import { arrow, axes, element, fresh, layer, point, rich, say, show } from "./shared.js";
+import {
+  arrow,
+  axes,
+  element,
+  fresh,
+  layer,
+  point,
+  rich,
+  rule,
+  say,
+  show,
+  textLine,
+} from "./shared.js";
 
 const VALUES = [
   [0.9, 0.1],
@@ -45,7 +57,7 @@ export const blend = {
     ],
   ],
   forget({ memory }) {
-    memory.visited = [];
+    for (const kept of ["visited", "before", "last", "done"]) delete memory[kept];
   },
   update(app) {
     const scores = [1, 2, 3].map((j) => app.state[`z${j}`]);
@@ -54,17 +66,89 @@ export const blend = {
     const output = math.blend(p, values);
     drawShares(app, p);
     drawPlane(app, scores, values, p, output);
-    const sum = p.map((w, j) => `${w.toFixed(3)} v_${j + 1}`).join(" + ");
-    app.formula.replaceChildren(rich(`o = ${sum} = (${show(output[0])}, ${show(output[1])})`));
+    const factor = (w) =>
+      showWeight(w).replace(/ (= )?(.*)/, (_, is, text) => (is ? text : `(${text})`));
+    const sum = p.map((w, j) => `${factor(w)} v_${j + 1}`).join(" + ");
+    const said = tell(app, scores, values, p);
+    app.formula.replaceChildren(
+      ...[`o = ${sum} = (${show(output[0])}, ${show(output[1])})`, ...said].map(textLine),
+    );
     return {
       values: {},
-      spoken: `Weights ${p.map((w, j) => `p ${j + 1}${showWeight(w)}`).join(", ")}; output at ${show(output[0])}, ${show(output[1])}.`,
+      spoken: `Weights ${p.map((w, j) => `p ${j + 1}${showWeight(w)}`).join(", ")}; output at ${show(output[0])}, ${show(output[1])}. ${said.join(" ").replaceAll("_", " ")}`,
     };
   },
 };
 
-/** A weight for reading: one that is small is not 0. */
-const showWeight = (w) => (w > 0 && w < 0.0005 ? " < 0.001" : ` = ${w.toFixed(3)}`);
+const LEAST = 0.0005; // of the weights that are written in numbers
+
+/** A weight for reading: one that is small is not 0, nor is one that is large 1. */
+function showWeight(w) {
+  if (w < LEAST) return " < 0.001";
+  return w > 1 - LEAST ? " > 0.999" : ` = ${w.toFixed(3)}`;
+}
+
+/** What there is to try, in this order. */
+const TASKS = {
+  scores: "Can o be brought out of the triangle? Drag it.",
+  values: "Now drag a value: do the weights change?",
+  T: "Now move T: where does o go?",
+};
+
+/** What the reader has just seen, and what to try next. */
+function tell({ state, memory }, scores, values, p) {
+  const before = memory.before ?? state;
+  const moved = Object.keys(state).find((name) => state[name] !== before[name]);
+  memory.before = { ...state };
+  if (moved) memory.last = moved;
+  const last = memory.last ?? "z";
+  const about = last === "T" ? "T" : last.startsWith("z") ? "scores" : "values";
+  const told = {
+    scores: () => stopped(scores, p, state.T),
+    values: () =>
+      `The weights stay. o goes the share p_${last.at(-1)}${showWeight(p[last.at(-1) - 1])} of the way of v_${last.at(-1)}.`,
+    T: () => cooled(scores, state.T),
+  }[about]();
+  if (told) memory.done = { ...memory.done, [about]: true };
+  const next = Object.keys(TASKS).find((task) => !memory.done?.[task]);
+  return [
+    flat(values) ?? told,
+    next ? TASKS[next] : "No scores, no T and no values bring o out of the triangle.",
+  ].filter(Boolean);
+}
+
+/** What keeps the output from going on, where something does. */
+function stopped(scores, p, T) {
+  const none = [1, 2, 3].filter((j) => p[j - 1] < LEAST);
+  const left = [1, 2, 3].filter((j) => !none.includes(j)).map((j) => `v_${j}`);
+  if (none.length)
+    return `${none.map((j) => `p_${j}`).join(" and ")} < 0.001, and no weight is below 0: o stops at ${left.length > 1 ? "the edge " : ""}${left.join("\u2060")}.`;
+  const least = p.indexOf(Math.min(...p));
+  if (Math.max(...scores) - Math.min(...scores) > scoreRange.max - scoreRange.min - 0.005)
+    return `At T = ${T} scores of ±5 leave p_${least + 1}${showWeight(p[least])}: o stops before the edge.`;
+}
+
+/** Where a temperature other than 1 brings the output. */
+function cooled(scores, T) {
+  const largest = [1, 2, 3].filter((j) => scores[j - 1] === Math.max(...scores));
+  if (largest.length > 2) return "The scores are equal, and so are the weights at every T.";
+  if (T === 1) return "At T = 1 the scores are what they were.";
+  if (T > 1) return `T = ${T} evens out the weights: o goes towards the ring.`;
+  return `T = ${T} gives more to the largest score: o goes towards ${largest.length > 1 ? "the edge from " : ""}${largest.map((j) => `v_${j}`).join(" to ")}.`;
+}
+
+/** What is left of a triangle without an inside. */
+function flat([[ax, ay], [bx, by], [cx, cy]]) {
+  const area = Math.abs((bx - ax) * (cy - ay) - (cx - ax) * (by - ay));
+  const longest = Math.max(
+    Math.hypot(bx - ax, by - ay),
+    Math.hypot(cx - bx, cy - by),
+    Math.hypot(ax - cx, ay - cy),
+  );
+  if (longest < 0.04) return "The values are one point, and so is every average of theirs.";
+  if (area / longest < 0.02)
+    return "The values lie on a line, and so does every average of theirs.";
+}
 
 /** The weights that the reader has seen, the oldest first. */
 function visited({ memory }, p) {
@@ -183,15 +267,15 @@ function drawPlane(app, scores, values, p, output) {
   });
   const lines = values.map((value, j) => [at(value), at(values[(j + 1) % 3])]);
   const terms = [];
-  const arrows = group.append("g").style("opacity", 0.55);
+  const arrows = [];
   let end = [0, 0];
   values.forEach((value, j) => {
     const next = [end[0] + p[j] * value[0], end[1] + p[j] * value[1]];
     const [from, to] = [at(end), at(next)];
-    arrow(arrows, from, to, colour("weights"), 1.8);
+    arrows.push([from, to]);
     const [right, down] = [to[0] - from[0], to[1] - from[1]];
     lines.push([from, to]);
-    if (Math.hypot(right, down) > 14)
+    if (Math.hypot(right, down) > 5)
       terms.push({
         text: `p${"₁₂₃"[j]}v${"₁₂₃"[j]}`,
         at: [0.5, 0.3, 0.7].map((share) => [from[0] + share * right, from[1] + share * down]),
@@ -204,35 +288,46 @@ function drawPlane(app, scores, values, p, output) {
   });
   const { made, all } = drawHandles(panel, [...values, output], pointRange, "value");
   const [ofValues, ofOutput] = [made.filter((_, j) => j < 3), made.filter((_, j) => j === 3)];
-  const outputNow = all.filter((_, j) => j === 3);
   const keys = "left and right arrows move x, up and down move y";
   ofValues.attr("aria-label", (_, j) => `value ${j + 1}, a point: ${keys}`);
   ofOutput.attr("aria-label", `output, a point in the triangle: ${keys}`);
-  ofOutput.select("circle:not(.ring)").style("fill", colour("weights"));
-  // Both can be taken where they meet: the output then hangs on a grip beside it, towards the middle of the triangle.
+  ofOutput
+    .select("circle:not(.ring)")
+    .style("fill", "var(--ex-ground)")
+    .style("fill-opacity", 0.5)
+    .style("stroke", "var(--ex-ink)") // the last arrow is seen through it
+    .style("stroke-width", 2);
+  // Both can be taken where they meet: the value is then a ring around the output, and hangs on a grip beside it.
   const [left, level] = at(output);
-  const hidden = names.find(({ at: [[x, y]] }) => Math.hypot(x - left, y - level) < 14);
-  const [gripX, gripY] = hidden
-    ? [-30 * Math.cos(hidden.towards), -30 * Math.sin(hidden.towards)]
-    : [0, 0];
-  outputNow.select("circle:not(.ring)").style("pointer-events", hidden ? "none" : null);
-  layer(outputNow, "grip", "path")
-    .attr("d", hidden ? `M0,0L${gripX},${gripY}m-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0` : "")
-    .style("fill", colour("weights"))
-    .style("stroke", colour("weights"))
-    .style("stroke-width", 2)
-    .style("pointer-events", "none");
-  for (const [some, half, x, y] of [
-    [ofValues, 22, 0, 0],
-    [outputNow, 12, gripX, gripY],
-  ])
-    some
-      .select("rect.touch")
-      .attr("x", x - half)
-      .attr("y", y - half)
-      .attr("width", 2 * half)
-      .attr("height", 2 * half);
-  const radii = [...sizes, 7];
+  const hidden = names.map(({ at: [[x, y]] }) => Math.hypot(x - left, y - level) < 14);
+  const grips = names.map(({ at: [[x, y]], towards }, j) =>
+    hidden[j] ? gripOf(panel, [x, y], towards) : [0, 0],
+  );
+  const nowValues = all.filter((_, j) => j < 3);
+  nowValues
+    .select("circle:not(.ring)")
+    .style("fill", (_, j) => (hidden[j] ? "var(--ex-ground)" : colour("value")))
+    .style("stroke", (_, j) => (hidden[j] ? colour("value") : "var(--ex-ground)"))
+    .style("stroke-width", (_, j) => (hidden[j] ? 3 : 1.5));
+  nowValues.each(function (_, j) {
+    const [x, y] = grips[j];
+    const start = sizes[j] / 30;
+    layer(d3.select(this), "grip", "path")
+      .attr(
+        "d",
+        hidden[j] ? `M${start * x},${start * y}L${x},${y}m-6,0a6,6 0 1,0 12,0a6,6 0 1,0 -12,0` : "",
+      )
+      .style("fill", colour("value"))
+      .style("stroke", colour("value"))
+      .style("stroke-width", 2);
+  });
+  all
+    .select("rect.touch")
+    .attr("x", (_, j) => (grips[j]?.[0] ?? 0) - (j < 3 && !hidden[j] ? 22 : 12))
+    .attr("y", (_, j) => (grips[j]?.[1] ?? 0) - (j < 3 && !hidden[j] ? 22 : 12))
+    .attr("width", (_, j) => (j < 3 && !hidden[j] ? 44 : 24))
+    .attr("height", (_, j) => (j < 3 && !hidden[j] ? 44 : 24));
+  const radii = [...sizes, 9];
   all.attr("transform", (place) => `translate(${at(place)})`);
   all.select("circle:not(.ring)").attr("r", (_, j) => radii[j]);
   all.select("circle.ring").attr("r", (_, j) => radii[j] + 5);
@@ -248,18 +343,39 @@ function drawPlane(app, scores, values, p, output) {
     const next = fromKey(event, place[axis], pointRange);
     return next === null ? null : bring(number, place.with(axis, next));
   };
-  listen(app, panel, all, byKey, (event, number) =>
-    bring(number, [x.invert(event.x), y.invert(event.y)]),
+  const places = [...values, output].map(at);
+  panel.svg.on(
+    "pointerdown.off",
+    (event) => {
+      const j = all.nodes().indexOf(event.target.closest(".explorable-handle"));
+      const [left, level] = d3.pointer(event, panel.svg.node());
+      if (j >= 0) app.memory.off = [places[j][0] - left, places[j][1] - level]; // of what is held
+    },
+    true,
   );
+  listen(app, panel, all, byKey, (event, number) => {
+    const [right, down] = app.memory.off;
+    return bring(number, [x.invert(event.x + right), y.invert(event.y + down)]);
+  });
   const above = fresh(panel.svg, "output").style("pointer-events", "none"); // of the handles, which may lie below
+  const drawn = above.append("g").attr("class", "arrows");
+  for (const [from, to] of arrows) arrow(drawn, from, to, colour("weights"), 1.8);
   const taken = [
     ...lines.flatMap(along),
     ...way.map((place) => [place, 1]),
     ...values.map((value, j) => [at(value), sizes[j] + 8]), // with the ring of the focus
     [at([0, 0]), 4],
     ...way.slice(0, 1).map((place) => [place, 4]),
-    [[left, level], 12], // with its ring
-    [[left + gripX, level + gripY], 7],
+    [[left, level], 14], // with its ring
+    ...values.flatMap((value, j) => {
+      const [x, y] = at(value);
+      return hidden[j]
+        ? along([
+            [x, y],
+            [x + grips[j][0], y + grips[j][1]],
+          ]).concat([[[x + grips[j][0], y + grips[j][1]], 8]])
+        : [];
+    }),
   ];
   const middle = { text: "o", at: [[left, level]], towards: 0, gap: 14, width: 10, bold: true };
   drawLabels(panel, above, [middle, ...names, ...terms], taken);
@@ -267,6 +383,18 @@ function drawPlane(app, scores, values, p, output) {
     `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}).${T === 1 ? "" : " Dotted, the output's path from the highest temperature to the lowest."} Small dots: where the weights so far have put it.`,
     "group",
   );
+}
+
+/** Where a value hangs beside the output, seen from its place: outside the triangle, or on whichever side there is room. */
+function gripOf(panel, [x, y], towards) {
+  const [[left, right], [bottom, top]] = [panel.xRange, panel.yRange];
+  const ways = [0, 0.8, -0.8, 1.6, -1.6, 2.4, -2.4, Math.PI].map((turn) => [
+    30 * Math.cos(towards + turn),
+    30 * Math.sin(towards + turn),
+  ]);
+  const fits = ([dx, dy]) =>
+    x + dx > left + 8 && x + dx < right - 8 && y + dy > top + 8 && y + dy < bottom - 8;
+  return ways.find(fits);
 }
 
 /** A line as small discs [place, radius]. */
@@ -288,6 +416,7 @@ function* placesFor({ at, towards, gap, width }) {
         yield [
           x + Math.cos(towards + turn) * (gap + farther + width / 2),
           y + Math.sin(towards + turn) * (gap + farther + HEIGHT / 2),
+          farther > 0 && [x, y],
         ];
 }
 
@@ -297,7 +426,14 @@ function drawLabels(panel, group, labels, taken) {
   const set = [];
   for (const label of labels) {
     const { text, width, role, bold } = label;
-    const free = ([x, y]) =>
+    const leader = ([x, y, [left, level]]) => [
+      [left, level],
+      [
+        Math.min(x + width / 2, Math.max(x - width / 2, left)),
+        Math.min(y + HEIGHT / 2, Math.max(y - HEIGHT / 2, level)),
+      ],
+    ];
+    const free = ([x, y, far]) =>
       x - width / 2 > left + 2 &&
       x + width / 2 < right &&
       y - HEIGHT / 2 > top &&
@@ -309,10 +445,23 @@ function drawLabels(panel, group, labels, taken) {
       set.every(
         (other) =>
           Math.abs(other.x - x) > (other.width + width) / 2 || Math.abs(other.y - y) > HEIGHT,
-      );
+      ) &&
+      (!role ||
+        !far ||
+        along(leader([x, y, far])).every(([[a, b]]) =>
+          set.every(
+            (other) =>
+              Math.abs(other.x - a) > other.width / 2 || Math.abs(other.y - b) > HEIGHT / 2,
+          ),
+        ));
     const place = [...placesFor(label)].find(free);
     if (!place) continue;
     set.push({ x: place[0], y: place[1], width });
+    if (role && place[2]) {
+      const line = leader(place);
+      rule(group, ...line, "var(--ex-muted)");
+      taken.push(...along(line));
+    }
     const words = say(group, text, place[0], place[1] + 4, "middle");
     if (role) words.style("fill", lettersColour(role));
     if (bold) words.style("font", "700 15px system-ui, sans-serif");

@@ -51,11 +51,16 @@ export const online = {
     const forgetting = math.onlineSoftmax(scores, VALUES, BLOCK, false);
     const forgotten = between(forgetting[at], forgetting[at - 1], t);
     drawKept(app.panels.kept, scores, shown, before);
-    drawOutput(app.panels.output, [shown, forgotten].map(quotient), plain);
-    app.formula.replaceChildren(...explain(now, before, t, c));
+    const ends = [shown, forgotten].map(quotient);
+    drawOutput(app.panels.output, ends, plain);
+    const result =
+      at === BLOCKS && t === 1
+        ? `o/ℓ = ${show(ends[0], 3)}, plain softmax’s; without the factors ${show(ends[1], 3)}.${c === 1 ? "" : ` With c = ${c} the factors are nearer 1.`}`
+        : "Does o/ℓ reach plain softmax, though the kernel forgets its terms?";
+    app.formula.replaceChildren(...explain(now, before, t, c), textLine(result));
     const told = steps[asked];
     const spoken = asked
-      ? `${told.read} of ${KEYS} keys read. Maximum ${show(told.m, 1)}, earlier sums times ${show3(told.factor)}; sum ${show(told.l)}, output ${show(told.o / told.l, 3)}; plain softmax ${show(plain, 3)}.`
+      ? `${told.read} of ${KEYS} keys read. Maximum ${show(told.m, 1)}, earlier sums times ${show3(told.factor)}; sum ${show(told.l)}, output ${show(told.o / told.l, 3)}; plain softmax ${show(plain, 3)}. ${result}`
       : "No key is read yet.";
     return { values: {}, spoken };
   },

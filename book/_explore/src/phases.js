@@ -80,9 +80,9 @@ export const phases = {
     drawKeys(app.panels.keys, n, sigma, walks);
     const side = ratio > 1 ? "above it" : ratio > 0.5 ? "in the crossover" : "far below";
     const said = [
-      `${count(keys, n)} of ${showCount(n)} keys share the weight, counted by 1/Σp².`,
+      `${count(keys)} of ${showCount(n)} keys share the weight, counted by 1/Σp².`,
       `σ ${show2(sigma)}, border ${show2(critical)}: ${side}.`,
-      ...(asksForDivisors(app) ? [answer(dK, n)] : found(walks, n)),
+      ...(asksForDivisors(app) ? [answer(dK, n)] : found(walks)),
     ];
     app.formula.replaceChildren(...said.map(textLine));
     arrange(app);
@@ -118,11 +118,8 @@ function answer(dK, n) {
   );
 }
 
-/** So many keys of n, with commas: two digits, and one of a few among many, which the mean of some rows leaves that open. */
-const count = (keys, n) => {
-  if (keys < 100) return keys < 10 && n > 128 ? show(keys, 0) : show2(keys);
-  return showCount(Number(keys.toPrecision(2)));
-};
+/** So many keys, with commas: two digits. */
+const count = (keys) => (keys < 100 ? show2(keys) : showCount(Number(keys.toPrecision(2))));
 
 /** Where the reader has been: stretches [σ, [from, to]] along n, as places in `counts`; the latest last, of which those near it at its σ are part. */
 function walk({ memory }, place, sigma) {
@@ -143,25 +140,36 @@ const isLong = ([, [from, to]]) => to - from > 2;
 /** The latest of these stretches that is. */
 const walked = (walks) => walks.filter(isLong).at(-1);
 
-/** What to look for first; the law of what the reader has seen, once the border has been crossed; and last that of more keys, once there have been more on either side. */
-function found(walks, n) {
+/** What to look for first, and what the reader has seen: at one number of keys nothing jumps; more keys share, or do not, on either side of the border. */
+function found(walks) {
   const border = (place) => math.criticalSigma(counts[place]);
   const below = walks.filter(([sigma, [from]]) => sigma < border(from));
   const above = walks.filter(([sigma, [, to]]) => sigma > border(to));
   const crossed =
     walks.some(([sigma, [, to]]) => sigma < border(to)) &&
     walks.some(([sigma, [from]]) => sigma > border(from));
-  if (!crossed) return ["Where do many keys become a few? Drag the point across the map."];
   const [few, many] = [walked(above), walked(below)];
-  if (!few || !many)
-    return [
-      `Below σ_c = √(2 ln n) = ${show2(math.criticalSigma(n))} many keys share, above it a few, without a jump.`,
-      `Now drag along n: ${few ? "below it" : many ? "above it" : "below it, then above it"}.`,
-    ];
   const grown = ([sigma, ends]) => {
-    const numbers = ends.map((place) => count(effectiveKeys(place, sigma), counts[place]));
+    const numbers = ends.map((place) => count(effectiveKeys(place, sigma)));
     return `(σ = ${show2(sigma)}: ${[...new Set(numbers)].join(" to ")})`;
   };
+  if (!few && !many)
+    return crossed
+      ? [
+          "At one n the passage is gradual: the border √(2 ln n) is for growing n.",
+          "Now drag along n: below it, then above it.",
+        ]
+      : ["Let n grow: drag the point to the right. Do more and more keys share?"];
+  if (!few)
+    return [
+      `Below the border the keys that share grow with n ${grown(many)}.`,
+      "Now drag along n: above it.",
+    ];
+  if (!many)
+    return [
+      `Above the border the keys that share stay a few ${grown(few)}.`,
+      "Now drag along n: below it.",
+    ];
   return [
     `Below the border the keys that share grow with n ${grown(many)}; above it they stay a few ${grown(few)}.`,
   ];
@@ -452,6 +460,6 @@ function drawKeys(panel, n, sigma, walks) {
     .style("stroke", "var(--ex-ground)")
     .style("stroke-width", 1.5);
   panel.describe(
-    `Effective keys against their number, at each standard deviation that you have walked along: ${shown.map(({ at }) => show2(at)).join(", ")}. Now ${count(keys, n)} of ${showCount(n)}.`,
+    `Effective keys against their number, at each standard deviation that you have walked along: ${shown.map(({ at }) => show2(at)).join(", ")}. Now ${count(keys)} of ${showCount(n)}.`,
   );
 }

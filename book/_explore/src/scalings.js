@@ -12,9 +12,11 @@ import {
   richText,
   rule,
   say,
+  show,
   show2,
   showCount,
   textLine,
+  wantsCalm,
 } from "./shared.js";
 
 /** The divisors that are compared, and what they are called. */
@@ -26,17 +28,19 @@ const CONSTANT = ["none", "sqrt_d_k"];
 
 const DIVISORS = [0.1, 5e4]; // that are drawn: every setting has the four of them between
 const FLOOR = 0.001; // of the gradients that are drawn
-const FAR = 3; // the factor by which a slider is moved before its question is answered
+const SEEN = 1.2; // the factor by which a slider is moved when one sees what it does
+const GLIDE = 500; // milliseconds from a setting to the next
 
-/** The sliders, each with a question. */
+/** The sliders, each with a question, and the factor by which it is moved when another is asked. */
 const sliders = [
   {
     name: "a",
-    label: "keys × a",
+    label: "key length × a",
     values: Array.from({ length: 41 }, (_, i) => 10 ** (i / 20 - 1)),
     value: 1,
     text: show2,
-    question: "Make the keys ten times as long. Which divisors go along with the curve?",
+    far: 3,
+    question: "Make the keys ten times as long: which divisors follow?",
   },
   {
     name: "n",
@@ -44,6 +48,7 @@ const sliders = [
     values: data.scalings.n,
     value: 32,
     text: String,
+    far: SEEN,
     question: "Now make n larger. Which leaves?",
   },
   {
@@ -52,6 +57,7 @@ const sliders = [
     values: data.scalings.d_k,
     value: 64,
     text: String,
+    far: SEEN,
     question: "Now change d_k. Which go along?",
   },
 ];
@@ -69,9 +75,14 @@ export const scalings = {
   forget({ memory }) {
     memory.answered = undefined;
   },
+  also(asked, { memory }) {
+    if (!("n" in asked || "d_k" in asked) || wantsCalm()) return;
+    memory.from = memory.shown;
+    memory.began = performance.now();
+  },
   update(app) {
     const { a, n, d_k: dK } = app.state;
-    const of = (table) => lookUp(table, data.scalings.n, n, data.scalings.d_k, dK);
+    const of = (table, m = n) => lookUp(table, data.scalings.n, m, data.scalings.d_k, dK);
     const root = Math.sqrt(dK);
     const sizes = Object.fromEntries(
       NAMES.map((name) => [
@@ -83,41 +94,69 @@ export const scalings = {
     for (const name of NAMES) app.memory.sizes[name].textContent = ` = ${written(sizes[name])}`;
 
     // Keys a times as long are at a divisor a times as large what they were.
-    const along = of(data.scalings.along);
-    const curve = (measure) => {
-      const smooth = between(ratios.map(Math.log), along.map(measure));
-      return (divisor) => smooth(Math.log(divisor / (a * root)));
-    };
-    const keys = curve(([effective]) => effective);
-    const logarithm = curve(([, gradient]) => Math.log(Math.max(1e-9, gradient)));
-    const gradient = (divisor) => Math.exp(logarithm(divisor));
+    const shape = (m) => [
+      a * root,
+      of(data.scalings.along, m).map(([effective]) => effective / m),
+      of(data.scalings.along, m).map(([, gradient]) => Math.log(Math.max(1e-9, gradient))),
+    ];
+    const now = measures(...shape(n));
+    const share = (divisor, m = n) => `${show(100 * measures(...shape(m)).keys(divisor), 0)} %`;
+    const keys = (divisor) => n * now.keys(divisor);
     const gradientText = (divisor) =>
-      gradient(divisor) < FLOOR ? `< ${FLOOR}` : show2(gradient(divisor));
+      now.gradient(divisor) < FLOOR ? `< ${FLOOR}` : show2(now.gradient(divisor));
+    const [at, ofKeys, ofGradient, ...ofSizes] = glide(app, [...shape(n), ...Object.values(sizes)]);
+    const shown = measures(at, ofKeys, ofGradient);
     const { evenness, gradient: comesBack } = app.panels;
     drawAlong(evenness, {
-      sizes,
-      of: keys,
-      y: d3.scaleLinear([0, n], evenness.yRange),
-      yTicks: [0, n / 2, n],
-      text: (divisor) => `${show2(keys(divisor))} of ${n} keys`,
+      sizes: ofSizes,
+      of: shown.keys,
+      y: d3.scaleLinear([0, 1], evenness.yRange),
+      yTicks: [0, 0.5, 1],
+      yFormat: (share) => ({ 0: "0", 0.5: "n/2", 1: "n" })[share],
     });
     drawAlong(comesBack, {
-      sizes,
-      of: gradient,
+      sizes: ofSizes,
+      of: shown.gradient,
       y: d3.scaleLog([FLOOR, 20], comesBack.yRange),
       yTicks: [0.001, 0.01, 0.1, 1, 10],
-      text: gradientText,
+      yFormat: String,
       xLabel: "divisor",
     });
+    describe(evenness, sizes, (divisor) => `${show2(keys(divisor))} of ${n} keys`);
+    describe(comesBack, sizes, gradientText);
+    const [few, many] = [data.scalings.n[0], data.scalings.n.at(-1)];
     const sentences = verdict(app, {
       a: `a moves the curve, k_mean and k_total. √d_k stays at ${root}: ${show2(keys(root))} of ${n} keys; k_mean has ${show2(keys(sizes.k_mean))}.`,
-      n: `n moves one divisor, k_total: ${show2(keys(sizes.k_total))} of ${n} keys, gradient ${gradientText(sizes.k_total)}.`,
-      d_k: `d_k moves all but undivided, which stays at 1: ${show2(keys(1))} of ${n} keys.`,
+      n: `n moves one divisor, k_total: ${show2(keys(sizes.k_total))} of ${n} keys, gradient ${gradientText(sizes.k_total)}. The curve changes, too: k_mean stays at ${written(sizes.k_mean)} and has ${share(sizes.k_mean, few)} of ${few} keys, but ${share(sizes.k_mean, many)} of ${many}.`,
+      d_k: `d_k moves the curve and all divisors but undivided, which stays at 1: ${show2(keys(1))} of ${n} keys.`,
     });
     app.formula.replaceChildren(...sentences.map(textLine));
+    if (app.controls.nextSibling !== app.formula) app.controls.after(app.formula); // near the sliders
     return { values: {}, spoken: sentences.join(" ") };
   },
 };
+
+/** What a curve of these shapes has at a divisor: the share of the keys, and the gradient; `at` is the root's divisor of such keys. */
+function measures(at, keys, logarithms) {
+  const curve = (ys) => {
+    const smooth = between(ratios.map(Math.log), ys);
+    return (divisor) => smooth(Math.log(divisor / at));
+  };
+  const logarithm = curve(logarithms);
+  return { keys: curve(keys), gradient: (divisor) => Math.exp(logarithm(divisor)) };
+}
+
+/** What is drawn on the way to these numbers, and lists of them: those above 0 go by factors, as their axes do. */
+function glide({ memory, redraw }, target) {
+  const t = Math.min(1, (performance.now() - memory.began) / GLIDE);
+  if (!(t < 1)) return (memory.shown = target);
+  redraw();
+  const on = (from, to) => {
+    if (Array.isArray(to)) return to.map((x, i) => from[i] + t * (x - from[i]));
+    return from * (to / from) ** t;
+  };
+  return (memory.shown = target.map((to, i) => on(memory.from[i], to)));
+}
 
 /** The size of a divisor, for reading. */
 const written = (size) =>
@@ -140,21 +179,20 @@ function between(xs, ys) {
   };
 }
 
-/** The answer to what the reader has moved far, and the next question. */
+/** The answer to what the reader has moved, and the next question once it has been moved far. */
 function verdict({ state, memory }, answers) {
   memory.answered ??= {};
-  for (const { name, value } of sliders) {
-    const far = Math.abs(Math.log(state[name] / value)) > Math.log(FAR);
-    if (far && memory.before?.[name] !== state[name]) {
-      memory.answered[name] = true;
-      memory.answered.last = name;
-    }
+  for (const { name, value, far } of sliders) {
+    const by = Math.exp(Math.abs(Math.log(state[name] / value)));
+    if (by < SEEN || memory.before?.[name] === state[name]) continue;
+    memory.answered.last = name;
+    if (by >= far) memory.answered[name] = true;
   }
   memory.before = { ...state };
   const next = sliders.find(({ name }) => !memory.answered[name]);
   return [
     answers[memory.answered.last],
-    next?.question ?? "Only k_mean has kept its place on the curve each time.",
+    next?.question ?? "Only k_mean went along with a and d_k, and stayed when n grew.",
   ].filter(Boolean);
 }
 
@@ -186,7 +224,7 @@ function mark(parent, name, x, y) {
 }
 
 /** A measure along the divisor: the curve, and each divisor with its name, at its size on the axis and at what it does on the curve. */
-function drawAlong(panel, { sizes, of, y, yTicks, text, xLabel }) {
+function drawAlong(panel, { sizes, of, y, yTicks, yFormat, xLabel }) {
   const x = d3.scaleLog(DIVISORS, panel.xRange);
   const [bottom, top] = y.range();
   const [left, right] = x.range();
@@ -197,7 +235,7 @@ function drawAlong(panel, { sizes, of, y, yTicks, text, xLabel }) {
     xFormat: (divisor) => (divisor < 1 ? divisor : showCount(divisor)),
     xLabel,
     yTicks,
-    yFormat: String,
+    yFormat,
   });
   const group = fresh(panel.svg, "along");
   const points = Array.from({ length: Math.round(right - left) + 1 }, (_, i) => left + i)
@@ -211,20 +249,24 @@ function drawAlong(panel, { sizes, of, y, yTicks, text, xLabel }) {
     .style("fill", "none")
     .style("stroke", "var(--ex-muted)")
     .style("stroke-width", 1.5);
-  const at = NAMES.map((name) => x(sizes[name]));
+  const at = sizes.map(x);
   const beside = apart(at, 54, left + 16, right - 20); // where two are at one place, their names are side by side
   NAMES.forEach((name, i) => {
-    rule(group, [beside[i], top - 14], [at[i], top], colour(name));
+    rule(group, [beside[i], top - 10], [at[i], top], colour(name)); // clear of lowered letters
     const stem = rule(group, [at[i], top], [at[i], bottom], colour(name));
     if (name === "k_mean") stem.style("stroke-dasharray", "4 4"); // the root's is seen under it
     const words = say(group, "", beside[i], top - 18, "middle");
     richText(words, labels[name]).style("fill", lettersColour(name));
   });
   NAMES.forEach((name, i) => {
-    const value = of(sizes[name]);
+    const value = of(sizes[i]);
     if (value >= y.domain()[0]) mark(group, name, at[i], y(value));
     else say(group, "↓", at[i] - 3, bottom - 4, "end").style("fill", lettersColour(name));
   });
+}
+
+/** What a panel shows, for those who do not see it. */
+function describe(panel, sizes, text) {
   panel.describe(
     `${panel.heading.textContent}, along the divisor: ${NAMES.map((name) => `${labels[name]} ${text(sizes[name])}`).join("; ")}`,
   );

@@ -185,7 +185,7 @@ export function bar(path, from, to, level, goesOn = false) {
 export function arrow(parent, [x1, y1], [x2, y2], stroke, width) {
   const length = Math.hypot(x2 - x1, y2 - y1);
   if (length < 1) return;
-  const head = Math.min(4 + 2 * width, length);
+  const head = Math.min(4 + 2 * width, 0.6 * length);
   const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length];
   const [bx, by] = [x2 - head * ux, y2 - head * uy];
   parent

@@ -11,6 +11,12 @@ def place(text):
     return [float(number) for number in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))][-2:]
 
 
+def line(figure, number):
+    """A line under the drawing, as one reads it."""
+    text = figure.locator(".explorable-line").nth(number).text_content()
+    return text.replace("\u2060", "")
+
+
 def weights_of(figure):
     now = {name: float(value) for name, value in state(figure).items()}
     scores = torch.tensor([now[f"z{j}"] for j in (1, 2, 3)], dtype=torch.float64)
@@ -21,7 +27,7 @@ def test_blend_by_keyboard_and_mouse(explorable):
     page, figure = explorable("blend", "z1=1.2,z2=0.8,z3=-0.2,T=1")
 
     def shown():
-        return place(figure.locator(".explorable-formula").inner_text())
+        return place(figure.locator(".explorable-line").first.inner_text())
 
     def expected():
         now = {name: float(value) for name, value in state(figure).items()}
@@ -183,43 +189,51 @@ def test_the_output_moves_by_the_keyboard(explorable):
     assert place(handle.get_attribute("aria-valuetext"))[0] == pytest.approx(x, abs=0.02)
 
 
-@pytest.mark.parametrize("pull", [False, True])
-def test_in_a_corner_the_value_is_taken_at_its_centre_and_the_output_by_its_grip(explorable, pull):
-    """At once, and after the output was pulled there."""
-    page, figure = explorable("blend", "" if pull else "z1=5,z2=-5,z3=-5")
-    value = figure.get_by_role("slider", name="value 1")
+def middle(part):
+    box = part.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def move(page, start, end):
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(100)
+
+
+@pytest.mark.parametrize("corner", [1, 2, 3])
+def test_in_a_corner_the_output_is_taken_at_its_place_and_the_value_by_its_stalk(
+    explorable, corner
+):
+    """At the place where the output was let go, a press takes it again."""
+    page, figure = explorable("blend")
+    value = figure.get_by_role("slider", name=f"value {corner}")
     output = figure.get_by_role("slider", name="output")
-    centre = value.locator("circle").last
     value.scroll_into_view_if_needed()
-
-    def middle(part):
-        box = part.bounding_box()
-        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-    def move(start, end):
-        page.mouse.move(*start)
-        page.mouse.down()
-        page.mouse.move(*end, steps=5)
-        page.mouse.up()
-        page.wait_for_timeout(100)
-
-    if pull:
-        move(middle(output.locator("circle").last), middle(centre))
-        assert weights_of(figure)[0] > 0.99
+    at = middle(value.locator("circle").last)
+    move(page, middle(output.locator("circle").last), at)
+    assert weights_of(figure)[corner - 1] > 0.99
     before = state(figure)
-    x, y = middle(centre)
-    move((x, y), (x - 40, y))
-    assert float(state(figure)["x1"]) < 0.8
-    assert state(figure)["z1"] == before["z1"]
-    x, y = middle(output.locator("rect.touch"))
-    move((x, y), (x - 20, y))
-    assert weights_of(figure)[0] < 0.9
+    inside = middle(figure.locator("[data-panel=plane] .vectors path").first)
+    stalk = middle(value.locator("rect.touch"))
+    move(page, stalk, (stalk[0] + 0.5 * (inside[0] - at[0]), stalk[1]))
+    after = state(figure)
+    assert after[f"z{corner}"] == before[f"z{corner}"]
+    moved = float(after[f"x{corner}"]) - float(before[f"x{corner}"])
+    assert 0.02 < abs(moved) < 0.4  # by as much as the hand, and not to where it is
+    page.wait_for_timeout(100)
+    at = middle(value.locator("circle").last)
+    move(page, at, [(a + b) / 2 for a, b in zip(at, inside, strict=True)])
+    assert weights_of(figure)[corner - 1] < 0.9
+    assert state(figure)[f"x{corner}"] == after[f"x{corner}"]
 
 
 def test_small_weights_are_not_written_as_0(explorable):
     _, figure = explorable("blend", "z1=5,z2=-5,z3=-5")
     shares = figure.locator(".explorable-share").all_text_contents()
-    assert shares == ["p1 = 1.000", "p2 < 0.001", "p3 < 0.001"]
+    assert shares == ["p1 > 0.999", "p2 < 0.001", "p3 < 0.001"]
+    assert "o = (> 0.999) v1 + (< 0.001) v2 + (< 0.001) v3 = " in line(figure, 0)
 
 
 def test_a_value_below_the_output_can_be_taken(explorable):
@@ -233,3 +247,78 @@ def test_a_value_below_the_output_can_be_taken(explorable):
     page.mouse.up()
     page.wait_for_timeout(100)
     assert float(state(figure)["x1"]) < 0.8
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_all_three_terms_are_seen_and_named_at_the_start(explorable, width):
+    page, figure = explorable("blend")
+    page.set_viewport_size({"width": width, "height": 800})
+    page.wait_for_timeout(200)
+    plane = figure.locator("[data-panel=plane] svg")
+    assert {"p₁v₁", "p₂v₂", "p₃v₃"} <= {*plane.locator(".output text").all_text_contents()}
+    assert plane.locator(".arrows path").count() == 3
+    above = plane.evaluate(
+        """svg => svg.querySelector(".handles").compareDocumentPosition(
+            svg.querySelector(".arrows")) & Node.DOCUMENT_POSITION_FOLLOWING"""
+    )
+    assert above
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ("z1=5,z2=-5,z3=5", "p2 < 0.001, and no weight is below 0: o stops at the edge v1v3."),
+        ("z1=-5,z2=5,z3=-5", "p1 and p3 < 0.001, and no weight is below 0: o stops at v2."),
+        (
+            "x1=-0.4,y1=-0.4,x2=1.1,y2=1.1,x3=0.34,y3=0.34",
+            "The values lie on a line, and so does every average of theirs.",
+        ),
+        (
+            "x1=0.3,y1=0.3,x2=0.3,y2=0.3,x3=0.3,y3=0.3",
+            "The values are one point, and so is every average of theirs.",
+        ),
+    ],
+)
+def test_what_keeps_the_output_is_said(explorable, setting, why):
+    _, figure = explorable("blend", setting)
+    assert line(figure, 1) == why
+
+
+def test_each_task_is_followed_by_what_it_showed_and_the_next(explorable):
+    page, figure = explorable("blend")
+    assert line(figure, 1) == "Can o be brought out of the triangle? Drag it."
+    output = figure.get_by_role("slider", name="output")
+    drag(page, output, 200, -200)
+    assert line(figure, 1).endswith("no weight is below 0: o stops at the edge v1v2.")
+    assert line(figure, 2) == "Now drag a value: do the weights change?"
+    drag(page, figure.get_by_role("slider", name="value 1"), -30, 30)
+    p = weights_of(figure)[0].item()
+    assert line(figure, 1) == f"The weights stay. o goes the share p1 = {p:.3f} of the way of v1."
+    assert line(figure, 2) == "Now move T: where does o go?"
+    figure.get_by_label("temperature T").press("End")
+    wait_for_state(page, "T=10,")
+    assert line(figure, 1).startswith("T = 10 evens out the weights")
+    assert line(figure, 2) == "No scores, no T and no values bring o out of the triangle."
+    drag(page, output, 200, -200)
+    assert line(figure, 1).startswith("At T = 10 scores of ±5 leave p")
+    assert line(figure, 1).endswith(": o stops before the edge.")
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "T=1,")
+    assert line(figure, 1) == "Can o be brought out of the triangle? Drag it."
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_what_is_said_moves_nothing_and_is_seen_with_the_controls(explorable, width):
+    page, figure = explorable("blend")
+    page.set_viewport_size({"width": width, "height": 800})
+    said = figure.locator(".explorable-formula")
+    heights = set()
+    for setting in ("z1=1", "z1=5,z2=-5,z3=5", "z1=5,z2=-5,z3=-5,T=10", "x1=0.3,T=0.1"):
+        page.evaluate("address => (location.hash = address)", f"#blend:{setting}")
+        wait_for_state(page, setting.rsplit(",", 1)[-1])
+        page.wait_for_timeout(100)
+        heights.add(round(said.bounding_box()["height"]))
+    assert len(heights) == 1
+    first = figure.locator(".explorable-controls").first.bounding_box()
+    last = said.bounding_box()
+    assert last["y"] + last["height"] - first["y"] <= 800 - 52  # under the page's header

@@ -198,3 +198,18 @@ def test_a_block_comes_in_two_beats(explorable):
     coming = [bars for bars in seen if len(bars) == 6]
     assert any(bars[2] > 1.1 * last[2] for bars in coming)
     assert all(bars[5] == 0 for bars in coming if bars[2] > 1.001 * last[2])
+
+
+@pytest.mark.parametrize("c", [1, 8])
+def test_the_result_is_said_after_the_last_block_and_asked_before(still, c):
+    page, figure = still("online", f"c={c},read=3")
+    last = figure.locator(".explorable-line").last
+    assert (
+        last.inner_text()
+        == "Does o/\N{SCRIPT SMALL L} reach plain softmax, though the kernel forgets its terms?"
+    )
+    figure.get_by_role("button", name="Read the next block").click()
+    wait_for_state(page, "read=4,")
+    first, second = outputs(figure)
+    said = f"o/\N{SCRIPT SMALL L} = {first:.3f}, plain softmax’s; without the factors {second:.3f}."
+    assert last.inner_text() == said + (" With c = 8 the factors are nearer 1." if c > 1 else "")

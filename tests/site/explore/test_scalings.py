@@ -119,13 +119,14 @@ def test_divisors_are_the_librarys(data):
 def test_each_slider_moves_the_curve_and_some_divisors(explorable):
     page, figure = explorable("scalings", "a=1")
     for label, part, whose, by in (
-        ("keys × a", "a=10,", {"k_mean", "k_total"}, 10),
+        ("key length × a", "a=10,", {"k_mean", "k_total"}, 10),
         ("n, keys", "n=256,", {"k_total"}, 1),
         ("dk", "d_k=256", {"sqrt_d_k", "k_mean", "k_total"}, 2),
     ):
         before, half = places(figure), half_of_the_keys(figure)
         figure.get_by_label(label, exact=True).press("End")
         wait_for_state(page, part)
+        wait_for_quiet(figure)
         assert moved(before, places(figure)) == whose
         assert half_of_the_keys(figure) / half == pytest.approx(by, rel=0.3)
 
@@ -140,7 +141,7 @@ def test_the_constants_stay_where_they_are_on_the_axis(explorable):
     page, figure = explorable("scalings", "a=1")
     ones = set()
     for key in ("Home", "End"):
-        figure.get_by_label("keys × a", exact=True).press(key)
+        figure.get_by_label("key length × a", exact=True).press(key)
         wait_for_state(page, f"a={'0.1' if key == 'Home' else '10'},")
         (label, low), (_, at), *_ = figure.locator("[data-panel=evenness] .axis").last.evaluate(
             TICKS
@@ -156,15 +157,26 @@ def test_the_constants_stay_where_they_are_on_the_axis(explorable):
 def test_a_question_is_answered_when_its_slider_has_been_moved_far(explorable):
     page, figure = explorable("scalings", "a=1")
     lines = figure.locator(".explorable-line")
-    question = "Make the keys ten times as long. Which divisors go along with the curve?"
+    question = "Make the keys ten times as long: which divisors follow?"
     assert lines.all_text_contents() == [question]
-    page.evaluate("location.hash = '#scalings:a=2.8'")
-    wait_for_state(page, "a=2.8")
+    slider = figure.get_by_label("key length × a", exact=True)
+    slider.press("ArrowRight")  # so little is not seen
+    wait_for_state(page, "a=1.12")
     assert lines.all_text_contents() == [question]
+    slider.press("ArrowRight")
+    wait_for_state(page, "a=1.25")
+    assert lines.count() == 2
+    assert line(figure, 0).startswith("a moves the curve, kmean and ktotal. ")
+    assert line(figure, 1) == question  # until they are longer
     for label, part, answer, then in (
-        ("keys × a", "a=10,", "a moves the curve, kmean and ktotal. ", "Now make n larger. "),
+        ("key length × a", "a=10,", "a moves the curve, kmean and ktotal. ", "Now make n larger. "),
         ("n, keys", "n=256,", "n moves one divisor, ktotal: ", "Now change dk. "),
-        ("dk", "d_k=256", "dk moves all but undivided, which stays at 1: ", "Only kmean has kept"),
+        (
+            "dk",
+            "d_k=256",
+            "dk moves the curve and all divisors but undivided, which stays at 1: ",
+            "Only kmean went",
+        ),
     ):
         figure.get_by_label(label, exact=True).press("End")
         wait_for_state(page, part)
@@ -190,14 +202,14 @@ def test_the_answers_may_come_in_any_order(explorable):
     ("setting", "name", "numbers"),
     [
         ("a=10", "sqrt_d_k", "stays at 8: {keys} of 32 keys; kmean has 15."),
-        ("n=256", "k_total", "ktotal: {keys} of 256 keys, gradient {gradient}."),
+        ("n=256", "k_total", "ktotal: {keys} of 256 keys, gradient {gradient}. The curve changes"),
         ("d_k=256", "none", "stays at 1: {keys} of 32 keys."),
     ],
 )
 def test_the_answer_has_the_numbers_that_are_drawn(explorable, setting, name, numbers):
     _, figure = explorable("scalings", setting)
     keys, gradient = (told(figure, panel)[name] for panel in ("evenness", "gradient"))
-    assert line(figure, 0).endswith(numbers.format(keys=f"{keys:g}", gradient=f"{gradient:g}"))
+    assert numbers.format(keys=f"{keys:g}", gradient=f"{gradient:g}") in line(figure, 0)
 
 
 @pytest.mark.parametrize("setting", ["a=1", "a=0.1,n=4,d_k=4", "a=10,n=256,d_k=256"])
@@ -220,13 +232,66 @@ def test_names_of_divisors_at_one_place_stand_side_by_side(explorable, setting, 
         assert sum(boxes[-1]) <= frame["x"] + frame["width"]
 
 
+def test_the_answer_to_n_says_that_the_curve_changes(explorable):
+    """The same divisor leaves another share of the keys, where there are more of them."""
+    _, figure = explorable("scalings", "n=256,d_k=64")
+    said = re.search(
+        r"kmean stays at 8 and has (\d+) % of 4 keys, but (\d+) % of 256", line(figure, 0)
+    )
+    for share, n in zip(said.groups(), (4, 256), strict=True):
+        theirs = measures(sdpa.get_rescaling("k_mean"), n, 64)[0] / n
+        assert float(share) / 100 == pytest.approx(theirs, rel=ERROR)
+
+
+def test_the_curve_glides_from_shape_to_shape(explorable):
+    """As a share of the keys, on an axis that stays."""
+    page, figure = explorable("scalings", "n=4")
+    axis = figure.locator("[data-panel=evenness] .axis").first
+    assert axis.locator(".tick text").all_text_contents() == ["0", "n/2", "n"]
+    slider = figure.get_by_label("n, keys", exact=True)
+    heights = """async () => {
+        const path = () => document.querySelector("[data-panel=evenness] path.curve");
+        const at = () => path().getPointAtLength(150).y;
+        const seen = [at()];
+        for (let i = 0; i < 60; i++) {
+            await new Promise(requestAnimationFrame);
+            seen.push(at());
+        }
+        return new Set(seen).size;
+    }"""
+    wait_for_quiet(figure)
+    slider.press("End")
+    assert page.evaluate(heights) > 4
+    wait_for_quiet(figure)
+    page.emulate_media(reduced_motion="reduce")
+    slider.press("Home")
+    assert page.evaluate(heights) <= 2
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_no_line_begins_in_a_lowered_letter(explorable, width):
+    page, figure = explorable("scalings", "a=10")
+    page.set_viewport_size({"width": width, "height": 800})
+    wait_for_quiet(figure)
+    lowest, highest = figure.locator("[data-panel=evenness] .along").evaluate(
+        """group => [
+            Math.max(...[...group.querySelectorAll("text")].map(text => text.getBBox())
+                .filter(box => box.y < 20).map(box => box.y + box.height)),
+            Math.min(...[...group.querySelectorAll("line")].map(line => line.y1.baseVal.value)),
+        ]"""
+    )
+    assert lowest <= highest + 3  # the boxes of letters end below them
+
+
 def test_controls_panels_and_answer_are_seen_together_on_a_phone(explorable):
     page, figure = explorable("scalings", "a=10")
     page.set_viewport_size({"width": 360, "height": 800})
     wait_for_quiet(figure)
     first = figure.locator(".explorable-controls").first.bounding_box()
-    last = figure.locator(".explorable-formula").bounding_box()
-    assert last["y"] + last["height"] - first["y"] <= 800
+    answer = figure.locator(".explorable-formula").bounding_box()
+    last = figure.locator("[data-panel=gradient]").bounding_box()
+    assert first["y"] + first["height"] < answer["y"] < last["y"]
+    assert last["y"] + last["height"] - first["y"] <= 800 - 52  # under the page's header
 
 
 @pytest.mark.parametrize("a", [1, 10])
@@ -254,7 +319,7 @@ def test_no_setting_changes_the_height(explorable, width):
     page.set_viewport_size({"width": width, "height": 700})
     page.wait_for_timeout(200)
     heights = [figure.bounding_box()["height"]]
-    for label, part in (("dk", "d_k=4"), ("n, keys", "n=4,"), ("keys × a", "a=0.1,")):
+    for label, part in (("dk", "d_k=4"), ("n, keys", "n=4,"), ("key length × a", "a=0.1,")):
         figure.get_by_label(label, exact=True).press("Home")
         wait_for_state(page, part)
         heights.append(figure.bounding_box()["height"])
