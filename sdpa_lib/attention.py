@@ -186,7 +186,7 @@ def scaled_dot_product_attention(
         which ends at 65,504. A row whose query or divisor is beyond, or NaN, is NaN.
 
     Source: :cite:t:`vaswani2017`, equation 1; other rescalings: :cite:t:`bernhard2023`; grouped
-        queries: :cite:t:`ainslie2023`.
+    queries: :cite:t:`ainslie2023`.
 
     Example:
         >>> q, k, v = torch.ones(2, 4), torch.ones(3, 4), torch.arange(3.0).unsqueeze(-1)

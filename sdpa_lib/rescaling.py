@@ -66,7 +66,7 @@ class Rescaling(ABC):
                 ``norm`` takes a p-norm of lengths, its ``count`` counts keys.
 
         Returns:
-            Broadcastable to (..., L, 1): L is 1 where every row has the same. At least float32,
+            Broadcastable to (..., L, 1), where L is 1 if every row has the same. At least float32,
             never negative, differentiable in ``key``. Where it is 0, as of keys of length zero,
             the scores are divided by the usual root.
         """

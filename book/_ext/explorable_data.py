@@ -78,7 +78,7 @@ def script(name: str) -> str:
     must work from a folder, too, where no script may fetch.
     """
     roles = plotting.ROLES | OPTIMISERS
-    data = {
+    data: dict[str, object] = {
         "colours": {name: on_both_grounds(color) for name, color in roles.items()},
         "letters": {
             name: on_both_grounds(pictures.for_letters(color)) for name, color in roles.items()

@@ -26,7 +26,7 @@ ROW = re.compile(r"<tr>(.*?)</tr>", re.S)
 CELL = re.compile(r"(<t[dh][^>]*>)(.*?)(</t[dh]>)", re.S)
 NUMBER = re.compile(r"[<>≤≥±~×]?\s?[-−]?\d[\d,.]*(e[-+]?\d+)?\s?%?( ± [\d.e-]+)?|[-−]?inf|–|")
 CODE_NAME = re.compile(rf"(?<![\w.])({'|'.join(NAMES)})(?!\w)")
-MINUS = re.compile(r"(?<![\w)-])-(?=[\d.]*\d|inf)")
+MINUS = re.compile(r"(?<![\w)-])-(?=[\d.]*\d|inf)|(?<=[\w)] )-(?= [\w(])")
 EXPONENT = re.compile(r"(?<=\d)e(-?)0*(\d+)(?![\w.])")
 POWER = re.compile(r"\^(−?[\w./]+)")
 APOSTROPHE = re.compile(r"(?<=\w)('|&#x27;)")
@@ -89,6 +89,8 @@ def typeset(text: str) -> str:
         '√<i>d</i><sub>k</sub>'
         >>> typeset("-2.5 to 9.18e-07")
         '−2.5 to 9.18·10<sup>−7</sup>'
+        >>> typeset("p(1 - p)")
+        'p(1 − p)'
         >>> typeset("d_k^1/3")
         '<i>d</i><sub>k</sub><sup>1/3</sup>'
         >>> typeset("the root's 131072 keys")
