@@ -221,38 +221,24 @@ function verdict(part, measured) {
   const { all, place, read } = measured;
   const label = parts[part][0].toUpperCase() + parts[part].slice(1);
   const first = `${label}: ${show2(keys)} effective keys; a normal row of its spread: ${show2(normal)}.`;
-  const against = [place, read].some((one) => one?.sigma > all.sigma)
-    ? " The parts work against each other."
-    : "";
-  if (place && read) return [first, answer(all, place, read) + against];
-  if (part === "all") return [first, answer(all)];
-  return [
-    first,
-    `Its spread is ${show2(sigma)} times the border’s, as it is ${show2(all.sigma)}.${against}`,
-  ];
+  if (part === "all" || (place && read)) return [first, answer(all, place, read)];
+  return [first, `Its spread is ${show2(sigma)} times the border’s, as it is ${show2(all.sigma)}.`];
 }
 
-/** Which part alone departs from a normal row as far as the whole does, or what is asked before both were looked at. */
+/** Which part alone is more even or sharper than chance makes a normal row, as the whole is, or what is asked before both were looked at. */
 function answer(all, place, read) {
   const like = kind(all);
-  if (!like)
-    return `As it is, ${show2(all.ratio)} times normal: within a factor of 2 it may be chance.`;
-  if (!place) return `That is ${like} for its spread. Does place make it so, or what is read?`;
-  const far = ({ ratio }) => Math.abs(Math.log(ratio));
-  const alone = [
-    ["place", place, read],
-    ["what is read", read, place],
-  ].filter(([, one]) => kind(one) === like);
-  const enough = alone.filter(([, one]) => far(one) >= far(all));
-  const named = ([one, other]) => (other ? "either part" : one[0]);
   const so = `${like} for its spread`;
-  if (!alone.length) return `So only both together make the row ${so}.`;
-  if (!enough.length)
-    return `So both together make the row this ${so}, ${named(alone)} alone less so.`;
-  const [[, , without]] = enough;
-  const sharper = !enough[1] && like === "even" && without.keys > all.keys;
-  const how = sharper ? ": it sharpens, but less than normal scores would" : "";
-  return `So ${named(enough)} makes the row ${so}${how}.`;
+  if (!like)
+    return `As it is, ${show2(all.ratio)} times normal: within a factor of 2 it may be chance. Try another head.`;
+  if (!place || !read) return `That is ${so}. Does place make it so, or what is read?`;
+  const [byPlace, byRead] = [place, read].map((part) => kind(part) === like);
+  if (byPlace && byRead) return `So either part alone makes the row ${so}.`;
+  if (!byPlace && !byRead) return `So only both together make the row ${so}.`;
+  const [named, without] = byPlace ? ["place", read] : ["what is read", place];
+  const sharpens = like === "even" && without.keys > all.keys;
+  const how = sharpens ? ": it sharpens, but less than normal scores would" : "";
+  return `So ${named} alone makes the row ${so}${how}.`;
 }
 
 const TINT = 46; // percent of the weights' colour, under which letters keep a contrast of 4.5
