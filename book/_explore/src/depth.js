@@ -266,7 +266,7 @@ function drawNorms(app, norms, medians, width, reached) {
       const text = chosen ? stored.labels[name] + grows : narrow ? dK : `heads of ${dK}`;
       if (!chosen || !narrow) named.push({ end: points.at(-1), name, text, chosen });
       else {
-        const at = side ? 151 : 8;
+        const at = side ? 152 : 5;
         marker(group, name, at, 14);
         label(say(group, text, at + 9, 18, "start"), name);
       }
@@ -324,8 +324,8 @@ const label = (text, name) =>
     .style("font-weight", name ? 700 : 400);
 
 /**
- * Two marks at the last number of blocks, side by side. Until they are set they wait above the axis, hollow with a question mark, and
- * they go once there is nothing left to guess; a line from each that was set to its answer, when there is one.
+ * Two marks at the last number of blocks, side by side. Until they are set they wait above the axis, hollow with a question mark;
+ * once there is an answer those that were not set go, and the others are outlines; a line from each that was set to its answer, when there is one.
  */
 function drawMarks(app, { x, y }, medians) {
   const { panels, state } = app;
@@ -350,6 +350,7 @@ function drawMarks(app, { x, y }, medians) {
   made.attr("aria-label", (_, i) => `your guess, ${stored.labels[names[i]]}, with ${last} blocks`);
   made.select("rect.touch").attr("x", (_, i) => (i ? -9 : -23));
   all.attr("display", (_, i) => (medians && !set[i] ? "none" : null));
+  if (medians) all.select("path").style("fill", "none"); // the answer is seen through a guess
   all.each((value, i) => {
     if (medians && set[i])
       rule(misses, [places[i], level(value)], [places[i], y(medians[i].at(-1))], inks[i]);

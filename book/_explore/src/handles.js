@@ -160,9 +160,16 @@ export function valueFromKey(event, place, values) {
 export const nearest = (values, x, at) =>
   values.reduce((best, v) => (Math.abs(x(v) - at) < Math.abs(x(best) - at) ? v : best));
 
+/** The stop that a place on the scale x is so near to that it is meant, else the value there. */
+const between = (stops, x, at) => {
+  const stop = nearest(stops, x, at);
+  return Math.abs(x(stop) - at) < 14 ? stop : x.invert(at);
+};
+
 /**
  * A line across a drawing that readers move to one of a slider's values, by a handle at its top: `control` is the slider's, `x` the
- * scale, and `place` an empty group below what the line must not cross. With `stops` it goes between them, too, but not by keys.
+ * scale, and `place` an empty group below what the line must not cross. With `stops` it goes between them, too, but not by keys, and
+ * a stop near by holds it.
  */
 export function drawCursor(app, panel, place, control, x) {
   const { name, stops, values = stops, text } = control;
@@ -210,6 +217,6 @@ export function drawCursor(app, panel, place, control, x) {
     return next === null ? null : { [name]: next };
   };
   listen(app, panel, all, byKey, (event) => ({
-    [name]: stops ? x.invert(event.x) : nearest(values, x, event.x),
+    [name]: stops ? between(stops, x, event.x) : nearest(values, x, event.x),
   }));
 }

@@ -344,18 +344,18 @@ def test_the_line_follows_the_mouse_and_medians_are_drawn_on_the_way(explorable,
         box = circle.bounding_box()
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
+    ticks = figure.locator("[data-panel=norms] .axis").last.locator(".tick line").all()
+    stops = [tick.bounding_box()["x"] for tick in ticks]
     x, y = middle()
-    way = 150 if width == 360 else 330
+    way = 120 if width == 360 else 260
     page.mouse.move(x, y)
     page.mouse.down()
     for step in range(1, 11):
-        before = figure.get_attribute("data-state")
-        page.mouse.move(x + way * step / 10, y)
-        page.wait_for_function(
-            "([figure, before]) => figure.dataset.state !== before",
-            arg=[figure.element_handle(), before],
-        )
-        assert middle()[0] == pytest.approx(x + way * step / 10, abs=1)
+        page.mouse.move(to := x + way * step / 10, y)
+        stop = min(stops, key=lambda stop: abs(stop - to))
+        there = stop if abs(stop - to) < 14 else to  # a number of blocks near by holds the line
+        page.wait_for_timeout(100)
+        assert middle()[0] == pytest.approx(there, abs=1)
         wait_for_quiet(figure)
         blocks = float(state(figure)["blocks"])
         passed = sum(n <= blocks for n in depth.LAYERS)
@@ -367,7 +367,7 @@ def test_the_line_follows_the_mouse_and_medians_are_drawn_on_the_way(explorable,
     assert 8 < blocks < 24
     handle.press("ArrowRight")
     wait_for_state(page, "blocks=24,")
-    drag(page, handle, -10, 0)
+    drag(page, handle, -30, 0)
     handle.press("ArrowLeft")
     wait_for_state(page, "blocks=8,")
 
