@@ -253,7 +253,7 @@ function judge(setting, { constant, excess, variance }, { d_k: dK, mu_k: muK, ..
   if (excess > 0) {
     const near = variance < 1.25 * dK ** 2 * excess;
     return near
-      ? "The power breaks: this ratio now grows like d_k, so the variance like d_k^2."
+      ? "The power breaks: this ratio grows like d_k, the variance like d_k^2."
       : "The power will break: with more components this ratio grows like d_k, the variance like d_k^2.";
   }
   if (constant > 1)

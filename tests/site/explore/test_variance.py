@@ -66,7 +66,7 @@ def test_correlation_breaks_the_power_where_both_sides_have_it(explorable):
     assert read(figure, "derived") == pytest.approx(1 + 63 * 0.3 * 0.3)
     assert agrees(figure)
     said = figure.locator(".explorable-formula")
-    assert "this ratio now grows like dk, so the variance like dk2." in said.inner_text()
+    assert "this ratio grows like dk, the variance like dk2." in said.inner_text()
     page.evaluate("location.hash = '#variance:d_k=16,rho_q=0.3,rho_k=0.3'")
     wait_for_state(page, "d_k=16,")
     assert (
