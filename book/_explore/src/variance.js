@@ -254,7 +254,7 @@ function judge(setting, { constant, excess, variance }, { d_k: dK, mu_k: muK, ..
     const near = variance < 1.25 * dK ** 2 * excess;
     return near
       ? "The power breaks: this ratio grows like d_k, the variance like d_k^2."
-      : "The power will break: with more components this ratio grows like d_k, the variance like d_k^2.";
+      : "The power will break: at larger d_k this ratio grows like d_k.";
   }
   if (constant > 1)
     return `The constant is ${brief(constant)}; the power holds: the line is level.`;
