@@ -64,7 +64,7 @@ const titleOf = (centre) => `(q·k − ${centre}) / √d_k of 400 pairs`;
 const QUESTIONS = [["muQ", "muK"], ["rhoQ"], ["rhoQ", "rhoK"], ["muQ", "rhoK"]];
 
 /** What the line can do. */
-const answers = { stays: "stays at 1", lifted: "is lifted", rises: "rises with d_k" };
+const answers = { stays: "stays at 1", lifted: "lifted, but flat", rises: "rises with d_k" };
 
 /** Stands in the place of the next question when all were seen. */
 const RULE = "A μ lifts the line. It rises where one side has a ρ, and the other a ρ or a μ.";
@@ -99,11 +99,11 @@ export const variance = {
   ],
   panelWidth: "100%",
   panels: [
-    ["dots", titleOf("mean"), 132, { left: 14, right: 14, top: 30, bottom: 22 }],
+    ["dots", titleOf("mean"), 96, { left: 14, right: 14, top: 28, bottom: 20 }],
     [
       "line",
       "variance over d_k, derived and measured",
-      220,
+      170,
       { left: 34, right: 108, top: 30, bottom: 36 },
     ],
   ],
@@ -170,8 +170,10 @@ function way(setting) {
 }
 
 /** How the reader's answer fared. */
-const comment = (setting, { answer }) =>
-  answer === way(setting) ? "As you said. " : `You said: ${answers[answer]}. `;
+function comment(setting, { answer }) {
+  const right = way(setting);
+  return `${answer === right ? "Yes" : "No"}: ${answers[right]}. `;
+}
 
 /** The setting in which these boxes alone are ticked: as the formulas have it, and as the controls do. */
 function dropping(names) {
@@ -191,6 +193,7 @@ function askReader(app, visited) {
   if (!memory.buttons) {
     memory.asked = element("p", { class: "explorable-asked" });
     extra.append(memory.asked);
+    app.controls.before(app.formula, extra);
     const choices = Object.entries(answers).map(([answer, label]) => [
       label,
       () => {
@@ -204,7 +207,7 @@ function askReader(app, visited) {
   memory.next = next;
   memory.buttons.style.visibility = next ? "" : "hidden"; // its place stays
   const asked = next
-    ? `Guess before it is drawn: with ${next.map((name) => symbols[name]).join(" and ")}${next.length > 1 ? "" : " alone"}, the line …`
+    ? `Guess before it is drawn: the line with ${next.map((name) => symbols[name]).join(" and ")}${next.length > 1 ? "" : " alone"} …`
     : RULE;
   memory.asked.replaceChildren(rich(asked));
   return asked;
@@ -250,8 +253,8 @@ function judge(setting, { constant, excess, variance }, { d_k: dK, mu_k: muK, ..
   if (excess > 0) {
     const near = variance < 1.25 * dK ** 2 * excess;
     return near
-      ? "The power breaks: this ratio now grows like d_k, so the variance like d_k^2."
-      : "The power will break: near the dotted line this ratio grows like d_k, the variance like d_k^2.";
+      ? "The power breaks: this ratio grows like d_k, the variance like d_k^2."
+      : "The power will break: at larger d_k this ratio grows like d_k.";
   }
   if (constant > 1)
     return `The constant is ${brief(constant)}; the power holds: the line is level.`;
@@ -348,7 +351,7 @@ function nameLines(group, visited, levelOf, panel) {
     lines.set(level, [...(lines.get(level) ?? []), setting]);
   });
   const levels = [...lines.keys()].map(Number);
-  const heights = apart(levels, 15, top + 6, bottom - 6);
+  const heights = apart(levels, 15, top - 14, bottom - 4);
   [...lines.values()].forEach((alike, i) => {
     const ink = alike.includes(visited.at(-1)) ? "var(--ex-ink)" : "var(--ex-muted)";
     rule(group, [right, levels[i]], [right + 8, heights[i]], ink);
@@ -413,14 +416,6 @@ function drawLine(app, setting, measured, chosen, ratio, visited) {
     (of) => y(math.dotProductVariance(DIMS.at(-1), of).variance / DIMS.at(-1)),
     panel,
   );
-  const { excess } = math.dotProductVariance(1, setting);
-  if (excess > 0) {
-    const from = Math.max(1, y.domain()[0] / excess); // where it leaves the axis
-    rule(group, [x(from), y(excess * from)], [right, y(excess * DIMS.at(-1))], "var(--ex-ink)")
-      .attr("class", "limit")
-      .style("stroke-width", 1.5)
-      .style("stroke-dasharray", "2 3");
-  }
   const now = gliding(panel.svg, "now");
   curve(layer(now, "curve", "path"), setting);
   measured.forEach(({ variance, error }, at) => {
@@ -438,13 +433,12 @@ function drawLine(app, setting, measured, chosen, ratio, visited) {
   // Beside the line to drag, where the curve is lower.
   const [at, level] = [x(DIMS[chosen]), y(Math.max(ratio, measured[chosen].variance))];
   const atLeft = at < left + 44;
-  say(
-    fresh(panel.svg, "value"),
-    show3(ratio),
-    at + (atLeft ? 9 : -9),
-    level - (atLeft ? 15 : 10),
-    atLeft ? "start" : "end",
-  ).style("font-weight", 700);
+  layer(gliding(panel.svg, "value"), "rim", "text")
+    .attr("x", at + (atLeft ? 9 : -9))
+    .attr("text-anchor", atLeft ? "start" : "end")
+    .style("transform", `translateY(${level - (atLeft ? 15 : 10)}px)`)
+    .style("font-weight", 700)
+    .text(show3(ratio));
   drawCursor(app, panel, cursor, dimsControl, x);
   panel.describe(
     `Variance over d_k, derived and measured: ${measured.map(({ variance, error }, i) => `at ${DIMS[i]} ${show3(math.dotProductVariance(DIMS[i], setting).variance / DIMS[i])}, measured ${show(variance)} ± ${show(error)}`).join("; ")}.`,
