@@ -26,6 +26,7 @@ const NAMES = Object.keys(labels);
 /** Those that do not know how long the keys are. */
 const CONSTANT = ["none", "sqrt_d_k"];
 
+const MEASURE = "effective keys, of n";
 const DIVISORS = [0.1, 5e4]; // that are drawn: every setting has the four of them between
 const FLOOR = 0.001; // of the gradients that are drawn
 const SEEN = 1.2; // the factor by which a slider is moved when one sees what it does
@@ -35,7 +36,7 @@ const GLIDE = 500; // milliseconds from a setting to the next
 const sliders = [
   {
     name: "a",
-    label: "key length × a",
+    label: "keys × a",
     values: Array.from({ length: 41 }, (_, i) => 10 ** (i / 20 - 1)),
     value: 1,
     text: show2,
@@ -49,7 +50,7 @@ const sliders = [
     value: 32,
     text: String,
     far: SEEN,
-    question: "Now make n larger. Which leaves?",
+    question: "Now make n larger. Which divisor changes?",
   },
   {
     name: "d_k",
@@ -58,7 +59,7 @@ const sliders = [
     value: 64,
     text: String,
     far: SEEN,
-    question: "Now change d_k. Which go along?",
+    question: "Now change d_k. Which divisors change?",
   },
 ];
 
@@ -69,11 +70,11 @@ export const scalings = {
   readouts: [],
   panelWidth: "100%",
   panels: [
-    ["evenness", "effective keys, of n", 150, { left: 44, top: 30, bottom: 22 }],
-    ["gradient", "gradient at the query, median", 190, { left: 44, top: 30 }],
+    ["evenness", MEASURE, 164, { left: 44, top: 44, bottom: 22 }],
+    ["gradient", "gradient at the query, median", 204, { left: 44, top: 44 }],
   ],
   forget({ memory }) {
-    memory.answered = undefined;
+    memory.answered = memory.before = memory.moving = undefined;
   },
   also(asked, { memory }) {
     if (!("n" in asked || "d_k" in asked) || wantsCalm()) return;
@@ -81,24 +82,12 @@ export const scalings = {
     memory.began = performance.now();
   },
   update(app) {
-    const { a, n, d_k: dK } = app.state;
-    const of = (table, m = n) => lookUp(table, data.scalings.n, m, data.scalings.d_k, dK);
+    const { n, d_k: dK } = app.state;
     const root = Math.sqrt(dK);
-    const sizes = Object.fromEntries(
-      NAMES.map((name) => [
-        name,
-        of(data.scalings.compared[name]) * root * (CONSTANT.includes(name) ? 1 : a),
-      ]),
-    );
+    const { sizes, shape } = standing(app.state);
     app.memory.sizes ??= addLegend(app);
     for (const name of NAMES) app.memory.sizes[name].textContent = ` = ${written(sizes[name])}`;
 
-    // Keys a times as long are at a divisor a times as large what they were.
-    const shape = (m) => [
-      a * root,
-      of(data.scalings.along, m).map(([effective]) => effective / m),
-      of(data.scalings.along, m).map(([, gradient]) => Math.log(Math.max(1e-9, gradient))),
-    ];
     const now = measures(...shape(n));
     const share = (divisor, m = n) => `${show(100 * measures(...shape(m)).keys(divisor), 0)} %`;
     const keys = (divisor) => n * now.keys(divisor);
@@ -107,9 +96,18 @@ export const scalings = {
     const [at, ofKeys, ofGradient, ...ofSizes] = glide(app, [...shape(n), ...Object.values(sizes)]);
     const shown = measures(at, ofKeys, ofGradient);
     const { evenness, gradient: comesBack } = app.panels;
+    const start = startOf(app);
+    const old = start && standing(start);
+    const then = old && measures(...old.shape(start.n));
+    const moving = app.memory.moving;
+    const hint = start
+      ? ` (small, dotted: ${moving} = ${show2(start[moving]).replace(/\.0$/, "")})`
+      : "";
+    evenness.heading.replaceChildren(rich(MEASURE + hint));
     drawAlong(evenness, {
       sizes: ofSizes,
       of: shown.keys,
+      old: old && { sizes: Object.values(old.sizes), of: then.keys },
       y: d3.scaleLinear([0, 1], evenness.yRange),
       yTicks: [0, 0.5, 1],
       yFormat: (share) => ({ 0: "0", 0.5: "n/2", 1: "n" })[share],
@@ -117,6 +115,7 @@ export const scalings = {
     drawAlong(comesBack, {
       sizes: ofSizes,
       of: shown.gradient,
+      old: old && { sizes: Object.values(old.sizes), of: then.gradient },
       y: d3.scaleLog([FLOOR, 20], comesBack.yRange),
       yTicks: [0.001, 0.01, 0.1, 1, 10],
       yFormat: String,
@@ -135,6 +134,35 @@ export const scalings = {
     return { values: {}, spoken: sentences.join(" ") };
   },
 };
+
+/** The sizes of the divisors at a setting, and the shape of the curves there, or with so many keys. */
+function standing({ a, n, d_k: dK }) {
+  const { along, compared, n: ns, d_k: dKs } = data.scalings;
+  const of = (table, m = n) => lookUp(table, ns, m, dKs, dK);
+  const root = Math.sqrt(dK);
+  const sizes = Object.fromEntries(
+    NAMES.map((name) => [name, of(compared[name]) * root * (CONSTANT.includes(name) ? 1 : a)]),
+  );
+  // Keys a times as long are at a divisor a times as large what they were.
+  const shape = (m) => [
+    a * root,
+    of(along, m).map(([effective]) => effective / m),
+    of(along, m).map(([, gradient]) => Math.log(Math.max(1e-9, gradient))),
+  ];
+  return { sizes, shape };
+}
+
+/** The setting at which the slider that was moved last stood before; none while it stands there. */
+function startOf({ state, memory }) {
+  const before = memory.before ?? state;
+  for (const { name } of sliders) {
+    if (state[name] === before[name] || memory.moving === name) continue;
+    memory.moving = name;
+    memory.start = before[name];
+  }
+  const { moving, start } = memory;
+  return moving && state[moving] !== start ? { ...state, [moving]: start } : undefined;
+}
 
 /** What a curve of these shapes has at a divisor: the share of the keys, and the gradient; `at` is the root's divisor of such keys. */
 function measures(at, keys, logarithms) {
@@ -223,11 +251,12 @@ function mark(parent, name, x, y) {
   if (name === "k_mean") drawn.style("stroke", "var(--ex-ink)").style("stroke-width", 1.5);
 }
 
-/** A measure along the divisor: the curve, and each divisor with its name, at its size on the axis and at what it does on the curve. */
-function drawAlong(panel, { sizes, of, y, yTicks, yFormat, xLabel }) {
+/** A measure along the divisor: the curve, and each divisor with its name, at its size on the axis and at what it does on the curve; small and dotted what was there before. */
+function drawAlong(panel, { sizes, of, old, y, yTicks, yFormat, xLabel }) {
   const x = d3.scaleLog(DIVISORS, panel.xRange);
   const [bottom, top] = y.range();
   const [left, right] = x.range();
+  const [least] = y.domain();
   axes(panel, {
     x,
     y,
@@ -237,31 +266,53 @@ function drawAlong(panel, { sizes, of, y, yTicks, yFormat, xLabel }) {
     yTicks,
     yFormat,
   });
+  const draw = (parent, measure) => {
+    const points = Array.from({ length: Math.round(right - left) + 1 }, (_, i) => left + i)
+      .map((at) => [at, measure(x.invert(at))])
+      .filter(([, value]) => value >= least)
+      .map(([at, value]) => [at, y(value)]);
+    return parent
+      .append("path")
+      .attr("class", "curve")
+      .attr("d", d3.line()(points))
+      .style("fill", "none")
+      .style("stroke", "var(--ex-muted)")
+      .style("stroke-width", 1.5);
+  };
+  const past = fresh(panel.svg, "before");
   const group = fresh(panel.svg, "along");
-  const points = Array.from({ length: Math.round(right - left) + 1 }, (_, i) => left + i)
-    .map((at) => [at, of(x.invert(at))])
-    .filter(([, value]) => value >= y.domain()[0])
-    .map(([at, value]) => [at, y(value)]);
-  group
-    .append("path")
-    .attr("class", "curve")
-    .attr("d", d3.line()(points))
-    .style("fill", "none")
-    .style("stroke", "var(--ex-muted)")
-    .style("stroke-width", 1.5);
+  if (old) {
+    draw(past, old.of).attr("class", "past").style("stroke-dasharray", "1.5 3");
+    NAMES.forEach((name, i) => {
+      const value = old.of(old.sizes[i]);
+      if (value < least) return;
+      const place = `translate(${x(old.sizes[i])},${y(value)})`;
+      marker(past, name, 0, 0)
+        .attr("transform", `${place} scale(${name === "sqrt_d_k" ? 1.1 : 0.7})`)
+        .style("fill", "none")
+        .style("stroke-width", 1.5);
+    });
+  }
+  draw(group, of);
   const at = sizes.map(x);
-  const beside = apart(at, 54, left + 16, right - 20); // where two are at one place, their names are side by side
+  // Within a row none overtakes another: the constants are above those that measure the keys.
+  const beside = [at.slice(0, 2), at.slice(2)].flatMap((row) =>
+    apart(row, 44, left + 16, right - 20),
+  );
+  const level = (i) => top - (i < 2 ? 32 : 18);
   NAMES.forEach((name, i) => {
-    rule(group, [beside[i], top - 10], [at[i], top], colour(name)); // clear of lowered letters
-    const stem = rule(group, [at[i], top], [at[i], bottom], colour(name));
+    rule(group, [beside[i], level(i) + 8], [at[i], top], colour(name)); // clear of lowered letters
+    const below = of(sizes[i]) < least;
+    const stem = rule(group, [at[i], top], [at[i], bottom - (below ? 16 : 0)], colour(name));
     if (name === "k_mean") stem.style("stroke-dasharray", "4 4"); // the root's is seen under it
-    const words = say(group, "", beside[i], top - 18, "middle");
-    richText(words, labels[name]).style("fill", lettersColour(name));
+    if (!below) return;
+    say(group, "↓", at[i], bottom - 3, "middle").style("fill", lettersColour(name));
+    say(group, "below", at[i] - 6, bottom - 4, "end").style("fill", lettersColour(name));
   });
   NAMES.forEach((name, i) => {
-    const value = of(sizes[i]);
-    if (value >= y.domain()[0]) mark(group, name, at[i], y(value));
-    else say(group, "↓", at[i] - 3, bottom - 4, "end").style("fill", lettersColour(name));
+    const words = say(group, "", beside[i], level(i), "middle");
+    richText(words, labels[name]).style("fill", lettersColour(name));
+    if (of(sizes[i]) >= least) mark(group, name, at[i], y(of(sizes[i])));
   });
 }
 

@@ -119,7 +119,7 @@ def test_divisors_are_the_librarys(data):
 def test_each_slider_moves_the_curve_and_some_divisors(explorable):
     page, figure = explorable("scalings", "a=1")
     for label, part, whose, by in (
-        ("key length × a", "a=10,", {"k_mean", "k_total"}, 10),
+        ("keys × a", "a=10,", {"k_mean", "k_total"}, 10),
         ("n, keys", "n=256,", {"k_total"}, 1),
         ("dk", "d_k=256", {"sqrt_d_k", "k_mean", "k_total"}, 2),
     ):
@@ -141,7 +141,7 @@ def test_the_constants_stay_where_they_are_on_the_axis(explorable):
     page, figure = explorable("scalings", "a=1")
     ones = set()
     for key in ("Home", "End"):
-        figure.get_by_label("key length × a", exact=True).press(key)
+        figure.get_by_label("keys × a", exact=True).press(key)
         wait_for_state(page, f"a={'0.1' if key == 'Home' else '10'},")
         (label, low), (_, at), *_ = figure.locator("[data-panel=evenness] .axis").last.evaluate(
             TICKS
@@ -159,7 +159,7 @@ def test_a_question_is_answered_when_its_slider_has_been_moved_far(explorable):
     lines = figure.locator(".explorable-line")
     question = "Make the keys ten times as long: which divisors follow?"
     assert lines.all_text_contents() == [question]
-    slider = figure.get_by_label("key length × a", exact=True)
+    slider = figure.get_by_label("keys × a", exact=True)
     slider.press("ArrowRight")  # so little is not seen
     wait_for_state(page, "a=1.12")
     assert lines.all_text_contents() == [question]
@@ -169,7 +169,7 @@ def test_a_question_is_answered_when_its_slider_has_been_moved_far(explorable):
     assert line(figure, 0).startswith("a moves the curve, kmean and ktotal. ")
     assert line(figure, 1) == question  # until they are longer
     for label, part, answer, then in (
-        ("key length × a", "a=10,", "a moves the curve, kmean and ktotal. ", "Now make n larger. "),
+        ("keys × a", "a=10,", "a moves the curve, kmean and ktotal. ", "Now make n larger. "),
         ("n, keys", "n=256,", "n moves one divisor, ktotal: ", "Now change dk. "),
         (
             "dk",
@@ -214,22 +214,51 @@ def test_the_answer_has_the_numbers_that_are_drawn(explorable, setting, name, nu
 
 @pytest.mark.parametrize("setting", ["a=1", "a=0.1,n=4,d_k=4", "a=10,n=256,d_k=256"])
 @pytest.mark.parametrize("width", [360, 1280])
-def test_names_of_divisors_at_one_place_stand_side_by_side(explorable, setting, width):
+def test_names_of_divisors_at_one_place_do_not_touch(explorable, setting, width):
     page, figure = explorable("scalings", setting)
     page.set_viewport_size({"width": width, "height": 800})
     wait_for_quiet(figure)
     for panel in ("evenness", "gradient"):
         svg = figure.locator(f"[data-panel={panel}] svg")
-        names = svg.locator(".along text", has_not_text="↓")
+        names = svg.locator(".along text", has_not_text=re.compile("↓|below"))
         assert set(names.all_text_contents()) == {name.replace("_", "") for name in NAMES.values()}
-        boxes = sorted(
-            (box["x"], box["width"]) for box in (at.bounding_box() for at in names.all())
+        boxes = names.evaluate_all(BOXES)
+        for one, other in itertools.combinations(sorted(boxes), 2):
+            (left, size, level), (right, _, other_level) = one, other
+            assert left + size < right or abs(level - other_level) >= 14  # the height of letters
+        assert min(boxes)[0] >= 0
+        assert max(left + size for left, size, _ in boxes) <= svg.bounding_box()["width"]
+
+
+BOXES = """names => names.map(name => {
+    const { x, width } = name.getBBox();
+    return [x, width, name.y.baseVal[0].value];
+})"""
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("d_k", [4, 64])
+def test_names_follow_their_lines_without_a_jump(explorable, width, d_k):
+    """From the shortest keys to the longest the mean length goes past both constants."""
+    page, figure = explorable("scalings", f"a=0.1,d_k={d_k}")
+    page.set_viewport_size({"width": width, "height": 800})
+    wait_for_quiet(figure)
+    names = figure.locator("[data-panel=evenness] .along text")
+    slider = figure.get_by_label("keys × a", exact=True)
+    seen = [names.evaluate_all(FROM_THE_LEFT)]
+    for _ in range(40):
+        drawn = figure.get_attribute("data-state")
+        slider.press("ArrowRight")
+        page.wait_for_function(
+            "drawn => document.querySelector('[data-explorable=scalings]').dataset.state !== drawn",
+            arg=drawn,
         )
-        for (x, size), (after, _) in itertools.pairwise(boxes):
-            assert x + size < after
-        frame = svg.bounding_box()
-        assert boxes[0][0] >= frame["x"]
-        assert sum(boxes[-1]) <= frame["x"] + frame["width"]
+        seen.append(names.evaluate_all(FROM_THE_LEFT))
+    assert "a=10," in figure.get_attribute("data-state")
+    assert np.abs(np.diff(seen, axis=0)).max() < 8
+
+
+FROM_THE_LEFT = "names => names.map(name => name.x.baseVal[0].value)"
 
 
 def test_the_answer_to_n_says_that_the_curve_changes(explorable):
@@ -273,14 +302,49 @@ def test_no_line_begins_in_a_lowered_letter(explorable, width):
     page, figure = explorable("scalings", "a=10")
     page.set_viewport_size({"width": width, "height": 800})
     wait_for_quiet(figure)
-    lowest, highest = figure.locator("[data-panel=evenness] .along").evaluate(
-        """group => [
-            Math.max(...[...group.querySelectorAll("text")].map(text => text.getBBox())
-                .filter(box => box.y < 20).map(box => box.y + box.height)),
-            Math.min(...[...group.querySelectorAll("line")].map(line => line.y1.baseVal.value)),
-        ]"""
+    names, lines = (
+        figure.locator(f"[data-panel=evenness] .along {tag}").evaluate_all(script)
+        for tag, script in (
+            ("text", "all => all.map(text => text.getBBox().y + text.getBBox().height)"),
+            ("line", "all => all.map(line => line.y1.baseVal.value)"),
+        )
     )
-    assert lowest <= highest + 3  # the boxes of letters end below them
+    for lowest, highest in zip(names, lines[::2], strict=True):  # every other is below the first
+        assert lowest <= highest + 3  # the boxes of letters end below them
+
+
+def test_marks_and_curve_stay_where_the_slider_was_moved_from(explorable):
+    """Small and dotted, until it is there again or another is moved."""
+    page, figure = explorable("scalings", "a=1")
+    heading = figure.locator("[data-panel=evenness] .explorable-panel-title")
+    past = figure.locator("[data-panel=evenness] .before path[transform]")
+    assert past.count() == 0
+    before, shape = (
+        places(figure),
+        figure.locator("[data-panel=evenness] path.curve").get_attribute("d"),
+    )
+    slider = figure.get_by_label("keys × a", exact=True)
+    slider.press("End")
+    wait_for_state(page, "a=10,")
+    assert dict(zip(NAMES, past.evaluate_all(PLACES), strict=True)) == pytest.approx(before)
+    assert figure.locator("[data-panel=evenness] path.past").get_attribute("d") == shape
+    assert heading.text_content() == "effective keys, of n (small, dotted: a = 1)"
+    for _ in range(20):
+        slider.press("ArrowLeft")
+    wait_for_state(page, "a=1,")
+    assert past.count() == 0
+    assert heading.text_content() == "effective keys, of n"
+    slider.press("End")
+    wait_for_state(page, "a=10,")
+    before = places(figure)
+    figure.get_by_label("n, keys", exact=True).press("End")
+    wait_for_state(page, "n=256")
+    wait_for_quiet(figure)
+    assert dict(zip(NAMES, past.evaluate_all(PLACES), strict=True)) == pytest.approx(before)
+    assert heading.text_content() == "effective keys, of n (small, dotted: n = 32)"
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "a=1,")
+    assert past.count() == 0
 
 
 def test_controls_panels_and_answer_are_seen_together_on_a_phone(explorable):
@@ -309,7 +373,12 @@ def test_what_lies_below_the_axis_is_not_drawn_on_it(explorable):
     _, figure = explorable("scalings", "a=10,n=4,d_k=256")
     panel = figure.locator("[data-panel=gradient] svg")
     assert panel.locator(".along path[transform]").count() == len(NAMES) - 1
-    assert panel.locator(".along text", has_text="↓").count() == 1
+    word, arrow = (panel.locator(".along text", has_text=text) for text in ("below", "↓"))
+    assert word.count() == arrow.count() == 1
+    foot = arrow.evaluate(
+        "arrow => [arrow.x.baseVal[0].value, arrow.previousElementSibling.x2.baseVal.value]"
+    )
+    assert foot[0] == foot[1]  # on its line
     assert "undivided < 0.001" in panel.get_attribute("aria-label")
 
 
@@ -319,7 +388,7 @@ def test_no_setting_changes_the_height(explorable, width):
     page.set_viewport_size({"width": width, "height": 700})
     page.wait_for_timeout(200)
     heights = [figure.bounding_box()["height"]]
-    for label, part in (("dk", "d_k=4"), ("n, keys", "n=4,"), ("key length × a", "a=0.1,")):
+    for label, part in (("dk", "d_k=4"), ("n, keys", "n=4,"), ("keys × a", "a=0.1,")):
         figure.get_by_label(label, exact=True).press("Home")
         wait_for_state(page, part)
         heights.append(figure.bounding_box()["height"])
