@@ -273,6 +273,7 @@ def test_guesses_are_set_first_and_the_answer_compares_them(explorable):
 
 def test_a_press_in_a_lane_sets_its_mark_until_its_line_was_found(explorable):
     page, figure = explorable("power")
+    lane(figure, "Adam").scroll_into_view_if_needed()
     box = lane(figure, "Adam").bounding_box()
     place = box["x"] + 0.4 * box["width"], box["y"] + box["height"] / 2
     page.mouse.click(*place)
