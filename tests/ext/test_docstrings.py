@@ -35,3 +35,41 @@ def test_fields_are_not_listed_and_a_colon_names_no_type(build, tmp_path, monkey
     assert site.warnings == ""
     assert "How many at a time: a block" in site.page().text  # and "How many at a time" no type
     assert "Type:" not in site.page().text
+
+
+RECORD = '''
+from dataclasses import dataclass, field
+from collections.abc import Mapping
+
+def _unchanged(x):
+    return x
+
+class Part:
+    """A part."""
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole.
+
+    Attributes:
+        part: what it is made of.
+    """
+    part: Part
+    more: Mapping[str, Part] = field(default_factory=dict)
+    after: object = _unchanged
+'''
+
+
+def test_a_signature_is_python_and_types_go_by_their_own_names(build, tmp_path, monkeypatch):
+    (tmp_path / "a_package_of_parts").mkdir()
+    package = tmp_path / "a_package_of_parts"
+    (package / "__init__.py").write_text(
+        "from ._wholes import Part, Whole\n__all__ = ['Part', 'Whole']"
+    )
+    (package / "_wholes.py").write_text(RECORD)
+    monkeypatch.syspath_prepend(tmp_path)
+    site = build({"index": PAGE.replace("a_module_of_pairs", package.name)}, *EXTENSIONS)
+    shown = site.page().select("dl.class > dt")[-1].text
+    assert "more: Mapping[str, Part] = ..., after: object = ..." in shown
+    assert "._wholes" not in site.page().select_one("body").text
+    assert "Type:" in site.page().text
