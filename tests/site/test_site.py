@@ -307,13 +307,14 @@ def test_without_a_script_nothing_is_lost(browser, base):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_no_table_is_wider_than_the_text(tab, base, page):
+def test_no_table_and_no_code_is_wider_than_the_text(tab, base, page):
     opened, _ = tab(f"{base}{page}")
     opened.set_viewport_size({"width": 1280, "height": 900})
     wide = opened.evaluate(
-        "[...document.querySelectorAll('.sdpa-table-wrap, .table-wrap')]"
+        "document.querySelectorAll('details').forEach(fold => { fold.open = true; });"
+        "[...document.querySelectorAll('.sdpa-table-wrap, .table-wrap, .cell pre')]"
         ".filter(box => box.scrollWidth > box.clientWidth + 1)"
-        ".map(box => box.querySelector('tr').textContent)"
+        ".map(box => box.textContent.trim().split('\\n')[0])"
     )
     assert wide == []
 
