@@ -9,7 +9,7 @@
  * And it is multiplied by how much its page has of all that was found: a chapter about the question comes before a remark.
  */
 import MiniSearch from "minisearch";
-import { words } from "./words.js";
+import { spelt, stem, words } from "./words.js";
 
 const HEADING = 20; // how much more an entry counts if the question is its heading, and not in its text alone
 const KEYWORD = 16; // the same for that of its keywords which is most like the question
@@ -105,21 +105,28 @@ export function finder({ entries, synonyms }) {
   for (const name of [...headings, ...keywordsOf.flat()]) name.length = rarity(name.counting);
 
   const known = new Set([...frequency.keys(), ...synonyms.flat().flatMap(words)]);
-  const vocabulary = new MiniSearch({ fields: ["id"], tokenize: (word) => [word] });
-  vocabulary.addAll([...known].filter((term) => !isPair(term)).map((id) => ({ id })));
-  /** A word that the book doesn’t have may be the beginning of one, or a slip of the fingers. */
+  let vocabulary; // once a word is asked for that the book doesn’t have
+  const everyWord = () => {
+    const all = entries.flatMap(({ heading, keywords = [], text }) =>
+      [heading, ...keywords, text].flatMap(spelt),
+    );
+    const index = new MiniSearch({ fields: ["id"], tokenize: (word) => [word] });
+    index.addAll([...new Set([...all, ...synonyms.flat().flatMap(spelt)])].map((id) => ({ id })));
+    return index;
+  };
+  /** The stem of a word; one that the book doesn’t have may be the beginning of another, or a slip of the fingers. */
   const nearest = (word) => {
+    if (known.has(stem(word))) return stem(word);
     const fuzzy = word.length > 6 ? 2 : word.length > 3 && 1;
-    return known.has(word)
-      ? word
-      : (vocabulary.search(word, { prefix: true, fuzzy })[0]?.id ?? word);
+    vocabulary ??= everyWord();
+    return stem(vocabulary.search(word, { prefix: true, fuzzy })[0]?.id ?? word);
   };
 
   return (question) => {
     const subject = question
       .replace(/^what (?:do|does) (.+) mean\b|\bmeaning of\b/i, "$1")
       .replace(/(?<=\w )in (?:an? |the )?transformers?\b/i, ""); // which all of the book is about
-    const stems = words(subject).map(nearest);
+    const stems = spelt(subject).map(nearest);
     const meant = longest(held(stems));
     const covered = coveredBy(meant, stems);
     const wanted = terms(stems, meant);

@@ -30,8 +30,11 @@ export function stem(word) {
   return kept.replace(/([bdgmnprt])\1$/, "$1");
 }
 
-/** The stems of a text in its order: √ is sqrt, d_k is dk, and pre-norm is pre, norm and prenorm. */
-export function words(text) {
+/** The stems of a text in its order. */
+export const words = (text) => spelt(text).map(stem);
+
+/** The words of a text in its order: √ is sqrt, d_k is dk, and pre-norm is pre, norm and prenorm. */
+export function spelt(text) {
   const plain = text
     .normalize("NFKD")
     .replace(/[\u0300-\u036f’']/g, "")
@@ -45,5 +48,5 @@ export function words(text) {
     found.push(...parts);
     if (parts.length > 1) found.push(parts.join(""));
   }
-  return found.filter((word) => !EMPTY.has(word)).map(stem);
+  return found.filter((word) => !EMPTY.has(word));
 }
