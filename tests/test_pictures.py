@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from sdpa_lib.book import plotting
+from sdpa_lib.book import pictures, plotting
 from sdpa_lib.book.describe import describe
 from sdpa_lib.book.pictures import LARGE, collisions, for_letters, in_the_dark, picture, svg
 
@@ -59,6 +59,16 @@ def test_a_label_is_as_large_at_every_panel_of_a_narrow_screen(panels):
     assert len(sizes) == 2
     assert len(set(sizes)) == 1
     assert [ax.yaxis.label.get_size() == 18 for ax in panels.axes] == [True, False]
+
+
+def test_the_label_of_a_panel_and_the_title_below_it_stand_apart_on_a_narrow_screen(panels):
+    upper, lower = panels.axes
+    upper.set_xlabel("d")
+    with pictures._narrow(panels, pictures.NARROW[0]):
+        panels.draw_without_rendering()
+        label = upper.xaxis.label.get_window_extent().ymin
+        gap = 72 / panels.dpi * (label - lower.title.get_window_extent().ymax)
+    assert gap > 1.5 * 10  # more than a line of a label, which is 10 points high
 
 
 def test_a_column_has_its_title_at_every_panel_of_a_narrow_screen():

@@ -19,7 +19,11 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from table_names import typeset
+
 ROW = re.compile(r"\b(S\d-\d+)\b")
+SET = re.compile(r"<(i|sub|sup)>(.*?)</\1>")
+KINDS = {"i": nodes.emphasis, "sub": nodes.subscript, "sup": nodes.superscript}
 HEADINGS = {"Claim": 27, "The source": 22, "Computed": 16, "Verdict": 35}
 """And how wide each column is, in per cent."""
 ORDER = (Verdict.WRONG, Verdict.ROUGH, Verdict.HOLDS_IF, Verdict.HOLDS, Verdict.NOT_TESTABLE)
@@ -66,16 +70,16 @@ class LedgerTable(SphinxDirective):
         if entry.finding is None:
             source = cell([])
         elif claim.in_words:
-            source = cell([], [nodes.Text(f"no figure; we read it as {measure}: {says}")])
+            source = cell([], written(f"no figure; we read it as {measure}: {says}"))
         else:
-            source = cell([nodes.Text(says)], [nodes.Text(measure)])
+            source = cell(written(says), written(measure))
         assumption = f" {claim.holds_if}" if entry.verdict is Verdict.HOLDS_IF else ""
         row += [
-            cell([self.link(claim.id), nodes.Text(f" {claim.claim}")], [nodes.Text(section)]),
+            cell([self.link(claim.id), *written(f" {claim.claim}")], written(section)),
             source,
-            cell([nodes.Text(entry.ours)] if entry.ours else []),
+            cell(written(entry.ours)),
             cell(
-                [nodes.strong("", entry.verdict.value), nodes.Text(assumption)],
+                [nodes.strong("", entry.verdict.value), *written(assumption)],
                 [*self.linked(entry.why), nodes.Text(" "), self.chapter(claim.chapter)],
             ),
         ]
@@ -84,7 +88,10 @@ class LedgerTable(SphinxDirective):
     def linked(self, text: str) -> Iterable[nodes.Node]:
         """A text in which the ids of rows are links to them."""
         for part in ROW.split(text):
-            yield self.link(part) if ROW.fullmatch(part) else nodes.Text(part)
+            if ROW.fullmatch(part):
+                yield self.link(part)
+            else:
+                yield from written(part)
 
     def link(self, name: str) -> nodes.reference:
         """To a row; docutils warns if there is none of this name."""
@@ -96,7 +103,7 @@ class LedgerTable(SphinxDirective):
         """To a chapter; Sphinx warns if there is none of this name."""
         return addnodes.pending_xref(
             "",
-            nodes.inline("", f"chapter {int(stem[:2])}"),
+            nodes.inline("", "the start" if stem.startswith("00") else f"chapter {int(stem[:2])}"),
             refdomain="std",
             reftype="doc",
             reftarget=stem,
@@ -104,6 +111,15 @@ class LedgerTable(SphinxDirective):
             refexplicit=True,
             refwarn=True,
         )
+
+
+def written(text: str) -> list[nodes.Node]:
+    """A text with indices, exponents and minus signs, as in the tables of the chapters."""
+    parts = SET.split(typeset(text))
+    made: list[nodes.Node] = [nodes.Text(parts[0])] if parts[0] else []
+    for kind, inner, after in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        made += [KINDS[kind]("", inner), nodes.Text(after)]
+    return made
 
 
 def cell(text: list[nodes.Node], note: list[nodes.Node] | None = None) -> nodes.entry:

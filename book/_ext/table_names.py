@@ -28,9 +28,10 @@ NUMBER = re.compile(r"[<>≤≥±~×]?\s?[-−]?\d[\d,.]*(e[-+]?\d+)?\s?%?( ± [
 CODE_NAME = re.compile(rf"(?<![\w.])({'|'.join(NAMES)})(?!\w)")
 MINUS = re.compile(r"(?<![\w)-])-(?=[\d.]*\d|inf)|(?<=[\w)] )-(?= [\w(])")
 EXPONENT = re.compile(r"(?<=\d)e(-?)0*(\d+)(?![\w.])")
-POWER = re.compile(r"\^(−?[\w./]+)")
+POWER = re.compile(r"\^(?:\(([^()]+)\)|(−?[\w./]+))")
 APOSTROPHE = re.compile(r"(?<=\w)('|&#x27;)")
-WHOLE = re.compile(r"(?<![\w.,^(])\d{4,}(?![\w,)])")  # none of a shape, (2, 32, 2048, 64)
+WHOLE = re.compile(r"(?<![\w.,^(])(?!20[12]\d\b)\d{4,}(?![\w,)])")
+"""No year, and none of a shape, (2, 32, 2048, 64)."""
 INDEX = re.compile(r"(?<![A-Za-z])([A-Za-zσΣ])_([A-Za-z]{1,5}|\d+)(?!\w)")
 
 
@@ -91,7 +92,7 @@ def typeset(text: str) -> str:
         '−2.5 to 9.18·10<sup>−7</sup>'
         >>> typeset("p(1 - p)")
         'p(1 − p)'
-        >>> typeset("d_k^1/3")
+        >>> typeset("d_k^(1/3)")
         '<i>d</i><sub>k</sub><sup>1/3</sup>'
         >>> typeset("the root's 131072 keys")
         'the root’s 131,072 keys'
@@ -102,4 +103,4 @@ def typeset(text: str) -> str:
     text = EXPONENT.sub(lambda e: f"·10<sup>{'−' if e[1] else ''}{e[2]}</sup>", text)
     text = MINUS.sub("−", text)
     text = INDEX.sub(r"<i>\1</i><sub>\2</sub>", text)
-    return POWER.sub(r"<sup>\1</sup>", text)
+    return POWER.sub(lambda power: f"<sup>{power[1] or power[2]}</sup>", text)

@@ -1,5 +1,6 @@
 """Sphinx extension: a line does not end between a number and what belongs to it, as in "5 %",
-"0.97 ± 0.02" and "chapter 7".
+"0.97 ± 0.02", "chapter 7" and "24 blocks"; and code too long for a phone is broken where its parts
+end.
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 SPACE = re.compile(
-    r"(?<=\d) (?=[%±×])|(?<=[±×]) (?=[\d−])|(?<=\b[Cc]hapter) (?=\d)|(?<=\b[Ee]xercise) (?=\d)"
+    r"(?<=\d) (?=[%±×]|(?:blocks|heads|inputs|keys|layers|minutes|seeds|steps|tokens)\b)"
+    r"|(?<=[±×]) (?=[\d−])"
 )
+NUMBERED = re.compile(r"\b([Cc]hapter|[Ee]xercise|[Ll]ayer|[Ss]eed|[Ss]tep|of) (?=\d)")
+PART = re.compile(r"(?<=[\w)][._(])(?=[A-Za-z(])")
+CODE = re.compile(r'(<span class="pre">)([^<]{24,})(?=</span></code>)')
 AS_WRITTEN = (nodes.FixedTextElement, nodes.literal, nodes.raw, nodes.math, nodes.math_block)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(Unbroken)
+    app.connect("html-page-context", break_code)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -47,4 +53,14 @@ def unbroken(text: str) -> str:
         >>> unbroken("12 ± 3 % of them (chapter 7)").replace("\\u00a0", "~")
         '12~±~3~% of them (chapter~7)'
     """
-    return SPACE.sub("\u00a0", text)
+    return NUMBERED.sub("\\1\u00a0", SPACE.sub("\u00a0", text))
+
+
+def break_code(
+    _app: Sphinx, _name: str, _template: str, context: dict[str, Any], _tree: nodes.document | None
+) -> None:
+    """Say where code that is too long for a line may be broken."""
+    if "body" in context:
+        context["body"] = CODE.sub(
+            lambda found: found[1] + PART.sub("<wbr>", found[2]), context["body"]
+        )

@@ -23,6 +23,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 
 from sdpa_lib.book.describe import describe
@@ -31,6 +32,9 @@ NARROW = (4.6, 5.2)
 """Widths in inches, the better one first. On a phone of 360 px, where a column is 325 px wide, 12
 points are 11.8 px of the first and 10.4 of the second.
 """
+
+APART = 0.13
+"""Inches above and below each of the panels that stand one below the other."""
 
 LARGE = 120_000
 """Bytes of an SVG from which on it is drawn with less: many markers as pixels, and lines without
@@ -233,8 +237,9 @@ def _narrow(figure: Figure, width: float) -> Iterator[None]:
         rows, columns = specs[0].get_gridspec().get_geometry() if specs else (1, 1)
         height = float(size[1])
         if columns > 1:
-            height *= len(panels) / rows
+            height = (height / rows + APART) * len(panels)
             grid = GridSpec(len(panels), 1, figure=figure)
+            _keep_apart(figure, undo)
             for place, (ax, spec) in enumerate(zip(panels, specs, strict=True)):
                 row, column = divmod(spec.num1, columns)
                 _take_labels(ax.yaxis, panels[row * columns].yaxis, undo)
@@ -244,6 +249,13 @@ def _narrow(figure: Figure, width: float) -> Iterator[None]:
                 ax.set_subplotspec(grid[place])
         figure.set_size_inches(width, height)
         yield
+
+
+def _keep_apart(figure: Figure, undo: ExitStack) -> None:
+    """Leave room between panels, so that none's label and the next one's title are read as one."""
+    if isinstance(engine := figure.get_layout_engine(), ConstrainedLayoutEngine):
+        undo.callback(engine.set, h_pad=engine.get()["h_pad"])
+        engine.set(h_pad=APART)
 
 
 def _take_title(ax: Axes, top: Axes, undo: ExitStack) -> None:

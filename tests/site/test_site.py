@@ -218,7 +218,7 @@ def test_the_ledger_counts_the_rows_that_are_shown(tab, base):
     def shown():
         tree = protocol.send("Accessibility.getFullAXTree")["nodes"]
         said = [node.get("name", {}).get("value", "") for node in tree]
-        before = said[: said.index(" claims shown")]
+        before = said[: said.index(" rows shown")]
         return int(next(text for text in reversed(before) if text.isdigit()))
 
     assert shown() == opened.locator(".ledger tbody tr").count()
