@@ -20,6 +20,7 @@ NUMBERED = re.compile(r"\b([Cc]hapter|[Ee]xercise|[Ll]ayer|[Ss]eed|[Ss]tep|of) (
 PART = re.compile(r"(?<=[\w)][._(])(?=[A-Za-z(])")
 CODE = re.compile(r'(<span class="pre">)([^<]{24,})(?=</span></code>)')
 AS_WRITTEN = (nodes.FixedTextElement, nodes.literal, nodes.raw, nodes.math, nodes.math_block)
+NARROW = (nodes.title, nodes.entry)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -33,7 +34,7 @@ class Unbroken(SphinxPostTransform):
 
     def run(self, **_options: Any) -> None:
         for text in list(self.document.findall(nodes.Text)):
-            if not within(text, (*AS_WRITTEN, nodes.title)):
+            if not within(text, AS_WRITTEN + NARROW):
                 joined = unbroken(text.astext())
                 if joined != text.astext():
                     text.parent.replace(text, nodes.Text(joined))
