@@ -4,7 +4,6 @@ import math
 import re
 
 import pytest
-import torch
 from explorable_data import HEADS
 from letters import faint_letters
 from playwright.sync_api import expect
@@ -127,7 +126,7 @@ def test_each_part_is_the_stored_one_and_is_not_shown_before_it_is_chosen(
         assert keys == pytest.approx(even(row), rel=0.06)
         assert normal == pytest.approx(normal_keys(row), rel=0.08)
         assert ratio(figure) == pytest.approx(even(row) / normal_keys(row), rel=0.08)
-        assert f"{tile(figure)} normal" in figure.get_by_role("button", name=PARTS[part]).inner_text()
+        expect(figure.get_by_role("button", pressed=True)).to_contain_text(f"{tile(figure)} normal")
     assert hidden.count() == 0
     figure.get_by_role("radio").first.click()
     wait_for_state(page, "head=0")
@@ -298,7 +297,8 @@ def answer(whole, place, read):
     name = {(1, 0): "place", (0, 1): "what is read", (1, 1): "either part", (0, 0): "only both"}
     named = name[tuple(alike)]
     if not like:
-        return f"{named.capitalize()} alone is {parts[0] or parts[1]}; the whole is within a factor of 2"
+        lead = f"{named.capitalize()} alone is {parts[0] or parts[1]}"
+        return f"{lead}; the whole is within a factor of 2"
     verb = "together make" if named == "only both" else "alone makes"
     return f"So {named} {verb} the row {like}"
 
@@ -307,8 +307,9 @@ def test_the_answer_follows_from_the_three_numbers_that_stand_there(still):
     page, figure = still("heads", "head=4,step=2400,place=62")
     figure.locator("[data-panel=text] .character").first.wait_for()
     for part in PARTS:
-        figure.get_by_role("button", name=PARTS[part]).click()
-        wait_for_state(page, f"part={part},")
+        setting = f"part={part},head=4,step=2400,place=62"
+        page.evaluate("setting => (location.hash = `#heads:${setting}`)", setting)
+        wait_for_state(page, setting)
     answers = set()
     settings = [(2400, place) for place in range(12, 63, 5)] + [(0, 62)]
     for step, place in settings:
@@ -324,8 +325,8 @@ def test_the_answer_follows_from_the_three_numbers_that_stand_there(still):
                 keys = {name: even(row) for name, row in rows.items()}
                 part = "read" if asked.startswith("So place") else "place"
                 assert keys[part] > 0.97 * keys["all"]
-    leads = ("So either", "So place", "So what", "So only", "So the parts", "So it is", "Place alone")
-    for lead in leads:
+    leads = "either", "place", "what is read", "only both", "the parts cancel", "it is like"
+    for lead in ("Place alone", *(f"So {lead}" for lead in leads)):
         assert any(answer.startswith(lead) for answer in answers), lead
 
 
@@ -396,7 +397,7 @@ def test_the_table_is_of_the_part_that_is_pressed_and_counts_it(explorable):
 
 @pytest.mark.parametrize(("part", "right"), [("place", True), ("read", False)])
 def test_the_first_part_that_is_pressed_is_a_guess_and_is_judged(explorable, part, right):
-    page, figure = explorable("heads", "head=4,step=2400,place=62")
+    _, figure = explorable("heads", "head=4,step=2400,place=62")
     said = figure.locator(".explorable-formula")
     expect(said).to_contain_text("Which part alone is even, too? Press your guess.")
     other = "read" if part == "place" else "place"
@@ -440,7 +441,7 @@ def test_a_letter_with_much_weight_can_be_read(tab, base, theme):
 
 
 def test_where_a_whole_is_like_a_normal_row_it_asks_for_no_guess(explorable):
-    page, figure = explorable("heads", "head=10,step=2400,place=62")
+    _, figure = explorable("heads", "head=10,step=2400,place=62")
     said = figure.locator(".explorable-formula")
     expect(said).to_contain_text("it may be chance, or its parts cancel: press them.")
     figure.get_by_role("button", name=PARTS["place"]).click()
