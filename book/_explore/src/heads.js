@@ -114,7 +114,7 @@ function measure(row) {
 }
 
 /** How many times as many, after the sign of what that makes of a row. */
-const times = ({ ratio, kind }) => `${kind ? `${kinds[kind].sign} ` : ""}${show2(ratio)}×`;
+const times = ({ ratio, kind }) => `${kind ? `${kinds[kind].sign}\u2009` : ""}${show2(ratio)}×`;
 
 export const heads = {
   title: "Does place make a row even?",

@@ -145,7 +145,7 @@ def test_place_by_itself_is_even_and_the_rest_is_not(explorable):
         figure.get_by_role("button", name=label).click()
         wait_for_state(page, f"part={part}")
         shown[part] = tile(figure)
-    assert shown == {"all": "▲ 3.1×", "place": "▲ 4.7×", "read": "0.75×"}
+    assert shown == {"all": "▲\u20093.1×", "place": "▲\u20094.7×", "read": "0.75×"}
 
 
 def test_the_axis_is_one_for_all_steps_and_parts_of_a_row(explorable):
