@@ -26,6 +26,7 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D
 from sdpa_lib.book import pictures, plotting
+from sdpa_lib.book.heads.measure import normal_rows
 from sdpa_lib.book.heads.results import LONGER, load_places, load_results, load_vectors
 from sdpa_lib.book.heads.study import DecoderRun
 from sdpa_lib.book.training import depth as depths
@@ -103,11 +104,15 @@ LEVELS_PER_ROOT = 24
 where a weight is, coarse where none is.
 """
 
+GAP = 0.125
+"""From one spread of normal rows to the next: between, their keys are interpolated."""
+
 
 def heads() -> dict[str, Any]:
     """Which passage, and of which moments of a training a decoder's scores are there. `reach` is,
     by head and by the character that looks, from `first` on, how far a score goes from the mean of
-    its row at any moment, in the whole row and in its two parts.
+    its row at any moment, in the whole row and in its two parts; `normal`, by that character and by
+    the spread, what normal rows with as many keys have of effective ones.
     """
     stored = load_results(LONGER)
     query, key = load_vectors(HEADS, "line", LONGER)
@@ -115,10 +120,15 @@ def heads() -> dict[str, Any]:
     parts = torch.stack([whole, place, whole - place])
     rows = [parts[..., at, : at + 1] for at in range(FIRST, key.shape[-2])]
     most = [(row - row.mean(-1, keepdim=True)).abs().amax((0, 1, -1)) for row in rows]
+    widest = max(row.std(-1, correction=0).max().item() for row in rows)
+    spreads = torch.arange(0, widest + GAP, GAP)
+    _, squares, _ = normal_rows(spreads, torch.tensor([[row.shape[-1]] for row in rows]))
 
     return {
         "first": FIRST,
         "reach": torch.stack(most, dim=-1).flatten(0, 1).ceil().int().tolist(),
+        "gap": GAP,
+        "normal": [[float(f"{x:.3g}") for x in of_row] for of_row in (1 / squares).tolist()],
         "text": stored.passages["line"],
         "moments": stored.kept[f"{HEADS.name}, line"],
         "layers": key.shape[1],

@@ -6,6 +6,7 @@ import { fromKey } from "./handles.js";
 import {
   addButtons,
   axes,
+  element,
   fresh,
   layer,
   point,
@@ -13,13 +14,12 @@ import {
   say,
   show,
   show2,
-  show3,
   showCount,
   textLine,
   wantsCalm,
 } from "./shared.js";
 
-const { text, moments, heads: count, layers, unit, reach, first: FIRST } = data.heads;
+const { text, moments, heads: count, layers, unit, reach, normal, gap, first: FIRST } = data.heads;
 const places = [...text];
 const shown = { " ": "·", "\n": "⏎" };
 const here = document.currentScript.src;
@@ -27,19 +27,24 @@ const names = Array.from({ length: layers * count }, (_, i) => [
   String(i),
   `layer ${Math.floor(i / count) + 1}, head ${(i % count) + 1}`,
 ]);
-const parts = { all: "as it is", place: "only place", read: "without place" };
+const parts = { all: "as it is", place: "only place", read: "what is read" };
 
 /** How much of what place decides a part has. */
 const shares = { all: 1, place: 1, read: 0 };
 
 const MOVES = 800; // milliseconds, in which a row becomes another
 
-/** So many times as many keys as a normal row has, or as few, no row has by chance: of the untrained ones 99 in 100 lie closer. */
+/** So many times as many keys as a normal row has, or as few, no row has by chance: of the untrained ones 99 in 100 lie closer, whole and in parts. */
 const APART = 2;
+
+/** What more or fewer keys than chance gives a normal row make of a row: its sign, colour and the rule that says so. */
+const kinds = {
+  even: { sign: "▲", tint: colour("value"), rule: "over 2×" },
+  sharp: { sign: "▼", tint: colour("none"), rule: "under ½×" },
+};
 
 const LETTERS = 40; // pixels below the scores, for the axis and the letters
 const LETTER = 8; // between letters that stand clear of each other
-const MUCH = 0.03; // a weight whose letter is shown where there is no room for all
 
 const scores = new Map();
 
@@ -89,25 +94,27 @@ function centred(row) {
   return row.map((s) => s - mean);
 }
 
-const normals = new Map();
-
-/** Some normal rows of so many keys, each with mean 0 and a spread of 1; drawn once. */
-function normalRows(n) {
-  if (!normals.has(n)) {
-    const drawn = math.sample(400 * n, "normal", math.makeGenerator(0));
-    const rows = Array.from({ length: 400 }, (_, i) => {
-      const row = centred(Array.from(drawn.slice(i * n, (i + 1) * n)));
-      const own = spread(row);
-      return row.map((z) => z / own);
-    });
-    normals.set(n, rows);
-  }
-  return normals.get(n);
+/** Effective keys of normal rows with as many keys and the same spread, between those that the build has drawn. */
+function normalKeys(row) {
+  const known = normal[row.length - 1 - FIRST];
+  const at = Math.min(spread(row) / gap, known.length - 1.001);
+  const [below, above] = [known[Math.floor(at)], known[Math.ceil(at)]].map(Math.log);
+  return Math.exp(below + (at % 1) * (above - below));
 }
 
-/** Effective keys of normal rows with as many keys and the same spread: 1 over the mean of Σp² over some of them. */
-const normalKeys = (n, sigma) =>
-  1 / average(normalRows(n).map((row) => 1 / math.effectiveKeys(math.softmax(row, 1 / sigma))));
+/** A number as it is shown, so that what is said of it follows from what stands there. */
+const shownAs = (x) => Number(x.toPrecision(2));
+
+/** A row's effective keys, those of a normal row, how many times as many, and what that makes of it; no kind where it may be chance. */
+function measure(row) {
+  const keys = math.effectiveKeys(math.softmax(row));
+  const chance = normalKeys(row);
+  const ratio = shownAs(keys / chance);
+  return { keys, chance, ratio, kind: ratio > APART ? "even" : ratio < 1 / APART ? "sharp" : "" };
+}
+
+/** How many times as many, after the sign of what that makes of a row. */
+const times = ({ ratio, kind }) => `${kind ? `${kinds[kind].sign}\u2009` : ""}${show2(ratio)}×`;
 
 export const heads = {
   title: "Does place make a row even?",
@@ -120,6 +127,7 @@ export const heads = {
       values: moments,
       value: moments.at(-1),
       text: showCount,
+      below: true,
     },
     {
       name: "place",
@@ -133,27 +141,22 @@ export const heads = {
   readouts: [],
   panels: [
     [
-      "keys",
-      "effective keys: how many share the weight",
-      106,
-      { left: 100, right: 62, top: 18, bottom: 22 },
+      "heads",
+      "choose a head: its keys over a normal row’s",
+      154,
+      { left: 46, right: 4, top: 20, bottom: 26 },
     ],
-    ["back", "its scores, by characters back (size: weight)", 158, { left: 34, bottom: LETTERS }],
     [
       "text",
       `who looks: press another (${FIRST + 1}th or later)`,
       112,
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
-    [
-      "heads",
-      "choose a head (its row’s spread; border: 1)",
-      136,
-      { left: 46, right: 4, top: 20, bottom: 4 },
-    ],
+    ["back", "its scores, by characters back (size: weight)", 158, { left: 34, bottom: LETTERS }],
   ],
   forget({ memory }) {
     delete memory.tried;
+    delete memory.guess;
   },
   update(app) {
     const { step, place, head, part } = app.state;
@@ -163,45 +166,36 @@ export const heads = {
     const levels = scores.get(step) ?? memory.levels;
     if (!levels) return { values: {}, spoken: "" };
     memory.levels = levels;
-    const tried = ((memory.tried ??= {})[head] ??= new Set(["all"])).add(part);
+    const tried = (memory.tried ??= new Set(["all"])).add(part);
     const rows = rowsOf(levels, head, place);
-    const critical = math.criticalSigma(place + 1);
     const drawn = moving(app, rows);
     const weights = math.softmax(drawn.row);
-    drawText(app, weights, math.softmax(rows[part]));
-    drawHeads(
-      app,
-      names.map(([one]) => spread(rowsOf(levels, one, place)[part]) / critical),
-    );
-    drawBack(app, rows, drawn, weights);
+    const ofHeads = names.map(([one]) => measure(rowsOf(levels, one, place)[part]));
     const measured = {};
-    for (const name of tried) {
-      const own = spread(rows[name]);
-      const keys = math.effectiveKeys(math.softmax(rows[name]));
-      const normal = normalKeys(place + 1, own);
-      measured[name] = {
-        keys,
-        normal,
-        ratio: shownAs(keys / normal),
-        sigma: shownAs(own / critical),
-      };
-    }
-    drawKeys(app, measured);
-    const said = verdict(part, measured);
+    for (const name of tried) measured[name] = measure(rows[name]);
+    Object.keys(parts).forEach((name, i) => {
+      memory.results[i].textContent = name in measured ? `${times(measured[name])} normal` : "?";
+    });
+    drawHeads(app, ofHeads);
+    drawText(app, weights, math.softmax(rows[part]));
+    drawBack(app, rows, drawn, weights);
+    const said = verdict(app, measured);
     app.formula.replaceChildren(...said.map(textLine));
-    return { values: {}, spoken: `${names[head][1]}, ${parts[part]}. ${said.join(" ")}` };
+    return { values: {}, spoken: `${names[head][1]}. ${said.join(" ")}` };
   },
 };
 
-/** Buttons for the parts, made once, and under them what is said of a part. */
+/** Buttons for the parts, made once, each with room for what is found of its part, and under them what is said; a press while the reader is asked is a guess. */
 function chooseParts(app) {
   const { memory, state } = app;
   if (!memory.buttons) {
-    memory.buttons = addButtons(
-      app.controls,
-      "scores",
-      Object.entries(parts).map(([part, label]) => [label, () => app.set({ part })]),
-    );
+    const guess = (part) => {
+      if (memory.asked && part !== "all") memory.guess = { part, row: memory.asked };
+      app.set({ part });
+    };
+    const choices = Object.entries(parts).map(([part, label]) => [label, () => guess(part)]);
+    memory.buttons = addButtons(app.controls, "scores", choices);
+    memory.results = memory.buttons.map((button) => button.appendChild(element("small")));
     app.controls.after(app.formula);
   }
   Object.keys(parts).forEach((part, i) =>
@@ -209,36 +203,60 @@ function chooseParts(app) {
   );
 }
 
-/** A number as it is shown, so that what is said of it follows from what stands there. */
-const shownAs = (x) => Number(x.toPrecision(2));
+const causes = { place: "place", read: "what is read" };
+const capital = (words) => words[0].toUpperCase() + words.slice(1);
 
-/** What more or fewer keys than chance gives a normal row make of a row; nothing where it may be chance. */
-const kind = ({ ratio }) => (ratio > APART ? "even" : ratio < 1 / APART ? "sharp" : "");
-
-/** The keys of the part that is shown and of a normal row; then its spread, or once all were looked at, which part makes the row what it is. */
-function verdict(part, measured) {
-  const { keys, normal, sigma } = measured[part];
+/** The keys of the part that is shown, and of a normal row; then what is asked, or once both parts were looked at, which of them makes the row what it is. */
+function verdict({ memory, state }, measured) {
   const { all, place, read } = measured;
-  const label = parts[part][0].toUpperCase() + parts[part].slice(1);
-  const first = `${label}: ${show2(keys)} effective keys; a normal row of its spread: ${show2(normal)}.`;
-  if (part === "all" || (place && read)) return [first, answer(all, place, read)];
-  return [first, `Its spread is ${show2(sigma)} times the border’s, as it is ${show2(all.sigma)}.`];
+  const { keys, chance } = measured[state.part];
+  const first = `${capital(parts[state.part])}: ${show2(keys)} effective keys; a normal row of its spread: ${show2(chance)}.`;
+  const row = String([state.head, state.step, state.place]);
+  const guess = memory.guess?.row === row && memory.guess.part;
+  memory.asked = all.kind && !place && !read && row;
+  if (place && read) return [first, answer(measured, guess)];
+  if (memory.asked)
+    return [
+      first,
+      `The row is ${all.kind}. Which part alone is ${all.kind}, too? Press your guess.`,
+    ];
+  if (!place && !read)
+    return [first, "Within a factor of 2 it may be chance, or its parts cancel: press them."];
+  const [tried, other] = place ? ["place", "read"] : ["read", "place"];
+  const { kind } = measured[tried];
+  const guessed = guess ? `, ${kind === all.kind ? "" : "not "}as you guessed` : "";
+  return [
+    first,
+    `${capital(causes[tried])} alone is ${kind || "like a normal row"}${guessed}. Now press “${parts[other]}”.`,
+  ];
 }
 
-/** Which part alone is more even or sharper than chance makes a normal row, as the whole is, or what is asked before both were looked at. */
-function answer(all, place, read) {
-  const like = kind(all);
-  const so = `${like} for its spread`;
-  if (!like)
-    return `As it is, ${show2(all.ratio)} times normal: within a factor of 2 it may be chance. Try another head.`;
-  if (!place || !read) return `That is ${so}. Does place make it so, or what is read?`;
-  const [byPlace, byRead] = [place, read].map((part) => kind(part) === like);
-  if (byPlace && byRead) return `So either part alone makes the row ${so}.`;
-  if (!byPlace && !byRead) return `So only both together make the row ${so}.`;
-  const [named, without] = byPlace ? ["place", read] : ["what is read", place];
+/** Which part alone is more even or sharper than chance makes a normal row, as the whole is, and what is said of the reader's guess. */
+function answer({ all, place, read }, guess) {
+  const like = all.kind;
+  if (!like) return together(place, read);
+  const guessed = (right) =>
+    guess ? ` You guessed ${guess === right ? "so" : causes[guess]}.` : "";
+  const [byPlace, byRead] = [place, read].map(({ kind }) => kind === like);
+  if (byPlace && byRead) return `So either part alone makes the row ${like}.${guessed()}`;
+  if (!byPlace && !byRead) return `So only both together make the row ${like}.${guessed()}`;
+  const [named, other, without] = byPlace ? ["place", "read", read] : ["read", "place", place];
   const sharpens = like === "even" && without.keys > all.keys;
-  const how = sharpens ? ": it sharpens, but less than normal scores would" : "";
-  return `So ${named} alone makes the row ${so}${how}.`;
+  const how = without.kind
+    ? `, though ${causes[other]} alone is ${without.kind}`
+    : sharpens
+      ? ": it sharpens, but less than normal scores would"
+      : "";
+  return `So ${causes[named]} alone makes the row ${like}${how}.${guessed(named)}`;
+}
+
+/** What becomes of the parts in a whole that is like a normal row. */
+function together(place, read) {
+  if (!place.kind && !read.kind) return "So it is like a normal row, whole and in parts.";
+  if (place.kind && read.kind && place.kind !== read.kind)
+    return `So the parts cancel: place alone is ${place.kind}, what is read alone ${read.kind}.`;
+  const which = !read.kind ? "Place" : place.kind ? "Either part" : "What is read";
+  return `${which} alone is ${place.kind || read.kind}; the whole is within a factor of 2 of a normal row.`;
 }
 
 const TINT = 46; // percent of the weights' colour, under which letters keep a contrast of 4.5
@@ -363,15 +381,17 @@ function drawBack(app, rows, { shareOfPlace, most, ramp, row }, weights) {
   const y = d3.scaleLinear([-most, most], panel.yRange);
   const [bottom, top] = y.range();
   const around = axes(panel, { x, y, yTicks: 5 });
-  for (const place of spelt(rows[part], (right - left) / last))
-    around
-      .append("text")
-      .attr("class", "axis-label")
-      .attr("x", x(last - place))
-      .attr("y", bottom + LETTERS - 6)
-      .attr("text-anchor", "middle")
-      .style("font-family", "monospace")
-      .text(shown[places[place]] ?? places[place]);
+  if ((right - left) / last >= LETTER)
+    row.forEach((_, place) =>
+      around
+        .append("text")
+        .attr("class", "axis-label")
+        .attr("x", x(last - place))
+        .attr("y", bottom + LETTERS - 6)
+        .attr("text-anchor", "middle")
+        .style("font-family", "monospace")
+        .text(shown[places[place]] ?? places[place]),
+    );
   const group = fresh(panel.svg, "points");
   const at = (values) => values.map((s, place) => [x(last - place), y(s)]);
   const line = (values, stroke, opacity, width) =>
@@ -406,70 +426,8 @@ function drawBack(app, rows, { shareOfPlace, most, ramp, row }, weights) {
   );
 }
 
-/** Whose letters stand under the axis: all if there is room, else those with much weight that stand clear of each other, and the one that looks. */
-function spelt(row, gap) {
-  const all = row.map((_, place) => place);
-  if (gap >= LETTER) return all;
-  const weights = math.softmax(row);
-  const order = all.filter((place) => weights[place] >= MUCH);
-  order.sort((a, b) => weights[b] - weights[a]);
-  const kept = [];
-  for (const place of [all.at(-1), ...order])
-    if (kept.every((other) => Math.abs(place - other) * gap >= LETTER)) kept.push(place);
-  return kept;
-}
-
-/** For each part that was looked at its effective keys, and those of a normal row of its spread. */
-function drawKeys(app, measured) {
-  const panel = app.panels.keys;
-  const x = d3.scaleLog([1, places.length], panel.xRange);
-  const y = d3.scaleBand(Object.keys(parts), panel.yRange.reverse());
-  const [left, right] = panel.xRange;
-  const { top } = panel.margin;
-  axes(panel, {
-    x,
-    y: d3.scaleLinear([0, 1], panel.yRange),
-    xTicks: [1, 2, 5, 10, 20, 50],
-    xFormat: String,
-    yTicks: 0,
-  });
-  const group = fresh(panel.svg, "parts");
-  const said = [];
-  for (const name of Object.keys(parts)) {
-    const level = y(name) + y.bandwidth() / 2;
-    const words = (text, at, anchor) =>
-      group
-        .append("text")
-        .attr("x", at)
-        .attr("y", level + 4)
-        .attr("text-anchor", anchor)
-        .style("font-weight", name === app.state.part ? 700 : 400)
-        .text(text);
-    words(parts[name], left - 8, "end");
-    rule(group, [left, level], [right, level], "var(--ex-grid)");
-    const found = measured[name];
-    words(found ? show2(found.ratio) : "?", right + 10, "start").attr("data-ratio", name);
-    if (!found) continue;
-    const { keys, normal } = found;
-    rule(group, [x(normal), level], [x(keys), level], colour("weights")).style("stroke-width", 2);
-    rule(group, [x(normal), level - 7], [x(normal), level + 7], "var(--ex-ink)").style(
-      "stroke-width",
-      2,
-    );
-    point(group, x(keys), level, 5, colour("weights"))
-      .attr("data-part", name)
-      .attr("data-keys", keys)
-      .attr("data-normal", normal);
-    said.push(`${parts[name]} ${show2(keys)}, of a normal row ${show2(normal)}`);
-  }
-  const tick = x(measured.all.normal);
-  say(group, "× normal", panel.width, top - 4, "end");
-  say(group, "normal row", tick, top - 4, tick > (left + right) / 2 ? "end" : "start");
-  panel.describe(`Effective keys: ${said.join("; ")}.`);
-}
-
-/** A tile for each head, a row for each layer, the redder the farther past the border: arrow keys choose a head, as in a list. */
-function drawHeads(app, ratios) {
+/** A tile for each head, a row for each layer, and under them how many are of a kind: arrow keys choose a head, as in a list. */
+function drawHeads(app, measured) {
   const panel = app.panels.heads;
   const scale = (many, range) =>
     d3
@@ -494,10 +452,10 @@ function drawHeads(app, ratios) {
   for (const i of y.domain())
     name(`layer ${i + 1}`, panel.margin.left - 4, y(i) + y.bandwidth() / 2 + 4, "end");
   const list = layer(panel.svg, "tiles").attr("role", "radiogroup").attr("aria-label", "head");
-  const tiles = list.selectAll("g.head").data(ratios);
+  const tiles = list.selectAll("g.head").data(measured);
   const made = tiles.enter().append("g").attr("class", "head").attr("role", "radio");
   made.style("cursor", "pointer");
-  made.append("rect").attr("rx", 3);
+  made.append("rect").attr("class", "cell").attr("rx", 3);
   made.append("text").attr("text-anchor", "middle");
   const all = made.merge(tiles);
   const chosen = (i) => names[i][0] === app.state.head;
@@ -505,7 +463,10 @@ function drawHeads(app, ratios) {
     .attr("transform", (_, i) => `translate(${x(i % count)},${y(Math.floor(i / count))})`)
     .attr("tabindex", (_, i) => (chosen(i) ? 0 : -1))
     .attr("aria-checked", (_, i) => String(chosen(i)))
-    .attr("aria-label", (ratio, i) => `${names[i][1]}: ${show3(ratio)} times the border`)
+    .attr(
+      "aria-label",
+      (of, i) => `${names[i][1]}: ${show2(of.ratio)} times normal${of.kind && `, ${of.kind}`}`,
+    )
     .on("click", function () {
       app.set({ head: names[all.nodes().indexOf(this)][0] });
     })
@@ -517,15 +478,11 @@ function drawHeads(app, ratios) {
       to.focus();
       app.set({ head: names[all.nodes().indexOf(to)][0] });
     });
-  const share = (ratio) => Math.round(65 * Math.max(0, 1 - 1 / ratio));
   all
     .select("rect")
     .attr("width", x.bandwidth())
     .attr("height", y.bandwidth())
-    .style(
-      "fill",
-      (ratio) => `color-mix(in srgb, ${colour("none")} ${share(ratio)}%, var(--ex-panel))`,
-    )
+    .style("fill", ({ kind }) => ground(kind))
     .style("stroke", (_, i) => (chosen(i) ? "var(--ex-ink)" : "none"))
     .style("stroke-width", 2.5);
   all
@@ -533,9 +490,29 @@ function drawHeads(app, ratios) {
     .attr("x", x.bandwidth() / 2)
     .attr("y", y.bandwidth() / 2 + 4)
     .style("font-weight", (_, i) => (chosen(i) ? 700 : 400))
-    .text((ratio) => show(ratio));
+    .text(times);
+  const level = panel.height - 14;
+  const counts = Object.entries(kinds).map(([kind, { sign, rule }], i) => {
+    const start = (i * panel.width) / 2;
+    const many = measured.filter((of) => of.kind === kind).length;
+    around
+      .append("rect")
+      .attr("x", start)
+      .attr("y", level)
+      .attr("width", 14)
+      .attr("height", 14)
+      .attr("rx", 3)
+      .style("fill", ground(kind));
+    name(sign, start + 7, level + 11, "middle").attr("class", null);
+    name(`${kind}, ${rule}: ${many}`, start + 20, level + 11, "start").attr("data-count", kind);
+    return `${many} ${kind}`;
+  });
   panel.describe(
-    `Spread of each head's row over the border's, from ${show3(Math.min(...ratios))} to ${show3(Math.max(...ratios))}`,
+    `Effective keys of each head’s row over a normal row’s, ${parts[app.state.part]}: of ${names.length} ${counts.join(", ")}`,
     "group",
   );
 }
+
+/** The ground of a tile, coloured where chance does not make it so. */
+const ground = (kind) =>
+  kind ? `color-mix(in srgb, ${kinds[kind].tint} 40%, var(--ex-panel))` : "var(--ex-panel)";
