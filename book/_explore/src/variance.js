@@ -24,7 +24,7 @@ const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
 // With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
 const [PAIRS, SEED] = [400, 2];
 const REACH = 12; // of the dots' axis, in roots of d_k: it holds any bar, and is the same for all, or a wider cloud could look narrower
-const [LOWEST, HIGHEST] = [0.7, 105]; // variance over d_k on its axis, on which all that can be chosen stands
+const [LOWEST, HIGHEST] = [0.7, 100]; // variance over d_k on its axis, on which all that can be chosen stands
 const DRAWING = 1200; // milliseconds, in which the line is drawn that was guessed
 
 const dimsControl = {
@@ -64,10 +64,10 @@ const titleOf = (centre) => `(q·k − ${centre}) / √d_k of 400 pairs`;
 
 /** What is asked before it is drawn, one after the other: the boxes that would be ticked, in words. */
 const QUESTIONS = [
-  [["muQ", "muK"], "queries and keys get a mean of 1"],
-  [["rhoQ"], "queries get a correlation of 0.3"],
-  [["rhoQ", "rhoK"], "queries and keys get a correlation of 0.3"],
-  [["muQ", "rhoK"], "queries get a mean of 1, keys a correlation of 0.3"],
+  [["muQ", "muK"], "queries and keys get a mean μ of 1"],
+  [["rhoQ"], "queries get a correlation ρ of 0.3"],
+  [["rhoQ", "rhoK"], "queries and keys get a correlation ρ of 0.3"],
+  [["muQ", "rhoK"], "queries get a mean μ of 1, keys a correlation ρ of 0.3"],
 ];
 
 /** What the line can do, and a line that does so, to guess it by. */
@@ -78,7 +78,10 @@ const WAYS = {
 };
 
 /** Stands in the place of the next question when all were seen. */
-const RULE = ["A μ lifts the line.", "It rises where one side has a ρ, and the other a ρ or a μ."];
+const RULE = [
+  "A μ lifts the line. A ρ on one side alone leaves it flat.",
+  "It rises if the other has a ρ or a μ.",
+];
 
 /** What is said while all assumptions hold. */
 const HOLD = "All assumptions of the proof hold: the line is level at 1. Each box drops one.";
@@ -112,8 +115,8 @@ export const variance = {
   panels: [
     [
       "line",
-      "variance over d_k: the line derived, points measured",
-      300,
+      "variance over d_k (points: measured)",
+      290,
       { left: 30, right: 62, top: 32, bottom: 36 },
     ],
     ["dots", titleOf("mean"), 96, { left: 14, right: 14, top: 28, bottom: 20 }],
@@ -141,20 +144,21 @@ export const variance = {
     const chosen = DIMS.indexOf(dK);
     const ratio = derived.variance / dK;
     const places = Array.from(samples[chosen], (s) => (s - dK * muQ * setting.muK) / Math.sqrt(dK));
+    const slowly = memory.drawing && !wantsCalm();
+    const dots = panels.dots.svg.selectAll(".glides *");
+    dots.style("transition-delay", slowly ? `${DRAWING}ms` : null);
     drawDots(panels.dots, places, Math.sqrt(ratio), within === "row" ? "row’s mean" : "mean");
     drawLine(app, setting, measured, chosen, ratio, scene);
     const asked = askReader(app, setting, scene);
     const verdict = judge(setting, derived, app.state);
+    const what = within === "row" ? "q·k − row’s mean" : "q·k";
+    const lines = [[terms(setting, what), numbers(dK, derived)], [verdict]];
     app.formula.replaceChildren(
-      ...[
-        terms(setting, within === "row" ? "q·k − row’s mean" : "q·k"),
-        numbers(dK, derived),
-        verdict,
-      ]
-        .filter(Boolean)
-        .map((text) => element("span", { class: "explorable-line" }, ...unbroken(text))),
+      ...lines.map((parts) =>
+        element("span", { class: "explorable-line" }, ...parts.flatMap(unbroken)),
+      ),
     );
-    drawSlowly(app, memory.drawing && !wantsCalm());
+    if (slowly) drawSlowly(app);
     memory.drawing = false;
     const { variance: found, error } = measured[chosen];
     const values = { derived: ratio, measured: withError(found, error) };
@@ -211,27 +215,31 @@ function askReader(app, setting, { question, asking, guess }) {
   if (!memory.asked) {
     memory.asked = element("p", { class: "explorable-asked" });
     extra.append(memory.asked);
-    [memory.button] = addButtons(extra, "questions", [["", () => goOn(app)]]);
+    [memory.button] = addButtons(extra, "questions", [["", (event) => goOn(app, event)]]);
     memory.verdict = element("span");
     memory.button.before(memory.verdict);
     app.controls.before(extra);
-    app.formula.after(app.controls);
+    app.panels.dots.heading.parentNode.before(app.formula);
+    app.panels.dots.heading.parentNode.parentNode.after(app.controls);
   }
-  const dropped = namesOf(setting);
-  const asks = (one) => `Guess ${QUESTIONS.indexOf(one) + 1} of ${QUESTIONS.length}: ${one[1]}.`;
-  const right = way(setting);
-  const texts = guess
-    ? [asks(guess.question), `${guess.answer === right ? "Yes" : "No"}: ${WAYS[right].said}.`]
-    : asking
-      ? [asks(question), "Which dashed line will it be? Press one."]
-      : question
-        ? [`Dropped: ${dropped.join(", ") || "none"}.`, ""]
-        : RULE;
+  const texts = textsOf(setting, { question, asking, guess });
   memory.asked.replaceChildren(rich(texts[0]));
   memory.verdict.replaceChildren(rich(texts[1]));
   memory.button.textContent = question ? "Next question" : "The rule";
   memory.button.hidden = asking || (!question && !guess);
   return texts.join(" ");
+}
+
+function textsOf(setting, { question, asking, guess }) {
+  const asks = (one) => `Guess ${QUESTIONS.indexOf(one) + 1} of ${QUESTIONS.length}: ${one[1]}.`;
+  if (guess) {
+    const right = way(setting);
+    const verdict = guess.answer === right ? "Yes" : "No";
+    return [asks(guess.question), `${verdict}: ${WAYS[right].said}.`];
+  }
+  if (asking) return [asks(question), "Which dashed line will it be? Press one."];
+  if (question) return [`Dropped: ${namesOf(setting).join(", ") || "none"}.`, ""];
+  return RULE;
 }
 
 /** The symbols of what a setting drops. */
@@ -240,34 +248,34 @@ const namesOf = (setting) =>
     .filter((name) => setting[name] > 0)
     .map((name) => symbols[name]);
 
-/** A guess: its line is drawn. */
-function choose(app, question, answer) {
+/** A guess: its line is drawn. A key's next press is for the button that comes. */
+function choose(app, question, answer, byKey) {
+  const { memory } = app;
   const { setting, changes } = dropping(question[0]);
-  app.memory.guess = { key: keyOf(setting), answer, question };
-  app.memory.drawing = true;
+  memory.guess = { key: keyOf(setting), answer, question };
+  memory.drawing = true;
   app.set(changes);
   app.settle();
-  app.memory.button.focus({ preventScroll: true });
+  if (byKey) memory.button.focus({ preventScroll: true });
 }
 
 /** To the next question, beside the textbook's line; after the last the rule takes the place of the guess. */
-function goOn(app) {
+function goOn(app, event) {
   app.memory.guess = null;
   app.set(app.memory.next ? dropping([]).changes : {});
   app.settle();
-  app.panels.line.svg.select(".pill").node()?.focus({ preventScroll: true });
+  if (event.detail === 0)
+    app.panels.line.svg.select(".pill").node()?.focus({ preventScroll: true });
 }
 
-/** The line and its points come from left to right, and what is said of them at the end, as do the dots. */
-function drawSlowly({ panels, memory, formula }, slowly) {
+/** The line and its points come from left to right, and at the end what is said of them. */
+function drawSlowly({ panels, memory, formula }) {
   const [line, dots] = [panels.line.svg, panels.dots.svg];
-  dots.selectAll(".glides *").style("transition-delay", slowly ? `${DRAWING}ms` : null);
-  if (!slowly) return;
   const come = { clipPath: ["inset(-10px 100% -10px -10px)", "inset(-10px)"] };
   line.select(".now").node().animate(come, DRAWING);
-  const said = [".been", ".value"].map((name) => line.select(name).node());
-  for (const node of [...said, dots.select(".bars").node(), memory.verdict, formula])
-    node.animate({ opacity: [0, 0, 1], offset: [0, 0.9, 1] }, DRAWING);
+  const said = [line.select(".been"), line.select(".value"), dots.select(".bars")];
+  const nodes = [...said.map((one) => one.node()), memory.button.parentNode, ...formula.children];
+  for (const node of nodes) node.animate({ opacity: [0, 0, 1], offset: [0, 0.9, 1] }, DRAWING);
 }
 
 /** A line of text as nodes that are broken, where need be, before the term with d_k alone. */
@@ -302,16 +310,14 @@ function terms({ muQ, muK, rhoQ, rhoK }, what) {
 function numbers(dK, { constant, excess, variance }) {
   if (constant === 1 && excess === 0) return "";
   const risen = excess > 0 ? ` + ${dK - 1} · ${brief(excess)} = ${brief(variance / dK)}` : "";
-  return `= ${brief(constant)}${risen}`;
+  return ` = ${brief(constant)}${risen}`;
 }
 
 /** What the assumptions that are left say; the state has the μ_k of the box, which a row does not see. */
 function judge(setting, { constant, excess, variance }, { d_k: dK, mu_k: muK, ...state }) {
   if (excess > 0) {
     const near = variance < 1.25 * dK ** 2 * excess;
-    return near
-      ? "The power breaks: this ratio grows like d_k, the variance like d_k^2."
-      : "The power will break: at larger d_k this ratio grows like d_k.";
+    return near ? "The power breaks: d_k^2 in place of d_k." : "The power breaks at larger d_k.";
   }
   if (constant > 1)
     return `The constant is ${brief(constant)}; the power holds: the line is level.`;
@@ -408,8 +414,9 @@ function nameLines(group, { visited, guess }, levelOf, panel) {
     names: namesOf(setting),
     now: setting === visited.at(-1),
   }));
-  if (guess && guess.answer !== way(visited.at(-1)))
-    labels.push({ level: levelOf(WAYS[guess.answer].sketch), names: ["guess"] });
+  const guessed = guess && levelOf(WAYS[guess.answer].sketch);
+  if (guess && guessed !== levelOf(visited.at(-1)))
+    labels.push({ level: guessed, names: ["guess"] });
   const heights = apart(
     labels.map(({ level }) => level),
     15,
@@ -440,20 +447,19 @@ function drawSketches(app, panel, curve, levelOf, { question, asking, guess }) {
   const group = layer(panel.svg, "sketches").style("pointer-events", asking ? null : "none");
   const [, right] = panel.xRange;
   for (const [answer, { said, sketch }] of Object.entries(WAYS)) {
+    const one = layer(group, answer).classed("explorable-sketch", true);
+    if (!asking) one.selectAll(".touch, .pill").remove();
     if (!asking && guess?.answer !== answer) {
-      group.select(`.${answer}`).remove();
+      one.select(".dashes").remove();
       continue;
     }
-    const one = layer(group, answer).classed("explorable-sketch", true);
-    const press = () => choose(app, question, answer);
-    one.on("pointerdown", (event) => event.stopPropagation()).on("click", press);
+    one
+      .on("pointerdown", (event) => event.stopPropagation())
+      .on("click", () => choose(app, question, answer, false));
     curve(layer(one, "dashes", "path"), sketch)
       .style("stroke", "var(--ex-ink)")
       .style("stroke-dasharray", "7 5");
-    if (!asking) {
-      one.selectAll(".touch, .pill").remove();
-      continue;
-    }
+    if (!asking) continue;
     curve(layer(one, "touch", "path"), sketch)
       .style("stroke", "transparent")
       .attr("stroke-width", 24);
@@ -465,7 +471,7 @@ function drawSketches(app, panel, curve, levelOf, { question, asking, guess }) {
       .on("keydown", (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
         event.preventDefault();
-        press();
+        choose(app, question, answer, true);
       });
     layer(pill, "ground", "rect").attr("y", -15).attr("width", 54).attr("height", 30).attr("rx", 4);
     layer(pill, "word", "text")
