@@ -225,6 +225,7 @@ function askReader(app, setting, { question, asking, guess }) {
   const texts = textsOf(setting, { question, asking, guess });
   memory.asked.replaceChildren(rich(texts[0]));
   memory.verdict.replaceChildren(rich(texts[1]));
+  memory.verdict.hidden = !texts[1];
   memory.button.textContent = question ? "Next question" : "The rule";
   memory.button.hidden = asking || (!question && !guess);
   return texts.join(" ");

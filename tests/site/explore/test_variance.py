@@ -320,7 +320,10 @@ def test_the_true_line_comes_slowly_from_the_left(explorable, motion):
         ".map(target => target.getAttribute('class'))"
     )
     assert any("now" in (name or "") for name in moving) == (motion == "no-preference")
-    assert figure.locator(".now .curve").count() == 1
+    delays = figure.locator(".dots circle").evaluate_all(
+        "all => [...new Set(all.map(dot => getComputedStyle(dot).transitionDelay))]"
+    )
+    assert delays == ["1.2s" if motion == "no-preference" else "0s"], "the dots follow"
 
 
 def test_boxes_work_between_questions_and_what_they_showed_is_not_asked(explorable):
@@ -329,10 +332,12 @@ def test_boxes_work_between_questions_and_what_they_showed_is_not_asked(explorab
     figure.get_by_label("queries μq").check()
     wait_for_state(page, "mu_q=1,")
     assert asked.inner_text() == "Dropped: μq."
+    button = figure.get_by_role("button", name="Next question")
+    assert button.bounding_box()["x"] == pytest.approx(asked.bounding_box()["x"], abs=1)
     assert figure.locator(".sketches .dashes").count() == 0
     figure.get_by_label("keys μk").check()
     wait_for_state(page, "mu_q=1,mu_k=1")
-    figure.get_by_role("button", name="Next question").click()
+    button.click()
     wait_for_state(page, "mu_q=0,mu_k=0")
     assert asked.inner_text() == f"Guess 2 of 4: {CHAIN[1][0]}."
     figure.locator(".stays .pill").click()
