@@ -238,7 +238,7 @@ function textsOf(setting, { question, asking, guess }) {
     const verdict = guess.answer === right ? "Yes" : "No";
     return [asks(guess.question), `${verdict}: ${WAYS[right].said}.`];
   }
-  if (asking) return [asks(question), "Which dashed line will it be? Press one."];
+  if (asking) return [asks(question), "Press the dashed line that you expect."];
   if (question) return [`Dropped: ${namesOf(setting).join(", ") || "none"}.`, ""];
   return RULE;
 }

@@ -238,7 +238,12 @@ CHAIN = [
     ("queries and keys get a mean μ of 1", "1100", "stays", "No: lifted, but flat."),
     ("queries get a correlation ρ of 0.3", "0010", "stays", "Yes: stays at 1."),
     ("queries and keys get a correlation ρ of 0.3", "0011", "rises", "Yes: rises with dk."),
-    ("queries get a mean μ of 1, keys a correlation ρ of 0.3", "1001", "lifted", "No: rises with dk."),
+    (
+        "queries get a mean μ of 1, keys a correlation ρ of 0.3",
+        "1001",
+        "lifted",
+        "No: rises with dk.",
+    ),
 ]
 """The questions: what is asked, the boxes, a guess, and what is said of it."""
 
