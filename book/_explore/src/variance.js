@@ -24,7 +24,7 @@ const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
 // With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
 const [PAIRS, SEED] = [400, 2];
 const REACH = 12; // of the dots' axis, in roots of d_k: it holds any bar, and is the same for all, or a wider cloud could look narrower
-const [LOWEST, HIGHEST] = [0.7, 100]; // variance over d_k on its axis, on which all that can be chosen stands
+const [LOWEST, HIGHEST] = [0.7, 140]; // variance over d_k on its axis, on which all that can be chosen stands
 const DRAWING = 1200; // milliseconds, in which the line is drawn that was guessed
 
 const dimsControl = {
@@ -87,8 +87,7 @@ const RULE = [
 const HOLD = "All assumptions of the proof hold: the line is level at 1. Each box drops one.";
 
 /** The same where the components are not normal. */
-const SHAPE =
-  "Another distribution with the same mean and variance leaves the line where it is: the proof used no shape.";
+const SHAPE = "Another shape of the same mean and variance moves nothing: the proof used none.";
 
 export const variance = {
   title: "What moves the variance of q·k?",
@@ -117,7 +116,7 @@ export const variance = {
       "line",
       "variance over d_k (points: measured)",
       290,
-      { left: 30, right: 62, top: 32, bottom: 36 },
+      { left: 29, right: 70, top: 32, bottom: 36 },
     ],
     ["dots", titleOf("mean"), 96, { left: 14, right: 14, top: 28, bottom: 20 }],
   ],
@@ -426,8 +425,8 @@ function nameLines(group, { visited, guess }, levelOf, panel) {
   );
   labels.forEach(({ level, names, now }, i) => {
     const ink = now ? "var(--ex-ink)" : "var(--ex-muted)";
-    rule(group, [right, level], [right + 8, heights[i]], ink);
-    const label = say(group, "", right + 11, heights[i] + 4, "start")
+    rule(group, [right, level], [right + 6, heights[i]], ink);
+    const label = say(group, "", right + 8, heights[i] + 4, "start")
       .style("fill", ink)
       .style("font-weight", now ? 700 : 400);
     let lowered = false;
@@ -468,7 +467,7 @@ function drawSketches(app, panel, curve, levelOf, { question, asking, guess }) {
       .attr("role", "button")
       .attr("tabindex", 0)
       .attr("aria-label", said.replace("_", " "))
-      .attr("transform", `translate(${right + 4},${levelOf(sketch)})`)
+      .attr("transform", `translate(${right + 6},${levelOf(sketch)})`)
       .on("keydown", (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
         event.preventDefault();

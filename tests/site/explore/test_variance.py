@@ -82,6 +82,9 @@ def test_the_largest_variance_is_on_its_axis_and_dots_beyond_theirs_are_counted(
     tops = line.locator(".now > *").evaluate_all("all => all.map(one => one.getBBox().y)")
     assert min(tops) >= 28  # at the upper end of the axis a large point
     assert line.locator(".now circle").count() == 8
+    value = line.locator(".value text").bounding_box()
+    name = line.locator(".cursor text").bounding_box()
+    assert name["y"] + name["height"] <= value["y"] + 4, "the number stands clear of the handle's"
     dots = figure.locator("[data-panel=dots] svg")
     out = dots.locator('.dots circle[style*="visibility: hidden"]').count()
     beyond = dots.locator(".bars text").all_text_contents()[1:]
@@ -188,7 +191,7 @@ def test_the_formula_has_the_terms_that_are_not_zero(explorable, setting, lines)
 def test_another_distribution_is_answered_while_nothing_is_dropped(explorable, name):
     page, figure = explorable("variance", f"components={name}")
     said = figure.locator(".explorable-formula")
-    shape = "Another distribution with the same mean and variance leaves the line where it is"
+    shape = "Another shape of the same mean and variance moves nothing"
     question = "All assumptions of the proof hold"
     assert (shape in said.inner_text()) == (name != "normal")
     assert (question in said.inner_text()) == (name == "normal")
@@ -232,6 +235,9 @@ def test_all_lines_that_were_seen_stay_and_are_named_by_what_they_drop(explorabl
     assert figure.locator("[data-panel=line] .been path").count() == len(EVERY_SETTING)
     assert names.count() == 8, "so many lines differ at their ends"
     check_labels(page, figure, "[data-panel=line] .been text", width)
+    edge = figure.locator("[data-panel=line] svg").bounding_box()
+    ends = names.evaluate_all("all => all.map(name => name.getBoundingClientRect().right)")
+    assert max(ends) <= edge["x"] + edge["width"]
 
 
 CHAIN = [
@@ -428,8 +434,11 @@ def test_nothing_jumps_and_reset_forgets_the_lines(explorable, width):
         wait_for_state(page, setting.split(",")[-1])
         assert been.count() == i  # with the one of now
         assert app.bounding_box()["height"] == pytest.approx(height, abs=0.5)
+    page.evaluate("location.hash = '#variance:components=student_t'")
+    wait_for_state(page, "components=student_t")
+    assert app.bounding_box()["height"] == pytest.approx(height, abs=0.5)
     figure.get_by_role("button", name="Reset").click()
-    wait_for_state(page, "mu_q=0,")
+    wait_for_state(page, "components=normal")
     assert been.count() == 0, "none beside a question"
     figure.get_by_label("keys μk").check()
     wait_for_state(page, "mu_k=1")
