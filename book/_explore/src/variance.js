@@ -24,7 +24,7 @@ const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
 // With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
 const [PAIRS, SEED] = [400, 2];
 const REACH = 12; // of the dots' axis, in roots of d_k: it holds any bar, and is the same for all, or a wider cloud could look narrower
-const [LOWEST, HIGHEST] = [0.7, 140]; // variance over d_k on its axis, on which all that can be chosen stands
+const [LOWEST, HIGHEST] = [0.7, 140]; // variance over d_k on its axis, on which all that can be chosen stands, with its number
 const DRAWING = 1200; // milliseconds, in which the line is drawn that was guessed
 
 const dimsControl = {

@@ -82,9 +82,8 @@ def test_the_largest_variance_is_on_its_axis_and_dots_beyond_theirs_are_counted(
     tops = line.locator(".now > *").evaluate_all("all => all.map(one => one.getBBox().y)")
     assert min(tops) >= 28  # at the upper end of the axis a large point
     assert line.locator(".now circle").count() == 8
-    value = line.locator(".value text").bounding_box()
-    name = line.locator(".cursor text").bounding_box()
-    assert name["y"] + name["height"] <= value["y"] + 4, "the number stands clear of the handle's"
+    levels = [line.locator(f".{one} text").bounding_box()["y"] for one in ("cursor", "value")]
+    assert levels[1] - levels[0] >= 14, "one number clear of the other"
     dots = figure.locator("[data-panel=dots] svg")
     out = dots.locator('.dots circle[style*="visibility: hidden"]').count()
     beyond = dots.locator(".bars text").all_text_contents()[1:]
