@@ -82,7 +82,9 @@ def test_the_largest_variance_is_on_its_axis_and_dots_beyond_theirs_are_counted(
     tops = line.locator(".now > *").evaluate_all("all => all.map(one => one.getBBox().y)")
     assert min(tops) >= 28  # at the upper end of the axis a large point
     assert line.locator(".now circle").count() == 8
-    levels = [line.locator(f".{one} text").bounding_box()["y"] for one in ("cursor", "value")]
+    levels = line.locator(".cursor text, .value text").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().y)"
+    )
     assert levels[1] - levels[0] >= 14, "one number clear of the other"
     dots = figure.locator("[data-panel=dots] svg")
     out = dots.locator('.dots circle[style*="visibility: hidden"]').count()
@@ -97,7 +99,7 @@ def test_the_largest_variance_is_on_its_axis_and_dots_beyond_theirs_are_counted(
 def test_a_larger_variance_never_looks_narrower(still, width):
     page, figure = still("variance", "d_k=64")
     page.set_viewport_size({"width": width, "height": 800})
-    page.wait_for_timeout(200)
+    wait_for_quiet(figure)
     svg = figure.locator("[data-panel=dots] svg")
     ticks = ["−12", "−8", "−4", "0", "4", "8", "12"]
     bars = []
