@@ -17,13 +17,15 @@ import {
   show,
   show3,
   spread,
+  wantsCalm,
 } from "./shared.js";
 
 const DIMS = [1, 2, 4, 8, 16, 32, 64, 128];
 // With seed 1 the variance for d_k = 1 and Laplace components is seven of its own standard errors off: 400 pairs may miss the tails.
 const [PAIRS, SEED] = [400, 2];
 const REACH = 12; // of the dots' axis, in roots of d_k: it holds any bar, and is the same for all, or a wider cloud could look narrower
-const HIGHEST = 400; // variance over d_k on its axis, on which all that can be chosen stands
+const [LOWEST, HIGHEST] = [0.7, 140]; // variance over d_k on its axis, on which all that can be chosen stands, with its number
+const DRAWING = 1200; // milliseconds, in which the line is drawn that was guessed
 
 const dimsControl = {
   name: "d_k",
@@ -60,21 +62,32 @@ const rowControl = {
 /** Of the panel of dots, which lie around `centre`. */
 const titleOf = (centre) => `(q·k − ${centre}) / √d_k of 400 pairs`;
 
-/** What is asked before it is drawn, one after the other: the boxes that would be ticked. */
-const QUESTIONS = [["muQ", "muK"], ["rhoQ"], ["rhoQ", "rhoK"], ["muQ", "rhoK"]];
+/** What is asked before it is drawn, one after the other: the boxes that would be ticked, in words. */
+const QUESTIONS = [
+  [["muQ", "muK"], "queries and keys get a mean μ of 1"],
+  [["rhoQ"], "queries get a correlation ρ of 0.3"],
+  [["rhoQ", "rhoK"], "queries and keys get a correlation ρ of 0.3"],
+  [["muQ", "rhoK"], "queries get a mean μ of 1, keys a correlation ρ of 0.3"],
+];
 
-/** What the line can do. */
-const answers = { stays: "stays at 1", lifted: "lifted, but flat", rises: "rises with d_k" };
+/** What the line can do, and a line that does so, to guess it by. */
+const WAYS = {
+  stays: { said: "stays at 1", sketch: dropping([]).setting },
+  lifted: { said: "lifted, but flat", sketch: dropping(["muQ", "muK"]).setting },
+  rises: { said: "rises with d_k", sketch: dropping(["rhoQ", "rhoK"]).setting },
+};
 
 /** Stands in the place of the next question when all were seen. */
-const RULE = "A μ lifts the line. It rises where one side has a ρ, and the other a ρ or a μ.";
+const RULE = [
+  "A μ lifts the line. A ρ on one side alone leaves it flat.",
+  "It rises if the other has a ρ or a μ.",
+];
 
 /** What is said while all assumptions hold. */
 const HOLD = "All assumptions of the proof hold: the line is level at 1. Each box drops one.";
 
 /** The same where the components are not normal. */
-const SHAPE =
-  "Another distribution with the same mean and variance leaves the line where it is: the proof used no shape.";
+const SHAPE = "Another shape of the same mean and variance moves nothing: the proof used none.";
 
 export const variance = {
   title: "What moves the variance of q·k?",
@@ -99,13 +112,13 @@ export const variance = {
   ],
   panelWidth: "100%",
   panels: [
-    ["dots", titleOf("mean"), 96, { left: 14, right: 14, top: 28, bottom: 20 }],
     [
       "line",
-      "variance over d_k, derived and measured",
-      170,
-      { left: 34, right: 108, top: 30, bottom: 36 },
+      "variance over d_k (points: measured)",
+      290,
+      { left: 29, right: 70, top: 32, bottom: 36 },
     ],
+    ["dots", titleOf("mean"), 96, { left: 14, right: 14, top: 28, bottom: 20 }],
   ],
   forget({ memory }) {
     delete memory.visited;
@@ -118,8 +131,9 @@ export const variance = {
     );
     // Less its row's mean, q·k is q·(k − μ_k): as if the keys had none.
     const setting = { muQ, muK: within === "row" ? 0 : muK, rhoQ, rhoK };
-    const visited = remember(app.memory, setting);
-    const drawn = pairs(components, app.memory);
+    const scene = sceneOf(app, setting);
+    const { memory, panels } = app;
+    const drawn = pairs(components, memory);
     const derived = math.dotProductVariance(dK, setting);
     const samples = DIMS.map((dims, at) => math.dotProducts(drawn, at, dims, setting));
     const measured = samples.map((sample, at) => {
@@ -129,22 +143,27 @@ export const variance = {
     const chosen = DIMS.indexOf(dK);
     const ratio = derived.variance / dK;
     const places = Array.from(samples[chosen], (s) => (s - dK * muQ * setting.muK) / Math.sqrt(dK));
-    drawDots(app.panels.dots, places, Math.sqrt(ratio), within === "row" ? "row’s mean" : "mean");
-    drawLine(app, setting, measured, chosen, ratio, visited);
+    const slowly = memory.drawing && !wantsCalm();
+    const dots = panels.dots.svg.selectAll(".glides *");
+    dots.style("transition-delay", slowly ? `${DRAWING}ms` : null);
+    drawDots(panels.dots, places, Math.sqrt(ratio), within === "row" ? "row’s mean" : "mean");
+    drawLine(app, setting, measured, chosen, ratio, scene);
+    const asked = askReader(app, setting, scene);
+    const verdict = judge(setting, derived, app.state);
     const what = within === "row" ? "q·k − row’s mean" : "q·k";
-    const asked = askReader(app, visited);
-    const said = app.memory.guess?.key === keyOf(setting) ? comment(setting, app.memory.guess) : "";
-    const verdict = said + judge(setting, derived, app.state);
+    const lines = [[terms(setting, what), numbers(dK, derived)], [verdict]];
     app.formula.replaceChildren(
-      ...[terms(setting, what), numbers(dK, derived), verdict]
-        .filter(Boolean)
-        .map((text) => element("span", { class: "explorable-line" }, ...unbroken(text))),
+      ...lines.map((parts) =>
+        element("span", { class: "explorable-line" }, ...parts.flatMap(unbroken)),
+      ),
     );
+    if (slowly) drawSlowly(app);
+    memory.drawing = false;
     const { variance: found, error } = measured[chosen];
     const values = { derived: ratio, measured: withError(found, error) };
     return {
       values,
-      spoken: `Variance over d_k derived ${show3(ratio)}, measured ${values.measured.replace("±", "plus or minus")}. ${`${verdict} ${asked}`.replaceAll("_", " ")}`,
+      spoken: `Variance over d_k derived ${show3(ratio)}, measured ${values.measured.replace("±", "plus or minus")}. ${`${asked} ${verdict}`.replaceAll("_", " ")}`,
     };
   },
 };
@@ -157,22 +176,26 @@ function withError(x, error) {
 
 const keyOf = (setting) => JSON.stringify(setting);
 
-/** The settings that the reader has seen, and this one, which is the last. */
-function remember(memory, setting) {
-  const before = (memory.visited ?? []).filter((one) => keyOf(one) !== keyOf(setting));
-  return (memory.visited = [...before, setting]);
+/** The settings that the reader has seen, this one last; the question that is asked next, and whether it stands now; the guess for this setting. */
+function sceneOf({ memory, state }, setting) {
+  const key = keyOf(setting);
+  const before = (memory.visited ?? []).filter((one) => keyOf(one) !== key);
+  const visited = (memory.visited = [...before, setting]);
+  const seen = visited.map(keyOf);
+  const all = state.within === "all";
+  memory.next = QUESTIONS.find(([names]) => !seen.includes(keyOf(dropping(names).setting)));
+  return {
+    visited,
+    question: memory.next,
+    asking: Boolean(memory.next) && all && key === keyOf(dropping([]).setting),
+    guess: all && memory.guess?.key === key ? memory.guess : null,
+  };
 }
 
 /** What a line does in a setting. */
 function way(setting) {
   const { constant, excess } = math.dotProductVariance(1, setting);
   return excess > 0 ? "rises" : constant > 1 ? "lifted" : "stays";
-}
-
-/** How the reader's answer fared. */
-function comment(setting, { answer }) {
-  const right = way(setting);
-  return `${answer === right ? "Yes" : "No"}: ${answers[right]}. `;
 }
 
 /** The setting in which these boxes alone are ticked: as the formulas have it, and as the controls do. */
@@ -185,32 +208,74 @@ function dropping(names) {
   return { setting, changes: { mu_q, mu_k, rho_q, rho_k, within: "all" } };
 }
 
-/** The first question whose answer has not been drawn yet, with a button for each answer, which draws it; what is asked. */
-function askReader(app, visited) {
+/** What stands above the drawing: the question, then how the guess fared, or what was dropped, and at last the rule; with a button for the next question. */
+function askReader(app, setting, { question, asking, guess }) {
   const { memory, extra } = app;
-  const seen = visited.map(keyOf);
-  const next = QUESTIONS.find((names) => !seen.includes(keyOf(dropping(names).setting)));
-  if (!memory.buttons) {
+  if (!memory.asked) {
     memory.asked = element("p", { class: "explorable-asked" });
     extra.append(memory.asked);
-    app.controls.before(app.formula, extra);
-    const choices = Object.entries(answers).map(([answer, label]) => [
-      label,
-      () => {
-        const { setting, changes } = dropping(memory.next);
-        memory.guess = { key: keyOf(setting), answer };
-        app.set(changes);
-      },
-    ]);
-    memory.buttons = addButtons(extra, "what the line does", choices)[0].parentNode;
+    [memory.button] = addButtons(extra, "questions", [["", (event) => goOn(app, event)]]);
+    memory.verdict = element("span");
+    memory.button.before(memory.verdict);
+    app.controls.before(extra);
+    app.panels.dots.heading.parentNode.before(app.formula);
+    app.panels.dots.heading.parentNode.parentNode.after(app.controls);
   }
-  memory.next = next;
-  memory.buttons.style.visibility = next ? "" : "hidden"; // its place stays
-  const asked = next
-    ? `Guess before it is drawn: the line with ${next.map((name) => symbols[name]).join(" and ")}${next.length > 1 ? "" : " alone"} …`
-    : RULE;
-  memory.asked.replaceChildren(rich(asked));
-  return asked;
+  const texts = textsOf(setting, { question, asking, guess });
+  memory.asked.replaceChildren(rich(texts[0]));
+  memory.verdict.replaceChildren(rich(texts[1]));
+  memory.verdict.hidden = !texts[1];
+  memory.button.textContent = question ? "Next question" : "The rule";
+  memory.button.hidden = asking || (!question && !guess);
+  return texts.join(" ");
+}
+
+function textsOf(setting, { question, asking, guess }) {
+  const asks = (one) => `Guess ${QUESTIONS.indexOf(one) + 1} of ${QUESTIONS.length}: ${one[1]}.`;
+  if (guess) {
+    const right = way(setting);
+    const verdict = guess.answer === right ? "Yes" : "No";
+    return [asks(guess.question), `${verdict}: ${WAYS[right].said}.`];
+  }
+  if (asking) return [asks(question), "Press the dashed line that you expect."];
+  if (question) return [`Dropped: ${namesOf(setting).join(", ") || "none"}.`, ""];
+  return RULE;
+}
+
+/** The symbols of what a setting drops. */
+const namesOf = (setting) =>
+  Object.keys(symbols)
+    .filter((name) => setting[name] > 0)
+    .map((name) => symbols[name]);
+
+/** A guess: its line is drawn. A key's next press is for the button that comes. */
+function choose(app, question, answer, byKey) {
+  const { memory } = app;
+  const { setting, changes } = dropping(question[0]);
+  memory.guess = { key: keyOf(setting), answer, question };
+  memory.drawing = true;
+  app.set(changes);
+  app.settle();
+  if (byKey) memory.button.focus({ preventScroll: true });
+}
+
+/** To the next question, beside the textbook's line; after the last the rule takes the place of the guess. */
+function goOn(app, event) {
+  app.memory.guess = null;
+  app.set(app.memory.next ? dropping([]).changes : {});
+  app.settle();
+  if (event.detail === 0)
+    app.panels.line.svg.select(".pill").node()?.focus({ preventScroll: true });
+}
+
+/** The line and its points come from left to right, and at the end what is said of them. */
+function drawSlowly({ panels, memory, formula }) {
+  const [line, dots] = [panels.line.svg, panels.dots.svg];
+  const come = { clipPath: ["inset(-10px 100% -10px -10px)", "inset(-10px)"] };
+  line.select(".now").node().animate(come, DRAWING);
+  const said = [line.select(".been"), line.select(".value"), dots.select(".bars")];
+  const nodes = [...said.map((one) => one.node()), memory.button.parentNode, ...formula.children];
+  for (const node of nodes) node.animate({ opacity: [0, 0, 1], offset: [0, 0.9, 1] }, DRAWING);
 }
 
 /** A line of text as nodes that are broken, where need be, before the term with d_k alone. */
@@ -245,16 +310,14 @@ function terms({ muQ, muK, rhoQ, rhoK }, what) {
 function numbers(dK, { constant, excess, variance }) {
   if (constant === 1 && excess === 0) return "";
   const risen = excess > 0 ? ` + ${dK - 1} · ${brief(excess)} = ${brief(variance / dK)}` : "";
-  return `= ${brief(constant)}${risen}`;
+  return ` = ${brief(constant)}${risen}`;
 }
 
 /** What the assumptions that are left say; the state has the μ_k of the box, which a row does not see. */
 function judge(setting, { constant, excess, variance }, { d_k: dK, mu_k: muK, ...state }) {
   if (excess > 0) {
     const near = variance < 1.25 * dK ** 2 * excess;
-    return near
-      ? "The power breaks: this ratio grows like d_k, the variance like d_k^2."
-      : "The power will break: at larger d_k this ratio grows like d_k.";
+    return near ? "The power breaks: d_k^2 in place of d_k." : "The power breaks at larger d_k.";
   }
   if (constant > 1)
     return `The constant is ${brief(constant)}; the power holds: the line is level.`;
@@ -341,64 +404,101 @@ function drawDots(panel, places, std, centre) {
 /** A layer whose dots and paths glide to their new places, by the style sheet. */
 const gliding = (svg, name) => layer(svg, name).classed("glides", true);
 
-/** Beside each line's right end what was dropped there, bold for the line of now, which is the last; of lines that are the same the last two. */
-function nameLines(group, visited, levelOf, panel) {
+/** Beside each line's right end what was dropped there, bold for the line of now, which is the last; and the guess, where another line came. */
+function nameLines(group, { visited, guess }, levelOf, panel) {
   const [, right] = panel.xRange;
   const [bottom, top] = panel.yRange;
-  const lines = new Map();
-  visited.forEach((setting) => {
-    const level = levelOf(setting).toFixed(3);
-    lines.set(level, [...(lines.get(level) ?? []), setting]);
-  });
-  const levels = [...lines.keys()].map(Number);
-  const heights = apart(levels, 15, top - 14, bottom - 4);
-  [...lines.values()].forEach((alike, i) => {
-    const ink = alike.includes(visited.at(-1)) ? "var(--ex-ink)" : "var(--ex-muted)";
-    rule(group, [right, levels[i]], [right + 8, heights[i]], ink);
-    const label = say(group, "", right + 11, heights[i] + 4, "start").style("fill", ink);
+  const lines = new Map(visited.map((setting) => [levelOf(setting).toFixed(3), setting]));
+  const labels = [...lines.values()].map((setting) => ({
+    level: levelOf(setting),
+    names: namesOf(setting),
+    now: setting === visited.at(-1),
+  }));
+  const guessed = guess && levelOf(WAYS[guess.answer].sketch);
+  if (guess && guessed !== levelOf(visited.at(-1)))
+    labels.push({ level: guessed, names: ["guess"] });
+  const heights = apart(
+    labels.map(({ level }) => level),
+    15,
+    top - 4,
+    bottom - 4,
+  );
+  labels.forEach(({ level, names, now }, i) => {
+    const ink = now ? "var(--ex-ink)" : "var(--ex-muted)";
+    rule(group, [right, level], [right + 6, heights[i]], ink);
+    const label = say(group, "", right + 8, heights[i] + 4, "start")
+      .style("fill", ink)
+      .style("font-weight", now ? 700 : 400);
     let lowered = false;
-    const write = (text, bold, low) => {
-      label
-        .append("tspan")
-        .attr("dy", 3 * (low - lowered))
-        .attr("font-size", low ? "75%" : null)
-        .style("font-weight", bold ? 700 : 400)
-        .text(text);
-      lowered = low;
-    };
-    alike.slice(-2).forEach((setting, place) => {
-      const now = setting === visited.at(-1);
-      const dropped = Object.keys(symbols).filter((name) => setting[name] > 0);
-      if (place) write(" = ", false, false);
-      if (!dropped.length) write("none", now, false);
-      dropped.forEach((name) => {
-        const [letter, side] = symbols[name].split("_");
-        write(letter, now, false);
-        write(side, now, true);
+    for (const name of names.length ? names : ["none"])
+      name.split("_").forEach((part, low) => {
+        label
+          .append("tspan")
+          .attr("dy", 3 * (low - lowered))
+          .attr("font-size", low ? "75%" : null)
+          .text(part);
+        lowered = low;
       });
-    });
   });
 }
 
+/** The lines to guess by, each with its word for a button; of these the one that was chosen stays. */
+function drawSketches(app, panel, curve, levelOf, { question, asking, guess }) {
+  const group = layer(panel.svg, "sketches").style("pointer-events", asking ? null : "none");
+  const [, right] = panel.xRange;
+  for (const [answer, { said, sketch }] of Object.entries(WAYS)) {
+    const one = layer(group, answer).classed("explorable-sketch", true);
+    if (!asking) one.selectAll(".touch, .pill").remove();
+    if (!asking && guess?.answer !== answer) {
+      one.select(".dashes").remove();
+      continue;
+    }
+    one
+      .on("pointerdown", (event) => event.stopPropagation())
+      .on("click", () => choose(app, question, answer, false));
+    curve(layer(one, "dashes", "path"), sketch)
+      .style("stroke", "var(--ex-ink)")
+      .style("stroke-dasharray", "7 5");
+    if (!asking) continue;
+    curve(layer(one, "touch", "path"), sketch)
+      .style("stroke", "transparent")
+      .attr("stroke-width", 24);
+    const pill = layer(one, "pill")
+      .attr("role", "button")
+      .attr("tabindex", 0)
+      .attr("aria-label", said.replace("_", " "))
+      .attr("transform", `translate(${right + 6},${levelOf(sketch)})`)
+      .on("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        choose(app, question, answer, true);
+      });
+    layer(pill, "ground", "rect").attr("y", -15).attr("width", 54).attr("height", 30).attr("rx", 4);
+    layer(pill, "word", "text")
+      .attr("x", 27)
+      .attr("y", 4)
+      .attr("text-anchor", "middle")
+      .text(answer);
+  }
+}
+
 /** The derived variance over d_k against d_k, pale where one has been, and what was measured, with bars of one standard error. */
-function drawLine(app, setting, measured, chosen, ratio, visited) {
+function drawLine(app, setting, measured, chosen, ratio, scene) {
   const panel = app.panels.line;
   const x = d3.scaleLog([1, DIMS.at(-1)], panel.xRange);
-  const y = d3.scaleLog([0.5, HIGHEST], panel.yRange);
+  const y = d3.scaleLog([LOWEST, HIGHEST], panel.yRange);
   axes(panel, {
     x,
     y,
     xTicks: [1, 4, 16, 64, 128],
-    yTicks: [1, 10, 100],
+    yTicks: [1, 2, 5, 10, 20, 50, 100],
     xFormat: String,
     yFormat: String,
     xLabel: "d_k",
   });
   const cursor = fresh(panel.svg, "cursor");
   const been = fresh(panel.svg, "been");
-  const group = fresh(panel.svg, "curves");
-  const [left, right] = x.range();
-  rule(group, [left, y(1)], [right, y(1)], "var(--ex-muted)").style("stroke-dasharray", "4 3");
+  const [left] = x.range();
   const grid = Array.from({ length: 65 }, (_, i) => DIMS.at(-1) ** (i / 64));
   const curve = (path, of) =>
     path
@@ -408,15 +508,14 @@ function drawLine(app, setting, measured, chosen, ratio, visited) {
       )
       .style("fill", "none")
       .style("stroke", colour("weights"))
-      .style("stroke-width", 2);
-  for (const other of visited) curve(been.append("path"), other).style("opacity", 0.3);
-  nameLines(
-    been,
-    visited,
-    (of) => y(math.dotProductVariance(DIMS.at(-1), of).variance / DIMS.at(-1)),
-    panel,
-  );
+      .attr("stroke-width", 2);
+  const levelOf = (of) => y(math.dotProductVariance(DIMS.at(-1), of).variance / DIMS.at(-1));
+  if (!scene.asking) {
+    for (const other of scene.visited) curve(been.append("path"), other).style("opacity", 0.3);
+    nameLines(been, scene, levelOf, panel);
+  }
   const now = gliding(panel.svg, "now");
+  if (app.memory.drawing) now.selectAll("*").remove(); // or it would glide there from the textbook's line
   curve(layer(now, "curve", "path"), setting);
   measured.forEach(({ variance, error }, at) => {
     const [across, low, high] = [x(DIMS[at]), y(variance - error), y(variance + error)];
@@ -430,6 +529,7 @@ function drawLine(app, setting, measured, chosen, ratio, visited) {
       .attr("r", at === chosen ? 6 : 3)
       .style("fill", colour("key"));
   });
+  drawSketches(app, panel, curve, levelOf, scene);
   // Beside the line to drag, where the curve is lower.
   const [at, level] = [x(DIMS[chosen]), y(Math.max(ratio, measured[chosen].variance))];
   const atLeft = at < left + 44;

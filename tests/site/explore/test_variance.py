@@ -7,7 +7,7 @@ import torch
 
 import sdpa_lib as sdpa
 
-from .conftest import check_labels, read, wait_for_state
+from .conftest import check_labels, read, wait_for_quiet, wait_for_state
 
 
 def derived(d_k, mu_q=0.0, mu_k=0.0):
@@ -66,10 +66,10 @@ def test_correlation_breaks_the_power_where_both_sides_have_it(explorable):
     assert read(figure, "derived") == pytest.approx(1 + 63 * 0.3 * 0.3)
     assert agrees(figure)
     said = figure.locator(".explorable-formula")
-    assert "this ratio grows like dk, the variance like dk2." in said.inner_text()
+    assert "The power breaks: dk2 in place of dk." in said.inner_text()
     page.evaluate("location.hash = '#variance:d_k=16,rho_q=0.3,rho_k=0.3'")
     wait_for_state(page, "d_k=16,")
-    assert "The power will break: at larger dk this ratio grows like dk." in said.inner_text()
+    assert "The power breaks at larger dk." in said.inner_text()
 
 
 @pytest.mark.parametrize("name", sdpa.DISTRIBUTIONS)
@@ -79,13 +79,13 @@ def test_the_largest_variance_is_on_its_axis_and_dots_beyond_theirs_are_counted(
     )
     assert read(figure, "derived") == pytest.approx(3 + 127 * (0.09 + 0.3 + 0.3))
     line = figure.locator("[data-panel=line] svg")
-    tops = line.locator(".curves > *, .now > *").evaluate_all(
-        "all => all.map(one => one.getBBox().y)"
+    tops = line.locator(".now > *").evaluate_all("all => all.map(one => one.getBBox().y)")
+    assert min(tops) >= 28  # at the upper end of the axis a large point
+    assert line.locator(".now circle").count() == 8
+    levels = line.locator(".cursor text, .value text").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().y)"
     )
-    assert min(tops) >= 0
-    points = line.locator(".now circle").evaluate_all("all => all.map(c => c.cy.baseVal.value)")
-    assert min(points) >= 30  # below the upper end of the axis
-    assert len(points) == 8
+    assert levels[1] - levels[0] >= 14, "one number clear of the other"
     dots = figure.locator("[data-panel=dots] svg")
     out = dots.locator('.dots circle[style*="visibility: hidden"]').count()
     beyond = dots.locator(".bars text").all_text_contents()[1:]
@@ -99,7 +99,7 @@ def test_the_largest_variance_is_on_its_axis_and_dots_beyond_theirs_are_counted(
 def test_a_larger_variance_never_looks_narrower(still, width):
     page, figure = still("variance", "d_k=64")
     page.set_viewport_size({"width": width, "height": 800})
-    page.wait_for_timeout(200)
+    wait_for_quiet(figure)
     svg = figure.locator("[data-panel=dots] svg")
     ticks = ["−12", "−8", "−4", "0", "4", "8", "12"]
     bars = []
@@ -171,12 +171,11 @@ def test_the_bar_is_one_standard_deviation(explorable):
         ("", ["Var(q·k)/dk = 1", "All assumptions of the proof hold"]),
         ("rho_q=0.3", ["Var(q·k)/dk = 1", "A correlation on one side alone moves nothing."]),
         ("within=row", ["Var(q·k − row’s mean)/dk = 1", "Without μk the row’s mean is 0 already"]),
-        ("mu_k=1", ["Var(q·k)/dk = 1 + μk2", "= 2", "The constant is 2"]),
+        ("mu_k=1", ["Var(q·k)/dk = 1 + μk2 = 2", "The constant is 2"]),
         (
             "mu_q=1,rho_k=0.3",
             [
-                "Var(q·k)/dk = 1 + μq2 + (dk − 1)μq2ρk",
-                "= 2 + 63 · 0.3 = 20.9",
+                "Var(q·k)/dk = 1 + μq2 + (dk − 1)μq2ρk = 2 + 63 · 0.3 = 20.9",
                 "The power breaks",
             ],
         ),
@@ -193,7 +192,7 @@ def test_the_formula_has_the_terms_that_are_not_zero(explorable, setting, lines)
 def test_another_distribution_is_answered_while_nothing_is_dropped(explorable, name):
     page, figure = explorable("variance", f"components={name}")
     said = figure.locator(".explorable-formula")
-    shape = "Another distribution with the same mean and variance leaves the line where it is"
+    shape = "Another shape of the same mean and variance moves nothing"
     question = "All assumptions of the proof hold"
     assert (shape in said.inner_text()) == (name != "normal")
     assert (question in said.inner_text()) == (name == "normal")
@@ -225,82 +224,178 @@ def address(boxes):
 def test_all_lines_that_were_seen_stay_and_are_named_by_what_they_drop(explorable, width):
     page, figure = explorable("variance")
     names = figure.locator("[data-panel=line] .been text")
-    assert names.all_text_contents() == ["none"]
     for boxes in ("0001", "1111", "0010"):
         page.evaluate(f"location.hash = '#variance:d_k=128,{address(boxes)}'")
         wait_for_state(page, address(boxes))
-    assert names.all_text_contents() == ["ρk = ρq", "μqμkρqρk"], "those of one line together"
-    bold = names.first.locator("tspan").evaluate_all(
-        "all => all.filter(part => getComputedStyle(part).fontWeight === '700')"
-        ".map(part => part.textContent).join('')"
-    )
-    assert bold == "ρq"
+    assert names.all_text_contents() == ["ρq", "μqμkρqρk"], "of one line the last"
+    bold = "all => all.map(name => getComputedStyle(name).fontWeight === '700')"
+    assert names.evaluate_all(bold) == [True, False]
     for boxes in EVERY_SETTING:
         page.evaluate(f"location.hash = '#variance:d_k=128,{address(boxes)}'")
         wait_for_state(page, address(boxes))
     assert figure.locator("[data-panel=line] .been path").count() == len(EVERY_SETTING)
     assert names.count() == 8, "so many lines differ at their ends"
     check_labels(page, figure, "[data-panel=line] .been text", width)
+    edge = figure.locator("[data-panel=line] svg").bounding_box()
+    ends = names.evaluate_all("all => all.map(name => name.getBoundingClientRect().right)")
+    assert max(ends) <= edge["x"] + edge["width"]
 
 
-def test_the_next_question_is_answered_before_it_is_drawn(explorable):
-    page, figure = explorable("variance")
-    asked = figure.locator(".explorable-asked")
-    said = figure.locator(".explorable-formula")
-    buttons = figure.get_by_role("group", name="what the line does")
-    height = figure.locator(".explorable-app").bounding_box()["height"]
-    chain = [
-        ("μq and μk", "1100", "stays at 1", "No: lifted, but flat. The constant is 3"),
-        ("ρq alone", "0010", "stays at 1", "Yes: stays at 1. A correlation on one side alone"),
-        ("ρq and ρk", "0011", "rises with dk", "Yes: rises with dk. The power breaks"),
-        ("μq and ρk", "1001", "lifted, but flat", "No: rises with dk. The power breaks"),
-    ]
-    for names, boxes, answer, heard in chain:
-        assert asked.inner_text() == f"Guess before it is drawn: the line with {names} …"
-        buttons.get_by_role("button", name=answer).press("Enter")
-        wait_for_state(page, address(boxes))
-        assert heard in said.inner_text()
-        ticked = figure.get_by_role("checkbox").evaluate_all("all => all.map(box => box.checked)")
-        assert ticked == [on == "1" for on in boxes] + [False]
-        now = figure.locator(".explorable-app").bounding_box()["height"]
-        assert now == pytest.approx(height, abs=0.5)
-    assert not buttons.is_visible()
-    assert asked.inner_text().startswith("A μ lifts the line.")
-    figure.get_by_label("queries μq").uncheck()
-    wait_for_state(page, "mu_q=0")
-    assert not re.search("Yes:|No:", said.inner_text()), "of another line nothing was said"
-    figure.get_by_role("button", name="Reset").click()
-    wait_for_state(page, "rho_k=0,")
-    assert "the line with μq and μk" in asked.inner_text()
-    assert buttons.is_visible()
-
-
-def test_what_was_seen_already_is_not_asked(explorable):
-    page, figure = explorable("variance")
-    asked = figure.locator(".explorable-asked")
-    for name in ("queries μq", "keys μk"):
-        figure.get_by_label(name).check()
-    wait_for_state(page, "mu_q=1,mu_k=1")
-    assert "the line with ρq alone" in asked.inner_text()
+CHAIN = [
+    ("queries and keys get a mean μ of 1", "1100", "stays", "No: lifted, but flat."),
+    ("queries get a correlation ρ of 0.3", "0010", "stays", "Yes: stays at 1."),
+    ("queries and keys get a correlation ρ of 0.3", "0011", "rises", "Yes: rises with dk."),
+    (
+        "queries get a mean μ of 1, keys a correlation ρ of 0.3",
+        "1001",
+        "lifted",
+        "No: rises with dk.",
+    ),
+]
+"""The questions: what is asked, the boxes, a guess, and what is said of it."""
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_the_question_stands_on_top_and_is_seen_with_all_it_moves(explorable, width):
+def test_a_question_is_answered_in_the_drawing_and_stays_until_the_next_is_asked_for(still, width):
+    page, figure = still("variance", "d_k=64")
+    page.set_viewport_size({"width": width, "height": 800})
+    asked = figure.locator(".explorable-asked")
+    verdict = figure.get_by_role("group", name="questions").locator("span")
+    sketches = figure.locator(".sketches .dashes")
+    names = figure.locator("[data-panel=line] .been text")
+    wait_for_quiet(figure)
+    heights = {figure.locator(".explorable-app").bounding_box()["height"]}
+    for number, (words, boxes, guess, heard) in enumerate(CHAIN, 1):
+        assert asked.inner_text() == f"Guess {number} of 4: {words}."
+        assert read(figure, "derived") == 1, "beside the textbook's line"
+        assert sketches.count() == 3
+        assert names.count() == 0, "nothing else stands at their ends"
+        figure.locator(f".{guess} .pill").click()
+        wait_for_state(page, address(boxes))
+        assert asked.inner_text() == f"Guess {number} of 4: {words}."
+        assert verdict.inner_text() == heard
+        assert sketches.count() == 1, "what was guessed stays"
+        assert ("guess" in names.all_text_contents()) == heard.startswith("No")
+        ticked = figure.get_by_role("checkbox").evaluate_all("all => all.map(box => box.checked)")
+        assert ticked == [on == "1" for on in boxes] + [False]
+        heights.add(figure.locator(".explorable-app").bounding_box()["height"])
+        label = "Next question" if number < len(CHAIN) else "The rule"
+        figure.get_by_role("button", name=label).click()
+        page.wait_for_function(
+            "([asked, words]) => !asked.textContent.includes(words)",
+            arg=[asked.element_handle(), words],
+        )
+        heights.add(figure.locator(".explorable-app").bounding_box()["height"])
+    assert max(heights) - min(heights) < 0.5, "nothing jumps"
+    assert asked.inner_text() == "A μ lifts the line. A ρ on one side alone leaves it flat."
+    assert verdict.inner_text() == "It rises if the other has a ρ or a μ."
+    assert not figure.get_by_role("button", name="The rule").is_visible()
+    assert sketches.count() == 0
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "rho_k=0,")
+    assert CHAIN[0][0] in asked.inner_text()
+    assert sketches.count() == 3
+
+
+def test_a_guess_is_made_by_keys_alone(explorable):
+    page, figure = explorable("variance")
+    figure.get_by_role("button", name="lifted, but flat").press("Enter")
+    wait_for_state(page, "mu_q=1,mu_k=1")
+    assert figure.get_by_role("button", name="Next question").evaluate(
+        "button => button === document.activeElement"
+    )
+    page.keyboard.press("Enter")
+    wait_for_state(page, "mu_q=0,mu_k=0")
+    first = figure.get_by_role("button", name="stays at 1")
+    assert first.evaluate("button => button === document.activeElement")
+    page.keyboard.press("Space")
+    wait_for_state(page, "rho_q=0.3")
+
+
+def test_a_dashed_line_is_pressed_itself_and_the_line_to_drag_stays(explorable):
+    page, figure = explorable("variance", "d_k=64")
+    lifted = figure.locator(".lifted .dashes")
+    lifted.scroll_into_view_if_needed()
+    box = lifted.bounding_box()
+    page.mouse.click(box["x"] + 20, box["y"] + box["height"] / 2 + 4)
+    wait_for_state(page, "d_k=64,mu_q=1,mu_k=1")
+    assert "Yes: lifted, but flat." in figure.inner_text()
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_the_true_line_comes_slowly_from_the_left(explorable, motion):
+    page, figure = explorable("variance")
+    page.emulate_media(reduced_motion=motion)
+    figure.locator(".lifted .pill").click()
+    moving = figure.evaluate(
+        "figure => figure.getAnimations({ subtree: true }).map(one => one.effect.target)"
+        ".map(target => target.getAttribute('class'))"
+    )
+    assert any("now" in (name or "") for name in moving) == (motion == "no-preference")
+    delays = figure.locator(".dots circle").evaluate_all(
+        "all => [...new Set(all.map(dot => getComputedStyle(dot).transitionDelay))]"
+    )
+    assert delays == ["1.2s" if motion == "no-preference" else "0s"], "the dots follow"
+
+
+def test_boxes_work_between_questions_and_what_they_showed_is_not_asked(explorable):
+    page, figure = explorable("variance")
+    asked = figure.locator(".explorable-asked")
+    figure.get_by_label("queries μq").check()
+    wait_for_state(page, "mu_q=1,")
+    assert asked.inner_text() == "Dropped: μq."
+    button = figure.get_by_role("button", name="Next question")
+    assert button.bounding_box()["x"] == pytest.approx(asked.bounding_box()["x"], abs=1)
+    assert figure.locator(".sketches .dashes").count() == 0
+    figure.get_by_label("keys μk").check()
+    wait_for_state(page, "mu_q=1,mu_k=1")
+    button.click()
+    wait_for_state(page, "mu_q=0,mu_k=0")
+    assert asked.inner_text() == f"Guess 2 of 4: {CHAIN[1][0]}."
+    figure.locator(".stays .pill").click()
+    wait_for_state(page, "rho_q=0.3")
+    figure.get_by_label("queries μq").check()
+    wait_for_state(page, "mu_q=1,")
+    assert not re.search("Yes:|No:", figure.inner_text()), "of another line nothing was guessed"
+    assert figure.locator(".sketches .dashes").count() == 0
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_plot_is_large_and_a_factor_of_2_is_seen(explorable, width):
+    page, figure = explorable("variance", "mu_q=1")
+    page.set_viewport_size({"width": width, "height": 800})
+    wait_for_quiet(figure)
+    svg = figure.locator("[data-panel=line] svg")
+    ends = svg.locator(".been path").evaluate_all("all => all.map(one => one.getBBox().y)")
+    assert ends[0] - ends[1] >= 28
+    across = svg.locator(".now .curve").evaluate("curve => curve.getBBox().width")
+    assert across >= {360: 200, 1280: 500}[width]
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_question_stands_on_top_and_is_seen_with_the_drawings_and_boxes(explorable, width):
     page, figure = explorable("variance")
     page.set_viewport_size({"width": width, "height": 800})
-    page.wait_for_timeout(200)
-    parts = ("formula", "asked", "buttons", "controls", "panels", "readouts")
-    places = [figure.locator(f".explorable-{part}").bounding_box() for part in parts]
+    wait_for_quiet(figure)
+    parts = (
+        ".explorable-asked",
+        ".explorable-buttons",
+        "[data-panel=line]",
+        ".explorable-formula",
+        "[data-panel=dots]",
+        ".explorable-controls",
+        ".explorable-readouts",
+    )
+    places = [figure.locator(part).bounding_box() for part in parts]
     tops = [place["y"] for place in places]
     assert tops == sorted(tops)
-    ends = [place["y"] + place["height"] for place in places]
-    app = figure.locator(".explorable-app").bounding_box()["y"]
-    assert ends[parts.index("panels")] - app <= {360: 740, 1280: 720}[width]
     header = 60  # it covers so much of the screen
-    assert ends[-1] - tops[1] <= 800 - header
-    answers = figure.locator(".explorable-buttons button")
-    heights = answers.evaluate_all("all => all.map(one => one.getBoundingClientRect().y)")
-    assert len(set(heights)) == 1, "all in a row"
+    first = {360: 2, 1280: 0}[width]  # on a phone the boxes are seen with both drawings
+    assert places[5]["y"] + places[5]["height"] - tops[first] <= 800 - header
+    assert places[3]["y"] + places[3]["height"] - tops[0] <= 800 - header
+    app = figure.locator(".explorable-app").bounding_box()["y"]
+    plot = figure.locator("[data-panel=line] svg").bounding_box()
+    assert plot["y"] - app <= 150
 
 
 def test_on_a_phone_the_list_is_not_cut(explorable):
@@ -340,9 +435,15 @@ def test_nothing_jumps_and_reset_forgets_the_lines(explorable, width):
         wait_for_state(page, setting.split(",")[-1])
         assert been.count() == i  # with the one of now
         assert app.bounding_box()["height"] == pytest.approx(height, abs=0.5)
+    page.evaluate("location.hash = '#variance:components=student_t'")
+    wait_for_state(page, "components=student_t")
+    assert app.bounding_box()["height"] == pytest.approx(height, abs=0.5)
     figure.get_by_role("button", name="Reset").click()
-    wait_for_state(page, "mu_q=0,")
-    assert been.count() == 1
+    wait_for_state(page, "components=normal")
+    assert been.count() == 0, "none beside a question"
+    figure.get_by_label("keys μk").check()
+    wait_for_state(page, "mu_k=1")
+    assert been.count() == 2
 
 
 @pytest.mark.parametrize("setting", ["", "rho_q=0.3,rho_k=0.3", "rho_k=0.3"])
