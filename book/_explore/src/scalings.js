@@ -28,7 +28,7 @@ const CONSTANT = ["none", "sqrt_d_k"];
 
 const DIVISORS = [0.1, 5e4]; // that are drawn: every setting has the four of them between
 const FLOOR = 0.001; // of the gradients that are drawn
-const NEXT = "\u00a0→ "; // no line begins with it
+const NEXT = "\u00a0→\u00a0"; // no line breaks there
 const GLIDE = 600; // milliseconds from a setting to the next
 
 /** A size or a number of keys, for reading. */
@@ -116,17 +116,18 @@ export const scalings = {
     const sizes = Object.fromEntries(NAMES.map((name, i) => [name, ofSizes[i]]));
     const shown = { sizes, ...measures(at, ofKeys, ofGradient) };
     const asks = !pressed || (then && moving === sliders[place].name);
-    const parts = { shown, then, guess: asks ? picked : [], guessed: pressed ? then : shown };
     const { evenness, gradient } = panels;
     const began = then && `small, dotted: ${moving} = ${brief(start)}`;
     evenness.heading.replaceChildren(rich(`effective keys, of n (${began ?? "drag the curve"})`));
-    drawAlong(app, evenness, parts, {
+    drawAlong(app, evenness, shown, then, {
+      guess: asks ? [...picked] : [],
       measure: "keys",
       y: d3.scaleLinear([0, 1], evenness.yRange),
       yTicks: [0, 0.5, 1],
       yFormat: (share) => ({ 0: "0", 0.5: "n/2", 1: "n" })[share],
     });
-    drawAlong(app, gradient, parts, {
+    drawAlong(app, gradient, shown, then, {
+      guess: [],
       measure: "gradient",
       y: d3.scaleLog([FLOOR, 20], gradient.yRange),
       yTicks: [0.001, 0.01, 0.1, 1, 10],
@@ -310,8 +311,7 @@ function mark(parent, name, x, y) {
 }
 
 /** A measure along the divisor: the curve with its handle, and each divisor at its size on the axis and at what it does on the curve; small and dotted what was there before, and from there an arrow for each that is guessed to move. */
-function drawAlong(app, panel, parts, { measure, y, yTicks, yFormat, xLabel }) {
-  const { shown, then, guess, guessed } = parts;
+function drawAlong(app, panel, shown, then, { measure, guess, y, yTicks, yFormat, xLabel }) {
   const x = d3.scaleLog(DIVISORS, panel.xRange);
   const [bottom] = y.range();
   const [left, right] = x.range();
@@ -368,14 +368,14 @@ function drawAlong(app, panel, parts, { measure, y, yTicks, yFormat, xLabel }) {
   });
   NAMES.forEach((name, i) => mark(group, name, at[i], below[i] ? bottom - 22 : levels[i]));
   for (const name of guess) {
-    const middle = x(guessed.sizes[name]);
-    const level = Math.min(bottom, y(guessed[measure](guessed.sizes[name])));
+    const { sizes, [measure]: at } = then ?? shown;
+    const [middle, level] = [x(sizes[name]), y(at(sizes[name]))];
     const beside = level + (CONSTANT.includes(name) ? -13 : 13); // two that coincide have one each
     arrow(group, [middle - 11, beside], [middle + 11, beside], colour(name), 2);
   }
   // Between those that measure the keys, where a curve that comes here leaves what was there before in sight.
   const { k_mean: mean, k_total: total } = shown.sizes;
-  const held = Math.max(total / 3, Math.sqrt(mean * total));
+  const held = Math.max(total / 3.5, Math.sqrt(mean * total));
   drawSideways(app, panel, sliders[0], x(held), y(of(held)), (event) => ({
     a: nearest(
       sliders[0].values,
