@@ -523,7 +523,7 @@ def test_what_lies_below_the_axis_is_not_drawn_on_it(explorable):
     assert "undivided < 0.001" in panel.get_attribute("aria-label")
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", [360, 1024, 1280])
 def test_no_setting_changes_the_height(explorable, width):
     page, figure = explorable("scalings", "a=1")
     page.set_viewport_size({"width": width, "height": 700})
