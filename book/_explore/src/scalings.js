@@ -8,6 +8,7 @@ import {
   axes,
   element,
   fresh,
+  layer,
   marker,
   rich,
   richLabel,
@@ -339,6 +340,8 @@ function drawAlong(app, panel, shown, then, { measure, guess, y, yTicks, yFormat
       .style("stroke-width", 1.5);
   };
   const past = fresh(panel.svg, "before");
+  const line = fresh(panel.svg, "line");
+  layer(panel.svg, "handles"); // above the curve and under the markers, of which it hides none
   const group = fresh(panel.svg, "along");
   if (then) {
     draw(past, then[measure]).attr("class", "past").style("stroke-dasharray", "1.5 3");
@@ -356,7 +359,7 @@ function drawAlong(app, panel, shown, then, { measure, guess, y, yTicks, yFormat
   const at = NAMES.map((name) => x(shown.sizes[name]));
   const levels = NAMES.map((name) => y(of(shown.sizes[name])));
   const below = levels.map((level) => level > bottom);
-  draw(group, of);
+  draw(line, of);
   NAMES.forEach((name, i) => {
     if (below[i]) {
       say(group, "↓", at[i], bottom - 3, "middle").style("fill", lettersColour(name));

@@ -213,9 +213,7 @@ def test_each_question_is_guessed_drawn_and_judged_and_the_next_waits(explorable
 def arrows(figure):
     """Where divisors stood that are guessed to move: the middles of the arrows there."""
     return sorted(
-        figure.locator(
-            "[data-panel=evenness] .along path:not(.curve):not([transform])"
-        ).evaluate_all(
+        figure.locator("[data-panel=evenness] .along path:not([transform])").evaluate_all(
             "heads => heads.map(({ previousElementSibling: line }) => line.x1.baseVal.value + 11)"
         )
     )
@@ -359,6 +357,7 @@ def test_the_handle_is_on_its_curve_and_hides_no_marker(explorable, setting, wid
         points = np.array(figure.locator(f"[data-panel={panel}] path.curve").evaluate(POINTS))
         assert np.interp(x, *points.T) == pytest.approx(y, abs=0.5)
         assert min(abs(at - x) for at in places(figure, panel).values()) > 10
+        assert figure.locator(f"[data-panel={panel}] .handles ~ .along").count() == 1
 
 
 def test_at_rest_it_is_said_what_is_drawn(still):
