@@ -59,7 +59,7 @@ const byDragNow = new WeakMap();
 
 /**
  * Let readers move handles, numbered from 1: `byKey(event, value, number)` and `byDrag(event, number)` give the changes of the state;
- * null leaves the key to the page.
+ * null leaves the key to the page. A drag is at (event.x, event.y), and began at event.subject, which is one object all the way.
  */
 export function listen(app, panel, handles, byKey, byDrag) {
   const number = (node) => handles.nodes().indexOf(node) + 1;
@@ -107,17 +107,25 @@ function pressAnywhere(app, panel, handle) {
   if (panel.svg.classed("explorable-pressable")) return; // or a press would be forgotten when all is drawn again
   const svg = panel.svg.node();
   let from = null; // where the press began, and whether the handle follows it
-  const bring = (event) => {
+  const place = (event) => {
     const [x, y] = d3.pointer(event, svg);
+    return { x, y };
+  };
+  const bring = (event) => {
     takeFocus(handle);
-    app.set(byDragNow.get(panel)({ x, y }, handle));
+    app.set(byDragNow.get(panel)({ ...place(event), subject: from.subject }, handle));
   };
   panel.svg
     .classed("explorable-pressable", true)
     .on("mousedown", (event) => event.preventDefault()) // or the press would take the focus away again
     .on("pointerdown", (event) => {
       if (event.button || !event.isPrimary || event.target.closest(".explorable-handle")) return;
-      from = { x: event.clientX, y: event.clientY, follows: event.pointerType === "mouse" };
+      from = {
+        x: event.clientX,
+        y: event.clientY,
+        subject: place(event),
+        follows: event.pointerType === "mouse",
+      };
       svg.setPointerCapture(event.pointerId);
       if (from.follows) bring(event);
     })
@@ -167,12 +175,44 @@ const between = (stops, x, at) => {
 };
 
 /**
+ * A handle that moves a slider through its values, or with `stops` between them, too, but not by keys: a point with an arrow to either
+ * side.
+ */
+export function drawSideways(app, panel, control, at, level, byDrag) {
+  const { name, spoken, stops, values = stops, text } = control;
+  const value = app.state[name];
+  const found = values.indexOf(value);
+  const now = found < 0 ? values.filter((stop) => stop < value).length - 0.5 : found;
+  const range = { min: 0, max: values.length - 1, step: 1 };
+  const { made, all } = drawHandles(panel, [now], range, "query");
+  made.attr("aria-label", spoken);
+  made.selectAll("circle:not(.ring)").style("fill", "var(--ex-ink)");
+  made.select("circle.ring").attr("r", 18);
+  made
+    .append("path")
+    .attr("d", "M-10,-4L-14,0L-10,4M10,-4L14,0L10,4")
+    .style("fill", "none")
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5);
+  made.select("rect.touch").style("cursor", "ew-resize");
+  all
+    .attr("transform", `translate(${at},${level})`)
+    .attr("aria-valuenow", (place) => place)
+    .attr("aria-valuetext", text(value));
+  const byKey = (event, place) => {
+    const next = valueFromKey(event, place, values);
+    return next === null ? null : { [name]: next };
+  };
+  listen(app, panel, all, byKey, byDrag);
+}
+
+/**
  * A line across a drawing that readers move to one of a slider's values, by a handle at its top: `control` is the slider's, `x` the
  * scale, and `place` an empty group below what the line must not cross. With `stops` it goes between them, too, but not by keys, and
  * a stop near by holds it.
  */
 export function drawCursor(app, panel, place, control, x) {
-  const { name, stops, values = stops, text } = control;
+  const { name, stops, values, text } = control;
   const value = app.state[name];
   const at = x(value);
   const [bottom, top] = panel.yRange;
@@ -194,29 +234,7 @@ export function drawCursor(app, panel, place, control, x) {
     .attr("text-anchor", left ? "start" : "end")
     .style("font-weight", 700)
     .text(text(value));
-  const found = values.indexOf(value);
-  const now = found < 0 ? values.filter((stop) => stop < value).length - 0.5 : found;
-  const range = { min: 0, max: values.length - 1, step: 1 };
-  const { made, all } = drawHandles(panel, [now], range, "query");
-  made.attr("aria-label", control.spoken);
-  made.selectAll("circle:not(.ring)").style("fill", "var(--ex-ink)");
-  made.select("circle.ring").attr("r", 18);
-  made
-    .append("path")
-    .attr("d", "M-10,-4L-14,0L-10,4M10,-4L14,0L10,4") // to either side
-    .style("fill", "none")
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 1.5);
-  made.select("rect.touch").style("cursor", "ew-resize");
-  all
-    .attr("transform", `translate(${at},${level})`)
-    .attr("aria-valuenow", (place) => place)
-    .attr("aria-valuetext", text(value));
-  const byKey = (event, place) => {
-    const next = valueFromKey(event, place, values);
-    return next === null ? null : { [name]: next };
-  };
-  listen(app, panel, all, byKey, (event) => ({
+  drawSideways(app, panel, control, at, level, (event) => ({
     [name]: stops ? between(stops, x, event.x) : nearest(values, x, event.x),
   }));
 }

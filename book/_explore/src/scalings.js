@@ -1,21 +1,22 @@
-/** Alternative scalings: what every divisor does, and which of them go along with the curve when the keys change. */
+/** Alternative scalings: a guess which divisors go along with the curves when the keys change, and curves to drag. */
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour, lookUp } from "./data.js";
+import { drawSideways, nearest } from "./handles.js";
 import {
-  apart,
+  addButtons,
+  arrow,
   axes,
   element,
   fresh,
+  layer,
   marker,
   rich,
   richLabel,
-  richText,
   rule,
   say,
   show,
   show2,
   showCount,
-  textLine,
   wantsCalm,
 } from "./shared.js";
 
@@ -26,142 +27,141 @@ const NAMES = Object.keys(labels);
 /** Those that do not know how long the keys are. */
 const CONSTANT = ["none", "sqrt_d_k"];
 
-const MEASURE = "effective keys, of n";
 const DIVISORS = [0.1, 5e4]; // that are drawn: every setting has the four of them between
 const FLOOR = 0.001; // of the gradients that are drawn
-const SEEN = 1.2; // the factor by which a slider is moved when one sees what it does
-const GLIDE = 500; // milliseconds from a setting to the next
+const NEXT = "\u00a0→\u00a0"; // no line breaks there
+const GLIDE = 600; // milliseconds from a setting to the next
 
-/** The sliders, each with a question, and the factor by which it is moved when another is asked. */
+/** A size or a number of keys, for reading. */
+const brief = (x) => (x < 1000 ? show2(x).replace(/\.0$/, "") : showCount(Math.round(x)));
+
+/** The sliders, each with a question: what happens as it goes from a value to another, and which divisors move. */
 const sliders = [
   {
     name: "a",
-    label: "keys × a",
-    values: Array.from({ length: 41 }, (_, i) => 10 ** (i / 20 - 1)),
+    label: "length of the keys, a",
+    spoken: "the curve, moved by the length of the keys, a",
+    values: Array.from({ length: 81 }, (_, i) => 10 ** (i / 40 - 1)),
     value: 1,
-    text: show2,
-    far: 3,
-    question: "Make the keys ten times as long: which divisors follow?",
+    text: (a) => `× ${brief(a)}`,
+    from: 1,
+    to: 10,
+    question:
+      "The keys become ten times as long, and the curves move. Which divisors move with them?",
+    press: "Make them longer",
+    moves: ["k_mean", "k_total"],
+    answer: "Longer keys: k_mean and k_total move with the curves.",
   },
   {
     name: "n",
-    label: "n, keys",
+    label: "keys, n",
     values: data.scalings.n,
     value: 32,
     text: String,
-    far: SEEN,
-    question: "Now make n larger. Which divisor changes?",
+    from: 32,
+    to: data.scalings.n.at(-1),
+    question: `The row gets ${data.scalings.n.at(-1)} keys in place of 32. Which divisors move?`,
+    press: "Add the keys",
+    moves: ["k_total"],
+    answer: "More keys: k_total alone moves.",
   },
   {
     name: "d_k",
-    label: "d_k",
+    label: "components, d_k",
     values: data.scalings.d_k,
     value: 64,
     text: String,
-    far: SEEN,
-    question: "Now change d_k. Which divisors change?",
+    from: data.scalings.d_k[0],
+    to: data.scalings.d_k.at(-1),
+    question: `d_k grows from ${data.scalings.d_k[0]} to ${data.scalings.d_k.at(-1)}, and the curves move. Which divisors move with them?`,
+    press: "Make d_k larger",
+    moves: ["sqrt_d_k", "k_mean", "k_total"],
+    answer:
+      "Larger d_k: all but undivided move. So k_mean alone moved with a and d_k, and stayed when n grew.",
   },
 ];
 
 export const scalings = {
   title: "Which divisors follow the keys?",
-  paired: true,
   controls: sliders,
   readouts: [],
   panelWidth: "100%",
   panels: [
-    ["evenness", MEASURE, 164, { left: 44, top: 44, bottom: 22 }],
-    ["gradient", "gradient at the query, median", 204, { left: 44, top: 44 }],
+    ["evenness", "", 150, { left: 44, top: 18, bottom: 22 }],
+    ["gradient", "gradient at the query, median", 190, { left: 44, top: 14 }],
   ],
   forget({ memory }) {
-    memory.answered = memory.before = memory.moving = undefined;
+    memory.asking = undefined;
   },
-  also(asked, { memory }) {
+  /** The setting at which the slider that is moved alone stood before stays in sight; a new number of keys or d_k is glided to. */
+  also(asked, { state, memory }) {
+    const [name, ...others] = Object.keys(asked);
+    if (others.length) memory.moving = undefined;
+    else if (asked[name] !== state[name] && memory.moving !== name)
+      Object.assign(memory, { moving: name, start: state[name] });
     if (!("n" in asked || "d_k" in asked) || wantsCalm()) return;
     memory.from = memory.shown;
     memory.began = performance.now();
   },
   update(app) {
-    const { n, d_k: dK } = app.state;
-    const root = Math.sqrt(dK);
-    const { sizes, shape } = standing(app.state);
-    app.memory.sizes ??= addLegend(app);
-    for (const name of NAMES) app.memory.sizes[name].textContent = ` = ${written(sizes[name])}`;
-
-    const now = measures(...shape(n));
-    const share = (divisor, m = n) => `${show(100 * measures(...shape(m)).keys(divisor), 0)} %`;
-    const keys = (divisor) => n * now.keys(divisor);
-    const gradientText = (divisor) =>
-      now.gradient(divisor) < FLOOR ? `< ${FLOOR}` : show2(now.gradient(divisor));
-    const [at, ofKeys, ofGradient, ...ofSizes] = glide(app, [...shape(n), ...Object.values(sizes)]);
-    const shown = measures(at, ofKeys, ofGradient);
-    const { evenness, gradient: comesBack } = app.panels;
-    const start = startOf(app);
-    const old = start && standing(start);
-    const then = old && measures(...old.shape(start.n));
-    const moving = app.memory.moving;
-    const hint = start
-      ? ` (small, dotted: ${moving} = ${show2(start[moving]).replace(/\.0$/, "")})`
-      : "";
-    evenness.heading.replaceChildren(rich(MEASURE + hint));
-    drawAlong(evenness, {
-      sizes: ofSizes,
-      of: shown.keys,
-      old: old && { sizes: Object.values(old.sizes), of: then.keys },
+    const { state, memory, panels } = app;
+    const { moving, start } = memory;
+    const now = standing(state);
+    const then =
+      moving && state[moving] !== start ? standing({ ...state, [moving]: start }) : undefined;
+    const target = [...now.shape, ...Object.values(now.sizes)];
+    const drawn = glide(app, target);
+    const arrived = drawn === target;
+    const { place, picked, pressed } = (memory.asking ??= { place: 0, picked: new Set() });
+    const [at, ofKeys, ofGradient, ...ofSizes] = drawn;
+    const sizes = Object.fromEntries(NAMES.map((name, i) => [name, ofSizes[i]]));
+    const shown = { sizes, ...measures(at, ofKeys, ofGradient) };
+    const asks = !pressed || (then && moving === sliders[place].name);
+    const { evenness, gradient } = panels;
+    const began = then && `small, dotted: ${moving} = ${brief(start)}`;
+    evenness.heading.replaceChildren(rich(`effective keys, of n (${began ?? "drag the curve"})`));
+    drawAlong(app, evenness, shown, then, {
+      guess: asks ? [...picked] : [],
+      measure: "keys",
       y: d3.scaleLinear([0, 1], evenness.yRange),
       yTicks: [0, 0.5, 1],
       yFormat: (share) => ({ 0: "0", 0.5: "n/2", 1: "n" })[share],
     });
-    drawAlong(comesBack, {
-      sizes: ofSizes,
-      of: shown.gradient,
-      old: old && { sizes: Object.values(old.sizes), of: then.gradient },
-      y: d3.scaleLog([FLOOR, 20], comesBack.yRange),
+    drawAlong(app, gradient, shown, then, {
+      guess: [],
+      measure: "gradient",
+      y: d3.scaleLog([FLOOR, 20], gradient.yRange),
       yTicks: [0.001, 0.01, 0.1, 1, 10],
       yFormat: String,
       xLabel: "divisor",
     });
-    describe(evenness, sizes, (divisor) => `${show2(keys(divisor))} of ${n} keys`);
-    describe(comesBack, sizes, gradientText);
-    const [few, many] = [data.scalings.n[0], data.scalings.n.at(-1)];
-    const sentences = verdict(app, {
-      a: `a moves the curve, k_mean and k_total. √d_k stays at ${root}: ${show2(keys(root))} of ${n} keys; k_mean has ${show2(keys(sizes.k_mean))}.`,
-      n: `n moves one divisor, k_total: ${show2(keys(sizes.k_total))} of ${n} keys, gradient ${gradientText(sizes.k_total)}. The curve changes, too: k_mean stays at ${written(sizes.k_mean)} and has ${share(sizes.k_mean, few)} of ${few} keys, but ${share(sizes.k_mean, many)} of ${many}.`,
-      d_k: `d_k moves the curve and all divisors but undivided, which stays at 1: ${show2(keys(1))} of ${n} keys.`,
-    });
-    app.formula.replaceChildren(...sentences.map(textLine));
-    if (app.controls.nextSibling !== app.formula) app.controls.after(app.formula); // near the sliders
-    return { values: {}, spoken: sentences.join(" ") };
+    const told = (panel, text) =>
+      panel.describe(
+        `${panel.heading.textContent}, along the divisor: ${NAMES.map((name) => `${labels[name]} ${text(now.sizes[name])}`).join("; ")}`,
+        "group",
+      );
+    told(evenness, (divisor) => `${show2(state.n * now.keys(divisor))} of ${state.n} keys`);
+    told(gradient, (divisor) => gradientText(now, divisor));
+    if (arrived || !pressed) memory.said = speak(app, now, then, arrived);
+    return { values: {}, spoken: memory.said };
   },
 };
 
-/** The sizes of the divisors at a setting, and the shape of the curves there, or with so many keys. */
+/** The divisors at a setting, and the curves there: their shapes, and what they have at a divisor. */
 function standing({ a, n, d_k: dK }) {
   const { along, compared, n: ns, d_k: dKs } = data.scalings;
-  const of = (table, m = n) => lookUp(table, ns, m, dKs, dK);
+  const of = (table) => lookUp(table, ns, n, dKs, dK);
   const root = Math.sqrt(dK);
   const sizes = Object.fromEntries(
     NAMES.map((name) => [name, of(compared[name]) * root * (CONSTANT.includes(name) ? 1 : a)]),
   );
   // Keys a times as long are at a divisor a times as large what they were.
-  const shape = (m) => [
+  const shape = [
     a * root,
-    of(along, m).map(([effective]) => effective / m),
-    of(along, m).map(([, gradient]) => Math.log(Math.max(1e-9, gradient))),
+    of(along).map(([effective]) => effective / n),
+    of(along).map(([, gradient]) => Math.log(Math.max(1e-9, gradient))),
   ];
-  return { sizes, shape };
-}
-
-/** The setting at which the slider that was moved last stood before; none while it stands there. */
-function startOf({ state, memory }) {
-  const before = memory.before ?? state;
-  for (const { name } of sliders) {
-    if (state[name] === before[name] || memory.moving === name) continue;
-    memory.moving = name;
-    memory.start = before[name];
-  }
-  const { moving, start } = memory;
-  return moving && state[moving] !== start ? { ...state, [moving]: start } : undefined;
+  return { sizes, shape, ...measures(...shape) };
 }
 
 /** What a curve of these shapes has at a divisor: the share of the keys, and the gradient; `at` is the root's divisor of such keys. */
@@ -186,9 +186,102 @@ function glide({ memory, redraw }, target) {
   return (memory.shown = target.map((to, i) => on(memory.from[i], to)));
 }
 
-/** The size of a divisor, for reading. */
-const written = (size) =>
-  size < 1000 ? show2(size).replace(/\.0$/, "") : showCount(Math.round(size));
+const gradientText = ({ gradient }, divisor) =>
+  gradient(divisor) < FLOOR ? `< ${FLOOR}` : show2(gradient(divisor));
+
+/** The question, or its answer, what is beside every divisor, and what the slider that was moved last has done; all that is said. */
+function speak(app, now, then, arrived) {
+  const { memory, formula } = app;
+  const { asked, buttons, next } = (memory.parts ??= addQuestion(app));
+  const { place, picked, pressed } = memory.asking;
+  const { name: slider, question, press, moves, answer } = sliders[place];
+  const answered = (memory.asking.answered = pressed && arrived);
+  const judged = answered && picked.size > 0 && memory.moving === slider && then;
+  const isRight = (name) => picked.has(name) === moves.includes(name);
+  NAMES.forEach((name, i) => {
+    const { button, size, verdict } = buttons[i];
+    const sizes = [then ?? now, now].map((at) => brief(at.sizes[name]));
+    size.textContent = [...new Set(sizes)].join(NEXT);
+    verdict.textContent = judged ? (isRight(name) ? "✓ right" : "✗ wrong") : "";
+    button.setAttribute("aria-pressed", picked.has(name));
+    button.setAttribute("aria-disabled", Boolean(pressed));
+  });
+  const right = picked.size > 0 ? ` ${NAMES.filter(isRight).length} of ${NAMES.length} right.` : "";
+  const text = answered ? answer + right : `${question} Press them, then:`;
+  asked.replaceChildren(rich(text));
+  next.replaceChildren(
+    rich(!answered ? press : place < sliders.length - 1 ? "Next question" : "Start again"),
+  );
+  const sentence = tell(app.state, memory.moving, now, then);
+  formula.replaceChildren(rich(sentence));
+  return `${text} ${sentence}`;
+}
+
+/** What the slider that was moved last has done, in numbers; where none has been moved, what is drawn. */
+function tell({ n }, moving, now, then) {
+  const keys = (at, name) => brief(n * at.keys(at.sizes[name]));
+  if (!then) {
+    const [none, root, mean, total] = NAMES.map((name) => keys(now, name));
+    return `Divided by √d_k a query attends to ${root} of ${n} keys, by k_mean to ${mean}; undivided to ${none}, by k_total to ${total}.`;
+  }
+  const change = (name, text = keys) => `${text(then, name)}${NEXT}${text(now, name)}`;
+  const share = ({ sizes, keys }, name) => show(100 * keys(sizes[name]), 0);
+  const gradient = (at, name) => gradientText(at, at.sizes[name]);
+  return {
+    a: `k_mean and k_total are made of the keys’ lengths: with k_mean a query attends to ${change("k_mean")} of ${n} keys. √d_k is not: ${change("sqrt_d_k")}.`,
+    n: `Only k_total is a sum over the keys: its gradient ${change("k_total", gradient)}. k_mean, a mean, stays: ${change("k_mean", share)} % of the keys.`,
+    d_k: `A random key is about √d_k long: k_mean ${change("k_mean")} of ${n} keys, √d_k ${change("sqrt_d_k")}. Undivided knows no d_k: ${change("none")}.`,
+  }[moving];
+}
+
+/** Above the sliders the question, a button for each divisor with its marker, size and verdict, and one that answers or asks on. */
+function addQuestion(app) {
+  const { memory, extra } = app;
+  const asked = element("p", { class: "explorable-asked" });
+  extra.append(asked);
+  const toggle = (name) => () => {
+    const { picked, pressed } = memory.asking;
+    if (pressed) return;
+    if (!picked.delete(name)) picked.add(name);
+    app.redraw();
+  };
+  const made = addButtons(
+    extra,
+    "divisors that move",
+    NAMES.map((name) => ["", toggle(name)]),
+  );
+  made[0].parentNode.classList.add("explorable-picks");
+  const buttons = made.map((button, i) => {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("viewBox", "-8 -8 16 16");
+    svg.setAttribute("aria-hidden", "true");
+    mark(d3.select(svg), NAMES[i], 0, 0);
+    const verdict = element("span", { class: "explorable-verdict" });
+    const size = element("span", { class: "explorable-size" });
+    button.append(svg, element("span", {}, rich(richLabel(labels[NAMES[i]]))), verdict, size);
+    return { button, size, verdict };
+  });
+  const [next] = addButtons(extra, "question", [["", () => goOn(app)]]);
+  app.controls.before(extra);
+  app.controls.after(app.formula);
+  return { asked, buttons, next };
+}
+
+/** From a question to its answer, and from there to the next question. */
+function goOn(app) {
+  const { memory } = app;
+  const { place, pressed, answered } = memory.asking;
+  if (pressed && !answered) return;
+  const next = pressed ? (place + 1) % sliders.length : place;
+  const { name, from, to } = sliders[next];
+  const defaults = Object.fromEntries(sliders.map(({ name, value }) => [name, value]));
+  app.set({ ...defaults, [name]: from });
+  if (pressed) memory.asking = { place: next, picked: new Set() };
+  else {
+    memory.asking.pressed = true;
+    app.set({ [name]: to });
+  }
+}
 
 /** A smooth function through points, which rises and falls only where they do: cubics, with the harmonic mean of the slopes at each point. */
 function between(xs, ys) {
@@ -207,39 +300,6 @@ function between(xs, ys) {
   };
 }
 
-/** The answer to what the reader has moved, and the next question once it has been moved far. */
-function verdict({ state, memory }, answers) {
-  memory.answered ??= {};
-  for (const { name, value, far } of sliders) {
-    const by = Math.exp(Math.abs(Math.log(state[name] / value)));
-    if (by < SEEN || memory.before?.[name] === state[name]) continue;
-    memory.answered.last = name;
-    if (by >= far) memory.answered[name] = true;
-  }
-  memory.before = { ...state };
-  const next = sliders.find(({ name }) => !memory.answered[name]);
-  return [
-    answers[memory.answered.last],
-    next?.question ?? "Only k_mean went along with a and d_k, and stayed when n grew.",
-  ].filter(Boolean);
-}
-
-/** Which marker is whose; by name, where the size of the divisor itself is written. */
-function addLegend(app) {
-  const sizes = {};
-  const row = element("p", { class: "explorable-legend" });
-  for (const name of NAMES) {
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    svg.setAttribute("viewBox", "-8 -8 16 16");
-    svg.setAttribute("aria-hidden", "true");
-    mark(d3.select(svg), name, 0, 0);
-    sizes[name] = element("span", { class: "explorable-size" });
-    row.append(element("span", {}, svg, rich(richLabel(labels[name])), sizes[name]));
-  }
-  app.controls.append(row);
-  return sizes;
-}
-
 /** A divisor's marker: the root's stands open and larger around that of the mean length, which has a rim to be seen. */
 function mark(parent, name, x, y) {
   const drawn = marker(parent, name, x, y);
@@ -251,10 +311,10 @@ function mark(parent, name, x, y) {
   if (name === "k_mean") drawn.style("stroke", "var(--ex-ink)").style("stroke-width", 1.5);
 }
 
-/** A measure along the divisor: the curve, and each divisor with its name, at its size on the axis and at what it does on the curve; small and dotted what was there before. */
-function drawAlong(panel, { sizes, of, old, y, yTicks, yFormat, xLabel }) {
+/** A measure along the divisor: the curve with its handle, and each divisor at its size on the axis and at what it does on the curve; small and dotted what was there before, and from there an arrow for each that is guessed to move. */
+function drawAlong(app, panel, shown, then, { measure, guess, y, yTicks, yFormat, xLabel }) {
   const x = d3.scaleLog(DIVISORS, panel.xRange);
-  const [bottom, top] = y.range();
+  const [bottom] = y.range();
   const [left, right] = x.range();
   const [least] = y.domain();
   axes(panel, {
@@ -266,9 +326,9 @@ function drawAlong(panel, { sizes, of, old, y, yTicks, yFormat, xLabel }) {
     yTicks,
     yFormat,
   });
-  const draw = (parent, measure) => {
+  const draw = (parent, of) => {
     const points = Array.from({ length: Math.round(right - left) + 1 }, (_, i) => left + i)
-      .map((at) => [at, measure(x.invert(at))])
+      .map((at) => [at, of(x.invert(at))])
       .filter(([, value]) => value >= least)
       .map(([at, value]) => [at, y(value)]);
     return parent
@@ -280,45 +340,56 @@ function drawAlong(panel, { sizes, of, old, y, yTicks, yFormat, xLabel }) {
       .style("stroke-width", 1.5);
   };
   const past = fresh(panel.svg, "before");
+  const line = fresh(panel.svg, "line");
+  layer(panel.svg, "handles"); // above the curve and under the markers, of which it hides none
   const group = fresh(panel.svg, "along");
-  if (old) {
-    draw(past, old.of).attr("class", "past").style("stroke-dasharray", "1.5 3");
-    NAMES.forEach((name, i) => {
-      const value = old.of(old.sizes[i]);
+  if (then) {
+    draw(past, then[measure]).attr("class", "past").style("stroke-dasharray", "1.5 3");
+    NAMES.forEach((name) => {
+      const value = then[measure](then.sizes[name]);
       if (value < least) return;
-      const place = `translate(${x(old.sizes[i])},${y(value)})`;
+      const place = `translate(${x(then.sizes[name])},${y(value)})`;
       marker(past, name, 0, 0)
         .attr("transform", `${place} scale(${name === "sqrt_d_k" ? 1.1 : 0.7})`)
         .style("fill", "none")
         .style("stroke-width", 1.5);
     });
   }
-  draw(group, of);
-  const at = sizes.map(x);
-  // Within a row none overtakes another: the constants are above those that measure the keys.
-  const beside = [at.slice(0, 2), at.slice(2)].flatMap((row) =>
-    apart(row, 44, left + 16, right - 20),
-  );
-  const level = (i) => top - (i < 2 ? 32 : 18);
+  const of = shown[measure];
+  const at = NAMES.map((name) => x(shown.sizes[name]));
+  const levels = NAMES.map((name) => y(of(shown.sizes[name])));
+  const below = levels.map((level) => level > bottom);
+  draw(line, of);
   NAMES.forEach((name, i) => {
-    rule(group, [beside[i], level(i) + 8], [at[i], top], colour(name)); // clear of lowered letters
-    const below = of(sizes[i]) < least;
-    const stem = rule(group, [at[i], top], [at[i], bottom - (below ? 16 : 0)], colour(name));
+    if (below[i]) {
+      say(group, "↓", at[i], bottom - 3, "middle").style("fill", lettersColour(name));
+      say(group, "below", at[i] - 6, bottom - 4, "end").style("fill", lettersColour(name));
+      return;
+    }
+    const stem = rule(group, [at[i], levels[i]], [at[i], bottom], colour(name));
     if (name === "k_mean") stem.style("stroke-dasharray", "4 4"); // the root's is seen under it
-    if (!below) return;
-    say(group, "↓", at[i], bottom - 3, "middle").style("fill", lettersColour(name));
-    say(group, "below", at[i] - 6, bottom - 4, "end").style("fill", lettersColour(name));
   });
-  NAMES.forEach((name, i) => {
-    const words = say(group, "", beside[i], level(i), "middle");
-    richText(words, labels[name]).style("fill", lettersColour(name));
-    if (of(sizes[i]) >= least) mark(group, name, at[i], y(of(sizes[i])));
-  });
+  NAMES.forEach((name, i) => mark(group, name, at[i], below[i] ? bottom - 22 : levels[i]));
+  for (const name of guess) {
+    const { sizes, [measure]: at } = then ?? shown;
+    const [middle, level] = [x(sizes[name]), y(at(sizes[name]))];
+    const beside = level + (CONSTANT.includes(name) ? -13 : 13); // two that coincide have one each
+    arrow(group, [middle - 11, beside], [middle + 11, beside], colour(name), 2);
+  }
+  // Between those that measure the keys, where a curve that comes here leaves what was there before in sight.
+  const { k_mean: mean, k_total: total } = shown.sizes;
+  const held = Math.max(total / 3.5, Math.sqrt(mean * total));
+  drawSideways(app, panel, sliders[0], x(held), y(of(held)), (event) => ({
+    a: nearest(
+      sliders[0].values,
+      x,
+      x(heldAt(app, event) * (x.invert(event.x) / x.invert(event.subject.x))),
+    ),
+  }));
 }
 
-/** What a panel shows, for those who do not see it. */
-function describe(panel, sizes, text) {
-  panel.describe(
-    `${panel.heading.textContent}, along the divisor: ${NAMES.map((name) => `${labels[name]} ${text(sizes[name])}`).join("; ")}`,
-  );
+/** The length of the keys when this drag began. */
+function heldAt({ memory, state }, { subject }) {
+  if (memory.subject !== subject) Object.assign(memory, { subject, held: state.a });
+  return memory.held;
 }

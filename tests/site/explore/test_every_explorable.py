@@ -143,6 +143,7 @@ def test_a_page_for_lectures_fills_the_screen_and_keeps_the_setting(tab, base, n
         ("row", 60, 0),
         ("phases", 60, -60),
         ("power", 60, 0),
+        ("scalings", 40, 0),
     ],
 )
 def test_a_finger_takes_a_handle_all_the_way(phone, name, dx, dy):

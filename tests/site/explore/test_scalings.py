@@ -5,10 +5,11 @@ import re
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import expect
 
 import sdpa_lib as sdpa
 
-from .conftest import wait_for_quiet, wait_for_state
+from .conftest import drag, state, wait_for_quiet, wait_for_state
 
 ERROR = 0.1  # of 400 queries or more: other draws of the same thing
 
@@ -68,9 +69,35 @@ TICKS = """axis => [...axis.querySelectorAll('.tick')].map(tick => {
 })"""
 
 
-def line(figure, number):
-    """A line below the panels, as one reads it: the first, or the last."""
-    return figure.locator(".explorable-line").nth(number).text_content()
+LENGTH, KEYS, COMPONENTS = "length of the keys, a", "keys, n", "components, dk"
+"""What the sliders are called."""
+
+
+def slide(page, figure, label, key, part):
+    """Press a key on a slider, until all has arrived."""
+    figure.get_by_label(label, exact=True).press(key)
+    wait_for_state(page, part)
+    wait_for_quiet(figure)
+
+
+def said(figure):
+    """The sentence about the slider that was moved last."""
+    return figure.locator(".explorable-formula").text_content().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def asked(figure):
+    """The question, or its answer."""
+    return figure.locator(".explorable-asked").text_content()
+
+
+def picks(figure):
+    """The buttons of the divisors."""
+    return figure.get_by_role("group", name="divisors that move").get_by_role("button")
+
+
+def go_on(figure, name):
+    figure.get_by_role("button", name=name, exact=True).click()
+    wait_for_quiet(figure)
 
 
 @pytest.mark.parametrize("setting", [(32, 64, 1), (32, 64, 10), (256, 16, 0.1), (4, 4, 2)])
@@ -116,17 +143,132 @@ def test_divisors_are_the_librarys(data):
                 assert ratio == pytest.approx(theirs, rel=0.03)
 
 
+QUESTIONS = [
+    ("a", (1, 32, 64), (10, 32, 64), "The keys become ten times as long", "Make them longer"),
+    ("n", (1, 32, 64), (1, 256, 64), "The row gets 256 keys in place of 32.", "Add the keys"),
+    ("d_k", (1, 32, 4), (1, 32, 256), "dk grows from 4 to 256", "Make dk larger"),
+]
+"""A slider, (a, n, d_k) before and after, how the question begins, and the button to its answer."""
+
+MOVES = [{"k_mean", "k_total"}, {"k_total"}, {"sqrt_d_k", "k_mean", "k_total"}]
+"""Which divisors move in each."""
+
+
+@pytest.mark.parametrize(("question", "moves"), [*zip(QUESTIONS, MOVES, strict=True)])
+def test_the_divisors_that_move_are_the_librarys(question, moves):
+    _, before, after, *_ = question
+
+    def sizes(a, n, d_k):
+        key = a * sdpa.sample(200, n, d_k, seed=1, device="cpu")
+        return {
+            name: float(torch.as_tensor(sdpa.get_rescaling(name)(key)).mean()) for name in NAMES
+        }
+
+    old, new = sizes(*before), sizes(*after)
+    assert {name for name in NAMES if abs(new[name] / old[name] - 1) > 0.05} == moves
+
+
+def test_each_question_is_guessed_drawn_and_judged_and_the_next_waits(explorable):
+    _, figure = explorable("scalings")
+    for number, ((slider, before, after, question, button), moves) in enumerate(
+        zip(QUESTIONS, MOVES, strict=True)
+    ):
+        assert asked(figure).startswith(question)
+        for value in before:
+            assert str(value) in state(figure).values()
+        old = places(figure)
+        wrong = "none" if number else "k_mean"
+        guess = moves ^ {wrong}
+        for name, pick in zip(NAMES, picks(figure).all(), strict=True):
+            if name in guess:
+                pick.click()
+            expect(pick).to_have_attribute("aria-pressed", str(name in guess).lower())
+        assert "right" not in "".join(picks(figure).all_text_contents())
+        assert arrows(figure) == pytest.approx(sorted(old[name] for name in guess))
+        go_on(figure, button)
+        assert arrows(figure) == pytest.approx(sorted(old[name] for name in guess))
+        assert state(figure) == dict(
+            zip(("a", "n", "d_k"), (f"{value}" for value in after), strict=True)
+        )
+        assert moved(old, places(figure)) == moves
+        for name, text in zip(NAMES, picks(figure).all_text_contents(), strict=True):
+            assert ("✗ wrong" if name == wrong else "✓ right") in text
+            assert ("→" in text) == (name in moves)
+        assert asked(figure).endswith("3 of 4 right.")
+        heading = figure.locator("[data-panel=evenness] .explorable-panel-title")
+        start = before[("a", "n", "d_k").index(slider)]
+        assert f"dotted: {slider.replace('_', '')} = {start})" in heading.text_content()
+        picks(figure).first.click(force=True)  # too late
+        wait_for_quiet(figure)
+        expect(picks(figure).first).to_have_attribute("aria-pressed", str("none" in guess).lower())
+        last = number == len(QUESTIONS) - 1
+        assert ("So kmean alone moved with a and dk" in asked(figure)) == last
+        go_on(figure, "Start again" if last else "Next question")
+        assert arrows(figure) == []
+    assert asked(figure).startswith(QUESTIONS[0][3])
+    for pick in picks(figure).all():
+        expect(pick).to_have_attribute("aria-pressed", "false")
+
+
+def arrows(figure):
+    """Where divisors stood that are guessed to move: the middles of the arrows there."""
+    return sorted(
+        figure.locator("[data-panel=evenness] .along path:not([transform])").evaluate_all(
+            "heads => heads.map(({ previousElementSibling: line }) => line.x1.baseVal.value + 11)"
+        )
+    )
+
+
+def test_without_a_guess_the_answer_judges_nothing(still):
+    _, figure = still("scalings", "a=1,")
+    go_on(figure, "Make them longer")
+    assert asked(figure) == "Longer keys: kmean and ktotal move with the curves."
+    assert "right" not in "".join(picks(figure).all_text_contents())
+
+
+def test_the_verdict_waits_until_the_curves_have_arrived(explorable):
+    page, figure = explorable("scalings")
+    picks(figure).last.click()
+    seen = page.evaluate("""async () => {
+        const figure = document.querySelector("[data-explorable=scalings]");
+        const curve = () => figure.querySelector("path.curve").getAttribute("d");
+        const text = () => figure.querySelector(".explorable-picks").textContent;
+        [...figure.querySelectorAll("button")].find(b => b.textContent.startsWith("Make")).click();
+        const seen = [];
+        for (let i = 0; i < 120; i++) {
+            await new Promise(requestAnimationFrame);
+            seen.push([curve(), text().includes("right")]);
+        }
+        return seen;
+    }""")
+    curves = [curve for curve, _ in seen]
+    arrived = curves.index(curves[-1])
+    assert arrived > 4
+    assert [judged for _, judged in seen].index(True) >= arrived
+
+
+def test_the_verdict_goes_when_another_slider_is_moved_and_reset_asks_anew(still):
+    page, figure = still("scalings", "a=1,")
+    picks(figure).last.click()
+    go_on(figure, "Make them longer")
+    assert "✓ right" in picks(figure).last.text_content()
+    slide(page, figure, KEYS, "End", "n=256")
+    assert "right" not in "".join(picks(figure).all_text_contents())
+    figure.get_by_role("button", name="Reset").click()
+    wait_for_state(page, "a=1,n=32,")
+    assert asked(figure).startswith(QUESTIONS[0][3])
+    expect(picks(figure).last).to_have_attribute("aria-pressed", "false")
+
+
 def test_each_slider_moves_the_curve_and_some_divisors(explorable):
     page, figure = explorable("scalings", "a=1")
     for label, part, whose, by in (
-        ("keys × a", "a=10,", {"k_mean", "k_total"}, 10),
-        ("n, keys", "n=256,", {"k_total"}, 1),
-        ("dk", "d_k=256", {"sqrt_d_k", "k_mean", "k_total"}, 2),
+        (LENGTH, "a=10,", {"k_mean", "k_total"}, 10),
+        (KEYS, "n=256,", {"k_total"}, 1),
+        (COMPONENTS, "d_k=256", {"sqrt_d_k", "k_mean", "k_total"}, 2),
     ):
         before, half = places(figure), half_of_the_keys(figure)
-        figure.get_by_label(label, exact=True).press("End")
-        wait_for_state(page, part)
-        wait_for_quiet(figure)
+        slide(page, figure, label, "End", part)
         assert moved(before, places(figure)) == whose
         assert half_of_the_keys(figure) / half == pytest.approx(by, rel=0.3)
 
@@ -141,8 +283,7 @@ def test_the_constants_stay_where_they_are_on_the_axis(explorable):
     page, figure = explorable("scalings", "a=1")
     ones = set()
     for key in ("Home", "End"):
-        figure.get_by_label("keys × a", exact=True).press(key)
-        wait_for_state(page, f"a={'0.1' if key == 'Home' else '10'},")
+        slide(page, figure, LENGTH, key, f"a={'0.1' if key == 'Home' else '10'},")
         (label, low), (_, at), *_ = figure.locator("[data-panel=evenness] .axis").last.evaluate(
             TICKS
         )
@@ -154,120 +295,112 @@ def test_the_constants_stay_where_they_are_on_the_axis(explorable):
     assert ones == {True, False}
 
 
-def test_a_question_is_answered_when_its_slider_has_been_moved_far(explorable):
+@pytest.mark.parametrize("panel", ["evenness", "gradient"])
+@pytest.mark.parametrize("by", ["handle", "anywhere"])
+def test_a_curve_is_dragged_sideways_and_stays_under_the_pointer(explorable, panel, by):
+    """Wherever it is taken; up and down nothing changes."""
     page, figure = explorable("scalings", "a=1")
-    lines = figure.locator(".explorable-line")
-    question = "Make the keys ten times as long: which divisors follow?"
-    assert lines.all_text_contents() == [question]
-    slider = figure.get_by_label("keys × a", exact=True)
-    slider.press("ArrowRight")  # so little is not seen
-    wait_for_state(page, "a=1.12")
-    assert lines.all_text_contents() == [question]
-    slider.press("ArrowRight")
-    wait_for_state(page, "a=1.25")
-    assert lines.count() == 2
-    assert line(figure, 0).startswith("a moves the curve, kmean and ktotal. ")
-    assert line(figure, 1) == question  # until they are longer
-    for label, part, answer, then in (
-        ("keys × a", "a=10,", "a moves the curve, kmean and ktotal. ", "Now make n larger. "),
-        ("n, keys", "n=256,", "n moves one divisor, ktotal: ", "Now change dk. "),
-        (
-            "dk",
-            "d_k=256",
-            "dk moves the curve and all divisors but undivided, which stays at 1: ",
-            "Only kmean went",
-        ),
-    ):
-        figure.get_by_label(label, exact=True).press("End")
-        wait_for_state(page, part)
-        assert lines.count() == 2
-        assert line(figure, 0).startswith(answer)
-        assert line(figure, 1).startswith(then)
-    figure.get_by_role("button", name="Reset").click()
-    wait_for_state(page, "a=1,")
-    assert lines.all_text_contents() == [question]
+    svg = figure.locator(f"[data-panel={panel}] svg")
+    taken = svg.locator(".explorable-handle circle").last if by == "handle" else svg
+    svg.scroll_into_view_if_needed()
+    before, half = places(figure, panel), half_of_the_keys(figure)
+    drag(page, taken, 60, 30)
+    wait_for_quiet(figure)
+    after = places(figure, panel)
+    assert moved(before, after) == {"k_mean", "k_total"}
+    assert after["k_mean"] - before["k_mean"] == pytest.approx(60, abs=3)
+    a = float(state(figure)["a"])
+    assert half_of_the_keys(figure) / half == pytest.approx(a, rel=0.01)
+    assert said(figure).startswith("kmean and ktotal are made of the keys’ lengths")
+    slider = figure.get_by_label(LENGTH, exact=True)
+    assert slider.get_attribute("aria-valuetext") == f"× {a:.1f}"
 
 
-def test_the_answers_may_come_in_any_order(explorable):
+def test_a_press_without_a_drag_moves_nothing(explorable):
     page, figure = explorable("scalings", "n=256")
-    assert line(figure, 0).startswith("n moves")
-    assert line(figure, 1).startswith("Make the keys")
-    page.evaluate("location.hash = '#scalings:n=256,a=0.1'")
-    wait_for_state(page, "a=0.1,n=256,")
-    assert line(figure, 0).startswith("a moves")
-    assert line(figure, 1).startswith("Now change dk")
+    svg = figure.locator("[data-panel=evenness] svg")
+    svg.scroll_into_view_if_needed()
+    slide(page, figure, KEYS, "Home", "n=4,")
+    before = figure.get_attribute("data-state"), said(figure)
+    svg.click(position={"x": 60, "y": 60})
+    wait_for_quiet(figure)
+    assert (figure.get_attribute("data-state"), said(figure)) == before
 
 
-@pytest.mark.parametrize(
-    ("setting", "name", "numbers"),
-    [
-        ("a=10", "sqrt_d_k", "stays at 8: {keys} of 32 keys; kmean has 15."),
-        ("n=256", "k_total", "ktotal: {keys} of 256 keys, gradient {gradient}. The curve changes"),
-        ("d_k=256", "none", "stays at 1: {keys} of 32 keys."),
-    ],
-)
-def test_the_answer_has_the_numbers_that_are_drawn(explorable, setting, name, numbers):
-    _, figure = explorable("scalings", setting)
-    keys, gradient = (told(figure, panel)[name] for panel in ("evenness", "gradient"))
-    assert numbers.format(keys=f"{keys:g}", gradient=f"{gradient:g}") in line(figure, 0)
+@pytest.mark.parametrize("panel", ["evenness", "gradient"])
+def test_a_curve_is_moved_by_keys(explorable, panel):
+    page, figure = explorable("scalings", "a=1")
+    handle = figure.locator(f"[data-panel={panel}] .explorable-handle")
+    assert handle.get_attribute("aria-label") == "the curve, moved by the length of the keys, a"
+    for key, part, text in (
+        ("ArrowRight", "a=1.059", "× 1.1"),
+        ("PageUp", "a=1.88", "× 1.9"),
+        ("End", "a=10,", "× 10"),
+        ("Home", "a=0.1,", "× 0.10"),
+    ):
+        handle.press(key)
+        wait_for_state(page, part)
+        assert handle.get_attribute("aria-valuetext") == text
 
 
-@pytest.mark.parametrize("setting", ["a=1", "a=0.1,n=4,d_k=4", "a=10,n=256,d_k=256"])
+@pytest.mark.parametrize("setting", ["a=1", "a=10,n=256,d_k=256", "a=1,n=4,d_k=4"])
 @pytest.mark.parametrize("width", [360, 1280])
-def test_names_of_divisors_at_one_place_do_not_touch(explorable, setting, width):
+def test_the_handle_is_on_its_curve_and_hides_no_marker(explorable, setting, width):
     page, figure = explorable("scalings", setting)
     page.set_viewport_size({"width": width, "height": 800})
     wait_for_quiet(figure)
     for panel in ("evenness", "gradient"):
-        svg = figure.locator(f"[data-panel={panel}] svg")
-        names = svg.locator(".along text", has_not_text=re.compile("↓|below"))
-        assert set(names.all_text_contents()) == {name.replace("_", "") for name in NAMES.values()}
-        boxes = names.evaluate_all(BOXES)
-        for one, other in itertools.combinations(sorted(boxes), 2):
-            (left, size, level), (right, _, other_level) = one, other
-            assert left + size < right or abs(level - other_level) >= 14  # the height of letters
-        assert min(boxes)[0] >= 0
-        assert max(left + size for left, size, _ in boxes) <= svg.bounding_box()["width"]
-
-
-BOXES = """names => names.map(name => {
-    const { x, width } = name.getBBox();
-    return [x, width, name.y.baseVal[0].value];
-})"""
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("d_k", [4, 64])
-def test_names_follow_their_lines_without_a_jump(explorable, width, d_k):
-    """From the shortest keys to the longest the mean length goes past both constants."""
-    page, figure = explorable("scalings", f"a=0.1,d_k={d_k}")
-    page.set_viewport_size({"width": width, "height": 800})
-    wait_for_quiet(figure)
-    names = figure.locator("[data-panel=evenness] .along text")
-    slider = figure.get_by_label("keys × a", exact=True)
-    seen = [names.evaluate_all(FROM_THE_LEFT)]
-    for _ in range(40):
-        drawn = figure.get_attribute("data-state")
-        slider.press("ArrowRight")
-        page.wait_for_function(
-            "drawn => document.querySelector('[data-explorable=scalings]').dataset.state !== drawn",
-            arg=drawn,
+        handle = figure.locator(f"[data-panel={panel}] .explorable-handle")
+        x, y = handle.evaluate(
+            "handle => ['e', 'f'].map(key => handle.transform.baseVal[0].matrix[key])"
         )
-        seen.append(names.evaluate_all(FROM_THE_LEFT))
-    assert "a=10," in figure.get_attribute("data-state")
-    assert np.abs(np.diff(seen, axis=0)).max() < 8
+        points = np.array(figure.locator(f"[data-panel={panel}] path.curve").evaluate(POINTS))
+        assert np.interp(x, *points.T) == pytest.approx(y, abs=0.5)
+        assert min(abs(at - x) for at in places(figure, panel).values()) > 10
+        assert figure.locator(f"[data-panel={panel}] .handles ~ .along").count() == 1
 
 
-FROM_THE_LEFT = "names => names.map(name => name.x.baseVal[0].value)"
+def test_at_rest_it_is_said_what_is_drawn(still):
+    page, figure = still("scalings", "a=1,n=32,d_k=64")
+    rest = said(figure)
+    keys = told(figure, "evenness")
+    assert rest == (
+        f"Divided by √dk a query attends to {keys['sqrt_d_k']:g} of 32 keys, by kmean to "
+        f"{keys['k_mean']:g}; undivided to {keys['none']:g}, by ktotal to {keys['k_total']:g}."
+    )
+    slide(page, figure, KEYS, "ArrowRight", "n=64,")
+    assert said(figure).startswith("Only ktotal is a sum over the keys")
+    slide(page, figure, KEYS, "ArrowLeft", "n=32,")
+    assert said(figure) == rest
+
+
+@pytest.mark.parametrize(
+    ("slider", "key", "name", "panel", "numbers"),
+    [
+        (LENGTH, "End", "sqrt_d_k", "evenness", "√dk is not: {then:g} → {now:g}."),
+        (KEYS, "End", "k_total", "gradient", "its gradient {then:g} → {now:g}."),
+        (COMPONENTS, "Home", "none", "evenness", "Undivided knows no dk: {then:g} → {now:g}."),
+    ],
+)
+def test_the_sentence_has_the_numbers_that_are_drawn(still, slider, key, name, panel, numbers):
+    page, figure = still("scalings", "a=1,n=32,d_k=64")
+    then = told(figure, panel)[name]
+    before = figure.get_attribute("data-state")
+    figure.get_by_label(slider, exact=True).press(key)
+    page.wait_for_function(
+        "before => document.querySelector('[data-explorable=scalings]').dataset.state !== before",
+        arg=before,
+    )
+    wait_for_quiet(figure)
+    assert numbers.format(then=then, now=told(figure, panel)[name]) in said(figure)
 
 
 def test_the_answer_to_n_says_that_the_curve_changes(explorable):
     """The same divisor leaves another share of the keys, where there are more of them."""
-    _, figure = explorable("scalings", "n=256,d_k=64")
-    said = re.search(
-        r"kmean stays at 8 and has (\d+) % of 4 keys, but (\d+) % of 256", line(figure, 0)
-    )
-    for share, n in zip(said.groups(), (4, 256), strict=True):
+    page, figure = explorable("scalings", "n=4,d_k=64")
+    slide(page, figure, KEYS, "End", "n=256")
+    shares = re.search(r"stays: (\d+) → (\d+) % of the keys", said(figure)).groups()
+    for share, n in zip(shares, (4, 256), strict=True):
         theirs = measures(sdpa.get_rescaling("k_mean"), n, 64)[0] / n
         assert float(share) / 100 == pytest.approx(theirs, rel=ERROR)
 
@@ -277,7 +410,7 @@ def test_the_curve_glides_from_shape_to_shape(explorable):
     page, figure = explorable("scalings", "n=4")
     axis = figure.locator("[data-panel=evenness] .axis").first
     assert axis.locator(".tick text").all_text_contents() == ["0", "n/2", "n"]
-    slider = figure.get_by_label("n, keys", exact=True)
+    slider = figure.get_by_label(KEYS, exact=True)
     heights = """async () => {
         const path = () => document.querySelector("[data-panel=evenness] path.curve");
         const at = () => path().getPointAtLength(150).y;
@@ -297,22 +430,6 @@ def test_the_curve_glides_from_shape_to_shape(explorable):
     assert page.evaluate(heights) <= 2
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-def test_no_line_begins_in_a_lowered_letter(explorable, width):
-    page, figure = explorable("scalings", "a=10")
-    page.set_viewport_size({"width": width, "height": 800})
-    wait_for_quiet(figure)
-    names, lines = (
-        figure.locator(f"[data-panel=evenness] .along {tag}").evaluate_all(script)
-        for tag, script in (
-            ("text", "all => all.map(text => text.getBBox().y + text.getBBox().height)"),
-            ("line", "all => all.map(line => line.y1.baseVal.value)"),
-        )
-    )
-    for lowest, highest in zip(names, lines[::2], strict=True):  # every other is below the first
-        assert lowest <= highest + 3  # the boxes of letters end below them
-
-
 def test_marks_and_curve_stay_where_the_slider_was_moved_from(explorable):
     """Small and dotted, until it is there again or another is moved."""
     page, figure = explorable("scalings", "a=1")
@@ -323,21 +440,21 @@ def test_marks_and_curve_stay_where_the_slider_was_moved_from(explorable):
         places(figure),
         figure.locator("[data-panel=evenness] path.curve").get_attribute("d"),
     )
-    slider = figure.get_by_label("keys × a", exact=True)
+    slider = figure.get_by_label(LENGTH, exact=True)
     slider.press("End")
     wait_for_state(page, "a=10,")
     assert dict(zip(NAMES, past.evaluate_all(PLACES), strict=True)) == pytest.approx(before)
     assert figure.locator("[data-panel=evenness] path.past").get_attribute("d") == shape
     assert heading.text_content() == "effective keys, of n (small, dotted: a = 1)"
-    for _ in range(20):
-        slider.press("ArrowLeft")
+    for _ in range(5):
+        slider.press("PageDown")
     wait_for_state(page, "a=1,")
     assert past.count() == 0
-    assert heading.text_content() == "effective keys, of n"
+    assert heading.text_content() == "effective keys, of n (drag the curve)"
     slider.press("End")
     wait_for_state(page, "a=10,")
     before = places(figure)
-    figure.get_by_label("n, keys", exact=True).press("End")
+    figure.get_by_label(KEYS, exact=True).press("End")
     wait_for_state(page, "n=256")
     wait_for_quiet(figure)
     assert dict(zip(NAMES, past.evaluate_all(PLACES), strict=True)) == pytest.approx(before)
@@ -347,49 +464,80 @@ def test_marks_and_curve_stay_where_the_slider_was_moved_from(explorable):
     assert past.count() == 0
 
 
-def test_controls_panels_and_answer_are_seen_together_on_a_phone(explorable):
+def test_question_controls_and_upper_plot_are_seen_together_on_a_phone(explorable):
     page, figure = explorable("scalings", "a=10")
     page.set_viewport_size({"width": 360, "height": 800})
     wait_for_quiet(figure)
-    first = figure.locator(".explorable-controls").first.bounding_box()
-    answer = figure.locator(".explorable-formula").bounding_box()
-    last = figure.locator("[data-panel=gradient]").bounding_box()
-    assert first["y"] + first["height"] < answer["y"] < last["y"]
-    assert last["y"] + last["height"] - first["y"] <= 800 - 52  # under the page's header
+    parts = [
+        ".explorable-asked",
+        ".explorable-picks",
+        ".explorable-controls",
+        ".explorable-formula",
+    ]
+    boxes = [figure.locator(part).first.bounding_box() for part in parts]
+    boxes.append(figure.locator("[data-panel=evenness]").bounding_box())
+    for upper, lower in itertools.pairwise(boxes):
+        assert upper["y"] + upper["height"] <= lower["y"]
+    assert boxes[-1]["y"] + boxes[-1]["height"] - boxes[0]["y"] <= 800 - 52  # under the header
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_button_holds_all_that_is_written_on_it(still, width):
+    page, figure = still("scalings", "a=1,n=32,d_k=64")
+    page.set_viewport_size({"width": width, "height": 800})
+    for part in ("Make them longer", "Next question", "Add the keys", "Next question"):
+        go_on(figure, part)
+        for pick in picks(figure).all():
+            pick.click(force=True)
+            inner, outer = pick.evaluate("e => [e.scrollWidth, e.clientWidth]")
+            assert inner <= outer
+            heights = pick.locator("> *").evaluate_all("all => all.map(e => e.clientHeight)")
+            assert max(heights) < 25  # a line each
 
 
 @pytest.mark.parametrize("a", [1, 10])
-def test_the_legend_has_the_divisors_themselves(explorable, a):
+def test_the_buttons_have_the_divisors_themselves(explorable, a):
     """Longer keys leave the constants as they are: it is the others that change."""
     _, figure = explorable("scalings", f"a={a},n=32,d_k=64")
     key = a * sdpa.sample(200, 32, 64, seed=1, device="cpu")
-    sizes = figure.locator(".explorable-legend .explorable-size").all_text_contents()
+    sizes = figure.locator(".explorable-picks .explorable-size").all_text_contents()
     for name, text in zip(NAMES, sizes, strict=True):
         theirs = float(torch.as_tensor(sdpa.get_rescaling(name)(key)).mean())
-        assert float(text.strip("= ").replace(",", "")) == pytest.approx(theirs, rel=0.03)
+        assert float(text.replace(",", "")) == pytest.approx(theirs, rel=0.03)
 
 
 def test_what_lies_below_the_axis_is_not_drawn_on_it(explorable):
     _, figure = explorable("scalings", "a=10,n=4,d_k=256")
     panel = figure.locator("[data-panel=gradient] svg")
-    assert panel.locator(".along path[transform]").count() == len(NAMES) - 1
+    marks = panel.locator(".along path[transform]")
+    assert marks.count() == len(NAMES)
     word, arrow = (panel.locator(".along text", has_text=text) for text in ("below", "↓"))
     assert word.count() == arrow.count() == 1
-    foot = arrow.evaluate(
-        "arrow => [arrow.x.baseVal[0].value, arrow.previousElementSibling.x2.baseVal.value]"
+    x, y = arrow.evaluate("arrow => [arrow.x.baseVal[0].value, arrow.y.baseVal[0].value]")
+    at, level = marks.first.evaluate(
+        "mark => ['e', 'f'].map(key => mark.transform.baseVal[0].matrix[key])"
     )
-    assert foot[0] == foot[1]  # on its line
+    assert x == at
+    assert level < y  # its marker is above the arrow
     assert "undivided < 0.001" in panel.get_attribute("aria-label")
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", [360, 1024, 1280])
 def test_no_setting_changes_the_height(explorable, width):
     page, figure = explorable("scalings", "a=1")
     page.set_viewport_size({"width": width, "height": 700})
     page.wait_for_timeout(200)
     heights = [figure.bounding_box()["height"]]
-    for label, part in (("dk", "d_k=4"), ("n, keys", "n=4,"), ("keys × a", "a=0.1,")):
-        figure.get_by_label(label, exact=True).press("Home")
-        wait_for_state(page, part)
+    for label, part in ((COMPONENTS, "d_k=4"), (KEYS, "n=4,"), (LENGTH, "a=0.1,")):
+        slide(page, figure, label, "Home", part)
         heights.append(figure.bounding_box()["height"])
+    for pick in picks(figure).all():
+        pick.click()
+    for _, _, _, _, button in QUESTIONS:
+        for part in (button, "Next question", "Start again"):
+            if (there := figure.get_by_role("button", name=part, exact=True)).count():
+                there.click()
+                wait_for_quiet(figure)
+                heights.append(figure.bounding_box()["height"])
+                picks(figure).first.click(force=True)
     assert max(heights) - min(heights) < 1
