@@ -1,4 +1,4 @@
-/** A trained head: whom a character looks at, its row of scores, and the two parts of it, of place and of what is read. */
+/** A trained head: whom a character looks at, its row of scores and of weights, and the two parts of it, of place and of what is read. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import * as math from "./math.js";
@@ -43,8 +43,8 @@ const kinds = {
   sharp: { sign: "▼", tint: colour("none"), rule: "under ½×" },
 };
 
-const LETTERS = 40; // pixels below the scores, for the axis and the letters
-const LETTER = 8; // between letters that stand clear of each other
+const RANKS = 20; // of the largest weights that are drawn
+const DRAWN = 200; // normal rows whose weights are averaged
 
 const scores = new Map();
 
@@ -58,7 +58,9 @@ function load(moment, then) {
   const script = document.createElement("script");
   script.src = new URL(`heads_${moment}.js`, here);
   script.onload = () => {
-    const levels = Uint8Array.from(atob(window.explorableHeads[moment]), (c) => c.charCodeAt(0));
+    const bytes = atob(window.explorableHeads[moment]);
+    const levels = new Uint8Array(bytes.length);
+    for (let i = 0; i < bytes.length; i += 1) levels[i] = bytes.charCodeAt(i);
     scores.set(moment, levels);
     then();
   };
@@ -102,6 +104,30 @@ function normalKeys(row) {
   return Math.exp(below + (at % 1) * (above - below));
 }
 
+const falling = (a, b) => b - a;
+
+const drawnRows = new Map();
+
+/** Some normal rows of so many keys, the largest first, each with mean 0 and a spread of 1; drawn once. */
+function normalRows(n) {
+  if (!drawnRows.has(n)) {
+    const all = math.sample(DRAWN * n, "normal", math.makeGenerator(0));
+    const rows = Array.from({ length: DRAWN }, (_, i) => {
+      const row = centred(Array.from(all.slice(i * n, (i + 1) * n)).sort(falling));
+      const own = spread(row);
+      return row.map((z) => z / own);
+    });
+    drawnRows.set(n, rows);
+  }
+  return drawnRows.get(n);
+}
+
+/** The weights of normal rows with as many keys and the same spread, the largest first, in the mean. */
+function normalWeights(row) {
+  const of = normalRows(row.length).map((one) => math.softmax(one, 1 / spread(row)));
+  return row.slice(0, RANKS).map((_, rank) => average(of.map((weights) => weights[rank])));
+}
+
 /** A number as it is shown, so that what is said of it follows from what stands there. */
 const shownAs = (x) => Number(x.toPrecision(2));
 
@@ -117,7 +143,7 @@ function measure(row) {
 const times = ({ ratio, kind }) => `${kind ? `${kinds[kind].sign}\u2009` : ""}${show2(ratio)}×`;
 
 export const heads = {
-  title: "Does place make a row even?",
+  title: "What makes a row even?",
   controls: [
     { name: "part", options: parts, value: "all", drawn: true },
     { name: "head", options: Object.fromEntries(names), value: "4", drawn: true },
@@ -146,13 +172,14 @@ export const heads = {
       154,
       { left: 46, right: 4, top: 20, bottom: 26 },
     ],
+    ["weights", "its weights, the largest first", 140, { left: 34, right: 4, top: 8, bottom: 22 }],
     [
       "text",
       `who looks: press another (${FIRST + 1}th or later)`,
       112,
       { left: 4, right: 4, top: 6, bottom: 4 },
     ],
-    ["back", "its scores, by characters back (size: weight)", 158, { left: 34, bottom: LETTERS }],
+    ["back", "its scores, by characters back (size: weight)", 132, { left: 34, right: 8, top: 18 }],
   ],
   forget({ memory }) {
     delete memory.tried;
@@ -177,6 +204,7 @@ export const heads = {
       memory.results[i].textContent = name in measured ? `${times(measured[name])} normal` : "?";
     });
     drawHeads(app, ofHeads);
+    drawWeights(app, rows[part], weights);
     drawText(app, weights, math.softmax(rows[part]));
     drawBack(app, rows, drawn, weights);
     const said = verdict(app, measured);
@@ -238,16 +266,13 @@ function answer({ all, place, read }, guess) {
   const guessed = (right) =>
     guess ? ` You guessed ${guess === right ? "so" : causes[guess]}.` : "";
   const [byPlace, byRead] = [place, read].map(({ kind }) => kind === like);
-  if (byPlace && byRead) return `So either part alone makes the row ${like}.${guessed()}`;
-  if (!byPlace && !byRead) return `So only both together make the row ${like}.${guessed()}`;
-  const [named, other, without] = byPlace ? ["place", "read", read] : ["read", "place", place];
-  const sharpens = like === "even" && without.keys > all.keys;
-  const how = without.kind
-    ? `, though ${causes[other]} alone is ${without.kind}`
-    : sharpens
-      ? ": it sharpens, but less than normal scores would"
-      : "";
-  return `So ${causes[named]} alone makes the row ${like}${how}.${guessed(named)}`;
+  if (byPlace && byRead) return `Either part alone is ${like}, too.${guessed()}`;
+  if (!byPlace && !byRead) return `Neither part alone is ${like}: only both together.${guessed()}`;
+  const [named, other, kind] = byPlace
+    ? ["place", "read", read.kind]
+    : ["read", "place", place.kind];
+  const is = kind ? `is ${kind}` : "is not";
+  return `${capital(causes[named])} alone is ${like}, too; ${causes[other]} alone ${is}.${guessed(named)}`;
 }
 
 /** What becomes of the parts in a whole that is like a normal row. */
@@ -371,6 +396,49 @@ function moving(app, rows) {
   return { shareOfPlace, most, ramp: scores.slice(0, place + 1), row: scores.slice(place + 1) };
 }
 
+/** The row's weights, the largest first, as bars, and as steps those of normal rows of the spread that the row will have. */
+function drawWeights(app, row, weights) {
+  const panel = app.panels.weights;
+  const { memory } = app;
+  const largest = Array.from(weights).sort(falling).slice(0, RANKS);
+  if (memory.normalOf !== String(row))
+    [memory.normalOf, memory.normal] = [String(row), normalWeights(row)];
+  const x = d3.scaleLinear([0, RANKS], panel.xRange);
+  const y = d3.scaleLinear([0, 1], panel.yRange);
+  axes(panel, { x, y, xTicks: 0, yTicks: [0, 0.5, 1], yFormat: String });
+  const group = fresh(panel.svg, "weights");
+  const [bottom, top] = y.range();
+  largest.forEach((weight, rank) =>
+    group
+      .append("rect")
+      .attr("x", x(rank) + 1)
+      .attr("width", x(1) - x(0) - 2)
+      .attr("y", y(weight))
+      .attr("height", bottom - y(weight))
+      .style("fill", colour("weights")),
+  );
+  const steps = memory.normal.map((w, rank) => `H${x(rank)}V${y(w)}H${x(rank + 1)}`);
+  group
+    .append("path")
+    .attr("class", "normal")
+    .attr("d", `M${x(0)},${y(memory.normal[0])}${steps.join("")}`)
+    .style("fill", "none")
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5);
+  const right = x(RANKS);
+  rule(group, [right - 188, top + 8], [right - 168, top + 8], "var(--ex-ink)");
+  say(group, "normal rows of its spread", right, top + 12, "end");
+  panel.describe(
+    `Weights, the largest first: ${largest
+      .slice(0, 6)
+      .map((w) => show(w))
+      .join(", ")}; of normal rows: ${memory.normal
+      .slice(0, 6)
+      .map((w) => show(w))
+      .join(", ")}`,
+  );
+}
+
 /** The row's scores against the distance of their keys, and what place decides as a line; the larger the dot, the more weight. */
 function drawBack(app, rows, { shareOfPlace, most, ramp, row }, weights) {
   const panel = app.panels.back;
@@ -379,19 +447,8 @@ function drawBack(app, rows, { shareOfPlace, most, ramp, row }, weights) {
   const [left, right] = panel.xRange;
   const x = d3.scaleLinear([last, 0], [left, right]);
   const y = d3.scaleLinear([-most, most], panel.yRange);
-  const [bottom, top] = y.range();
-  const around = axes(panel, { x, y, yTicks: 5 });
-  if ((right - left) / last >= LETTER)
-    row.forEach((_, place) =>
-      around
-        .append("text")
-        .attr("class", "axis-label")
-        .attr("x", x(last - place))
-        .attr("y", bottom + LETTERS - 6)
-        .attr("text-anchor", "middle")
-        .style("font-family", "monospace")
-        .text(shown[places[place]] ?? places[place]),
-    );
+  const top = y.range()[1];
+  axes(panel, { x, y, yTicks: 3 });
   const group = fresh(panel.svg, "points");
   const at = (values) => values.map((s, place) => [x(last - place), y(s)]);
   const line = (values, stroke, opacity, width) =>
@@ -471,8 +528,10 @@ function drawHeads(app, measured) {
       app.set({ head: names[all.nodes().indexOf(this)][0] });
     })
     .on("keydown", function (event) {
-      const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -count, ArrowDown: count };
-      const to = all.nodes()[all.nodes().indexOf(this) + moves[event.key]];
+      const at = all.nodes().indexOf(this);
+      const [Home, End] = [-at, names.length - 1 - at];
+      const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -count, ArrowDown: count, Home, End };
+      const to = all.nodes()[at + moves[event.key]];
       if (!to) return;
       event.preventDefault();
       to.focus();

@@ -229,36 +229,35 @@ def test_scores_move_from_one_head_to_the_next(explorable):
     assert len({round(height) for height in heights}) > 5
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-def test_letters_under_the_axis_stand_in_a_line_clear_of_each_other(explorable, width):
-    """All of them where there is room, else none: the text above has them."""
-    page, figure = explorable("heads", "head=5,place=62")
-    page.set_viewport_size({"width": width, "height": 800})
-    wait_for_quiet(figure)
-    spelt = figure.locator("[data-panel=back] .axes > .axis-label")
-    boxes = sorted((letter.bounding_box() for letter in spelt.all()), key=lambda box: box["x"])
-    assert len({round(box["y"]) for box in boxes}) <= 1
-    for one, other in itertools.pairwise(boxes):
-        assert one["x"] + one["width"] <= other["x"] + 0.5
-    assert len(boxes) == (63 if width == 1280 else 0)
-    beyond = figure.locator("[data-panel=back] svg").evaluate(
-        """svg => [...svg.querySelectorAll('text')].filter(text => {
-            const [all, own] = [svg, text].map(shape => shape.getBoundingClientRect());
-            return own.top < all.top || own.bottom > all.bottom;
-        }).length"""
+def test_the_weights_stand_beside_those_of_normal_rows(still):
+    _, figure = still("heads", "head=4,step=2400,place=62")
+    heights = figure.locator("[data-panel=weights] rect").evaluate_all(
+        "bars => bars.map(bar => bar.height.baseVal.value)"
     )
-    assert beyond == 0
+    weights = rows_of(1, 0, 62)["all"].softmax(-1).sort(descending=True).values[:20]
+    scale = heights[0] / weights[0].item()
+    assert [height / scale for height in heights] == pytest.approx(weights.tolist(), abs=0.03)
+    steps = figure.locator("[data-panel=weights] .normal").get_attribute("d")
+    floor = figure.locator("[data-panel=weights] rect").first.evaluate(
+        "bar => bar.y.baseVal.value + bar.height.baseVal.value"
+    )
+    levels = [(floor - float(level)) / scale for level in re.findall(r"V([\d.]+)", steps)]
+    spread = rows_of(1, 0, 62)["all"].std(correction=0)
+    normal = sdpa.sample(4000, 63, seed=0, device="cpu").double()
+    normal = (normal - normal.mean(-1, keepdim=True)) / normal.std(-1, correction=0, keepdim=True)
+    expected = (normal * spread).softmax(-1).sort(descending=True).values.mean(0)[:20]
+    assert levels == pytest.approx(expected.tolist(), abs=0.05)
 
 
 def test_the_parts_and_all_that_they_do_fit_a_phone(explorable):
-    """From the title down to the scores, and nothing moves when a part is pressed."""
+    """From the title down to the text, and nothing moves when a part is pressed."""
     page, figure = explorable("heads")
     page.set_viewport_size({"width": 360, "height": 800})
     wait_for_quiet(figure)
     title = figure.locator(".explorable-title").bounding_box()["y"]
     said = figure.locator(".explorable-formula")
-    panels = figure.locator(".explorable-panels").bounding_box()
-    assert panels["y"] + panels["height"] - title <= 780
+    text = figure.locator("[data-panel=text]").bounding_box()
+    assert text["y"] + text["height"] - title <= 740
     tiles = figure.get_by_role("radio").evaluate_all(
         "tiles => tiles.map(tile => tile.getBoundingClientRect().height)"
     )
@@ -294,13 +293,15 @@ def answer(whole, place, read):
     if not like and sorted(parts) == ["even", "sharp"]:
         return f"So the parts cancel: place alone is {parts[0]}, what is read alone {parts[1]}."
     alike = [part in ({like} if like else {"even", "sharp"}) for part in parts]
-    name = {(1, 0): "place", (0, 1): "what is read", (1, 1): "either part", (0, 0): "only both"}
+    name = {(1, 0): "place", (0, 1): "what is read", (1, 1): "either part", (0, 0): "neither part"}
     named = name[tuple(alike)]
+    lead = f"{named[0].upper()}{named[1:]} alone is"
     if not like:
-        lead = f"{named.capitalize()} alone is {parts[0] or parts[1]}"
-        return f"{lead}; the whole is within a factor of 2"
-    verb = "together make" if named == "only both" else "alone makes"
-    return f"So {named} {verb} the row {like}"
+        return f"{lead} {parts[0] or parts[1]}; the whole is within a factor of 2"
+    if alike[0] == alike[1]:
+        return f"{lead} {like}{', too.' if alike[0] else ': only both together.'}"
+    other, kind = ("what is read", parts[1]) if alike[0] else ("place", parts[0])
+    return f"{lead} {like}, too; {other} alone {f'is {kind}' if kind else 'is not'}."
 
 
 def test_the_answer_follows_from_the_three_numbers_that_stand_there(still):
@@ -320,13 +321,8 @@ def test_the_answer_follows_from_the_three_numbers_that_stand_there(still):
             asked = answer(*(float(re.search(r"[\d.]+", ratio)[0]) for ratio in ratios))
             assert sentence.startswith(asked), (head, step, place)
             answers.add(asked)
-            if "sharpens" in sentence:
-                rows = rows_of(*divmod(head, 4), place, 4 if step else 0)
-                keys = {name: even(row) for name, row in rows.items()}
-                part = "read" if asked.startswith("So place") else "place"
-                assert keys[part] > 0.97 * keys["all"]
-    leads = "either", "place", "what is read", "only both", "the parts cancel", "it is like"
-    for lead in ("Place alone", *(f"So {lead}" for lead in leads)):
+    leads = "Place alone", "What is read", "Either part", "Neither part"
+    for lead in (*leads, "So the parts cancel", "So it is like"):
         assert any(answer.startswith(lead) for answer in answers), lead
 
 
@@ -354,18 +350,17 @@ def test_of_untrained_rows_99_in_100_lie_within_a_factor_of_2_whole_and_in_parts
     assert round(sum(like) / len(like), 2) == 0.99
 
 
-def test_the_caption_counts_heads():
+def test_the_chapter_counts_heads():
     answers = []
     for head in range(16):
         rows = rows_of(*divmod(head, 4), 62).values()
         answers.append(answer(*(round(even(row) / normal_keys(row), 2) for row in rows)))
-    leads = collections.Counter(" ".join(answer.split()[:3]) for answer in answers)
-    assert leads["So place alone"] == 3
-    assert leads["So either part"] == 2
-    assert leads["So only both"] == 1
-    assert leads["So the parts"] == 3
-    assert not any("sharp" in answer for answer in answers if answer.startswith("So place"))
-    assert sum("the row even" in answer for answer in answers) == 6
+    counts = collections.Counter(answers)
+    assert counts["Place alone is even, too; what is read alone is not."] == 3
+    assert counts["Either part alone is even, too."] == 2
+    assert counts["Neither part alone is even: only both together."] == 1
+    assert sum("cancel" in said for said in answers) == 3
+    assert not any("sharp, too" in said for said in answers)
 
 
 def test_the_table_is_of_the_part_that_is_pressed_and_counts_it(explorable):
@@ -407,11 +402,11 @@ def test_the_first_part_that_is_pressed_is_a_guess_and_is_judged(explorable, par
     expect(said).to_contain_text(f"Now press “{PARTS[other]}”.")
     figure.get_by_role("button", name=PARTS[other]).click()
     expect(said).to_contain_text(
-        "So place alone makes the row even: it sharpens, but less than normal scores would. "
+        "Place alone is even, too; what is read alone is not. "
         f"You guessed {'so' if right else 'what is read'}."
     )
     figure.get_by_role("radio").nth(7).click()
-    expect(said).to_contain_text("So either part alone makes the row even.")
+    expect(said).to_contain_text("Either part alone is even, too.")
     assert "guessed" not in said.text_content()
 
 
