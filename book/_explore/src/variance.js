@@ -73,14 +73,14 @@ const QUESTIONS = [
 /** What the line can do, and a line that does so, to guess it by. */
 const WAYS = {
   stays: { said: "stays at 1", sketch: dropping([]).setting },
-  lifted: { said: "lifted, but flat", sketch: dropping(["muQ", "muK"]).setting },
+  lifted: { said: "lifted, but flat", sketch: dropping(["muQ"]).setting },
   rises: { said: "rises with d_k", sketch: dropping(["rhoQ", "rhoK"]).setting },
 };
 
 /** Stands in the place of the next question when all were seen. */
 const RULE = [
   "A μ lifts the line. A ρ on one side alone leaves it flat.",
-  "It rises if the other has a ρ or a μ.",
+  "It rises if the other side has a ρ or a μ.",
 ];
 
 /** What is said while all assumptions hold. */
@@ -145,7 +145,7 @@ export const variance = {
     const places = Array.from(samples[chosen], (s) => (s - dK * muQ * setting.muK) / Math.sqrt(dK));
     const slowly = memory.drawing && !wantsCalm();
     const dots = panels.dots.svg.selectAll(".glides *");
-    dots.style("transition-delay", slowly ? `${DRAWING}ms` : null);
+    dots.style("transition-duration", slowly ? `${DRAWING}ms` : null);
     drawDots(panels.dots, places, Math.sqrt(ratio), within === "row" ? "row’s mean" : "mean");
     drawLine(app, setting, measured, chosen, ratio, scene);
     const asked = askReader(app, setting, scene);
@@ -237,7 +237,7 @@ function textsOf(setting, { question, asking, guess }) {
     const verdict = guess.answer === right ? "Yes" : "No";
     return [asks(guess.question), `${verdict}: ${WAYS[right].said}.`];
   }
-  if (asking) return [asks(question), "Press the dashed line that you expect."];
+  if (asking) return [asks(question), "Press the kind of line that you expect."];
   if (question) return [`Dropped: ${namesOf(setting).join(", ") || "none"}.`, ""];
   return RULE;
 }

@@ -288,7 +288,7 @@ def test_a_question_is_answered_in_the_drawing_and_stays_until_the_next_is_asked
         heights.add(figure.locator(".explorable-app").bounding_box()["height"])
     assert max(heights) - min(heights) < 0.5, "nothing jumps"
     assert asked.inner_text() == "A μ lifts the line. A ρ on one side alone leaves it flat."
-    assert verdict.inner_text() == "It rises if the other has a ρ or a μ."
+    assert verdict.inner_text() == "It rises if the other side has a ρ or a μ."
     assert not figure.get_by_role("button", name="The rule").is_visible()
     assert sketches.count() == 0
     figure.get_by_role("button", name="Reset").click()
@@ -332,10 +332,10 @@ def test_the_true_line_comes_slowly_from_the_left(explorable, motion):
         ".map(target => target.getAttribute('class'))"
     )
     assert any("now" in (name or "") for name in moving) == (motion == "no-preference")
-    delays = figure.locator(".dots circle").evaluate_all(
-        "all => [...new Set(all.map(dot => getComputedStyle(dot).transitionDelay))]"
+    lasts = figure.locator(".dots circle").evaluate_all(
+        "all => [...new Set(all.map(dot => getComputedStyle(dot).transitionDuration))]"
     )
-    assert delays == ["1.2s" if motion == "no-preference" else "0s"], "the dots follow"
+    assert lasts == ["1.2s" if motion == "no-preference" else "0s"], "the dots go along with it"
 
 
 def test_boxes_work_between_questions_and_what_they_showed_is_not_asked(explorable):
