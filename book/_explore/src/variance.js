@@ -73,7 +73,7 @@ const QUESTIONS = [
 /** What the line can do, and a line that does so, to guess it by. */
 const WAYS = {
   stays: { said: "stays at 1", sketch: dropping([]).setting },
-  lifted: { said: "lifted, but flat", sketch: dropping(["muQ"]).setting },
+  lifted: { said: "lifted, but flat", sketch: { ...dropping([]).setting, muQ: 1.2 } },
   rises: { said: "rises with d_k", sketch: dropping(["rhoQ", "rhoK"]).setting },
 };
 
