@@ -4,6 +4,7 @@ import re
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 import sdpa_lib as sdpa
 
@@ -266,14 +267,14 @@ def test_a_question_is_answered_in_the_drawing_and_stays_until_the_next_is_asked
     wait_for_quiet(figure)
     heights = {figure.locator(".explorable-app").bounding_box()["height"]}
     for number, (words, boxes, guess, heard) in enumerate(CHAIN, 1):
-        assert asked.inner_text() == f"Guess {number} of 4: {words}."
+        expect(asked).to_have_text(f"Guess {number} of 4: {words}.")
         assert read(figure, "derived") == 1, "beside the textbook's line"
         assert sketches.count() == 3
         assert names.count() == 0, "nothing else stands at their ends"
         figure.locator(f".{guess} .pill").click()
         wait_for_state(page, address(boxes))
-        assert asked.inner_text() == f"Guess {number} of 4: {words}."
-        assert verdict.inner_text() == heard
+        expect(asked).to_have_text(f"Guess {number} of 4: {words}.")
+        expect(verdict).to_have_text(heard)
         assert sketches.count() == 1, "what was guessed stays"
         assert ("guess" in names.all_text_contents()) == heard.startswith("No")
         ticked = figure.get_by_role("checkbox").evaluate_all("all => all.map(box => box.checked)")
@@ -287,13 +288,13 @@ def test_a_question_is_answered_in_the_drawing_and_stays_until_the_next_is_asked
         )
         heights.add(figure.locator(".explorable-app").bounding_box()["height"])
     assert max(heights) - min(heights) < 0.5, "nothing jumps"
-    assert asked.inner_text() == "A μ lifts the line. A ρ on one side alone leaves it flat."
-    assert verdict.inner_text() == "It rises if the other side has a ρ or a μ."
+    expect(asked).to_have_text("A μ lifts the line. A ρ on one side alone leaves it flat.")
+    expect(verdict).to_have_text("It rises if the other side has a ρ or a μ.")
     assert not figure.get_by_role("button", name="The rule").is_visible()
     assert sketches.count() == 0
     figure.get_by_role("button", name="Reset").click()
     wait_for_state(page, "rho_k=0,")
-    assert CHAIN[0][0] in asked.inner_text()
+    expect(asked).to_contain_text(CHAIN[0][0])
     assert sketches.count() == 3
 
 
@@ -319,7 +320,7 @@ def test_a_dashed_line_is_pressed_itself_and_the_line_to_drag_stays(explorable):
     box = lifted.bounding_box()
     page.mouse.click(box["x"] + 20, box["y"] + box["height"] / 2 + 4)
     wait_for_state(page, "d_k=64,mu_q=1,mu_k=1")
-    assert "Yes: lifted, but flat." in figure.inner_text()
+    expect(figure).to_contain_text("Yes: lifted, but flat.")
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
@@ -343,7 +344,7 @@ def test_boxes_work_between_questions_and_what_they_showed_is_not_asked(explorab
     asked = figure.locator(".explorable-asked")
     figure.get_by_label("queries μq").check()
     wait_for_state(page, "mu_q=1,")
-    assert asked.inner_text() == "Dropped: μq."
+    expect(asked).to_have_text("Dropped: μq.")
     button = figure.get_by_role("button", name="Next question")
     assert button.bounding_box()["x"] == pytest.approx(asked.bounding_box()["x"], abs=1)
     assert figure.locator(".sketches .dashes").count() == 0
@@ -351,11 +352,12 @@ def test_boxes_work_between_questions_and_what_they_showed_is_not_asked(explorab
     wait_for_state(page, "mu_q=1,mu_k=1")
     button.click()
     wait_for_state(page, "mu_q=0,mu_k=0")
-    assert asked.inner_text() == f"Guess 2 of 4: {CHAIN[1][0]}."
+    expect(asked).to_have_text(f"Guess 2 of 4: {CHAIN[1][0]}.")
     figure.locator(".stays .pill").click()
     wait_for_state(page, "rho_q=0.3")
     figure.get_by_label("queries μq").check()
     wait_for_state(page, "mu_q=1,")
+    expect(asked).to_have_text("Dropped: μq, ρq.")
     assert not re.search("Yes:|No:", figure.inner_text()), "of another line nothing was guessed"
     assert figure.locator(".sketches .dashes").count() == 0
 
