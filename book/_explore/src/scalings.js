@@ -14,7 +14,6 @@ import {
   richLabel,
   rule,
   say,
-  show,
   show2,
   showCount,
   wantsCalm,
@@ -29,6 +28,7 @@ const CONSTANT = ["none", "sqrt_d_k"];
 
 const DIVISORS = [0.1, 5e4]; // that are drawn: every setting has the four of them between
 const FLOOR = 0.001; // of the gradients that are drawn
+const GRIP = 90; // where the curve is held, over a √d_k: far from every divisor in all questions
 const NEXT = "\u00a0→\u00a0"; // no line breaks there
 const GLIDE = 600; // milliseconds from a setting to the next
 
@@ -76,8 +76,7 @@ const sliders = [
     question: `d_k grows from ${data.scalings.d_k[0]} to ${data.scalings.d_k.at(-1)}, and the curves move. Which divisors move with them?`,
     press: "Make d_k larger",
     moves: ["sqrt_d_k", "k_mean", "k_total"],
-    answer:
-      "Larger d_k: all but undivided move. So k_mean alone moved with a and d_k, and stayed when n grew.",
+    answer: "Larger d_k: all but undivided move. So k_mean alone moved with a and d_k, not with n.",
   },
 ];
 
@@ -93,9 +92,14 @@ export const scalings = {
   forget({ memory }) {
     memory.asking = undefined;
   },
-  /** The setting at which the slider that is moved alone stood before stays in sight; a new number of keys or d_k is glided to. */
+  /** The setting at which the slider that is moved alone stood before stays in sight, and a verdict until another is moved; a new number of keys or d_k is glided to. */
   also(asked, { state, memory }) {
+    const { asking } = memory;
     const [name, ...others] = Object.keys(asked);
+    if (asking?.pressed && name !== sliders[asking.place].name && asked[name] !== state[name]) {
+      asking.over = true;
+      asking.picked.clear();
+    }
     if (others.length) memory.moving = undefined;
     else if (asked[name] !== state[name] && memory.moving !== name)
       Object.assign(memory, { moving: name, start: state[name] });
@@ -112,16 +116,15 @@ export const scalings = {
     const target = [...now.shape, ...Object.values(now.sizes)];
     const drawn = glide(app, target);
     const arrived = drawn === target;
-    const { place, picked, pressed } = (memory.asking ??= { place: 0, picked: new Set() });
+    const { picked, pressed } = (memory.asking ??= { place: 0, picked: new Set() });
     const [at, ofKeys, ofGradient, ...ofSizes] = drawn;
     const sizes = Object.fromEntries(NAMES.map((name, i) => [name, ofSizes[i]]));
-    const shown = { sizes, ...measures(at, ofKeys, ofGradient) };
-    const asks = !pressed || (then && moving === sliders[place].name);
+    const shown = { at, sizes, ...measures(at, ofKeys, ofGradient) };
     const { evenness, gradient } = panels;
     const began = then && `small, dotted: ${moving} = ${brief(start)}`;
     evenness.heading.replaceChildren(rich(`effective keys, of n (${began ?? "drag the curve"})`));
     drawAlong(app, evenness, shown, then, {
-      guess: asks ? [...picked] : [],
+      guess: [...picked],
       measure: "keys",
       y: d3.scaleLinear([0, 1], evenness.yRange),
       yTicks: [0, 0.5, 1],
@@ -142,7 +145,8 @@ export const scalings = {
       );
     told(evenness, (divisor) => `${show2(state.n * now.keys(divisor))} of ${state.n} keys`);
     told(gradient, (divisor) => gradientText(now, divisor));
-    if (arrived || !pressed) memory.said = speak(app, now, then, arrived);
+    // What a slider does is told after the guess.
+    if (arrived || !pressed) memory.said = speak(app, now, pressed && then, arrived);
     return { values: {}, spoken: memory.said };
   },
 };
@@ -189,52 +193,62 @@ function glide({ memory, redraw }, target) {
 const gradientText = ({ gradient }, divisor) =>
   gradient(divisor) < FLOOR ? `< ${FLOOR}` : show2(gradient(divisor));
 
-/** The question, or its answer, what is beside every divisor, and what the slider that was moved last has done; all that is said. */
+/** The question, or its answer until a slider is moved that it is not about, what is on every divisor's button, and what the slider that was moved last has done; all that is said. */
 function speak(app, now, then, arrived) {
   const { memory, formula } = app;
   const { asked, buttons, next } = (memory.parts ??= addQuestion(app));
-  const { place, picked, pressed } = memory.asking;
-  const { name: slider, question, press, moves, answer } = sliders[place];
+  const { place, picked, pressed, over } = memory.asking;
+  const { question, press, moves, answer } = sliders[place];
   const answered = (memory.asking.answered = pressed && arrived);
-  const judged = answered && picked.size > 0 && memory.moving === slider && then;
+  const judged = answered && !over;
   const isRight = (name) => picked.has(name) === moves.includes(name);
   NAMES.forEach((name, i) => {
-    const { button, size, verdict } = buttons[i];
+    const { button, size, verdict, sign } = buttons[i];
     const sizes = [then ?? now, now].map((at) => brief(at.sizes[name]));
     size.textContent = [...new Set(sizes)].join(NEXT);
-    verdict.textContent = judged ? (isRight(name) ? "✓ right" : "✗ wrong") : "";
+    verdict.textContent = judged ? (moves.includes(name) ? "moved" : "stayed") : "";
+    sign.textContent = judged ? (isRight(name) ? "✓" : "✗") : "";
     button.setAttribute("aria-pressed", picked.has(name));
     button.setAttribute("aria-disabled", Boolean(pressed));
   });
-  const right = picked.size > 0 ? ` ${NAMES.filter(isRight).length} of ${NAMES.length} right.` : "";
-  const text = answered ? answer + right : `${question} Press them, then:`;
+  const right = `${NAMES.filter(isRight).length} of ${NAMES.length} guessed right (✓).`;
+  const text = judged ? `${answer} ${right}` : answered ? "" : `${question} Press them, then:`;
   asked.replaceChildren(rich(text));
   next.replaceChildren(
     rich(!answered ? press : place < sliders.length - 1 ? "Next question" : "Start again"),
   );
-  const sentence = tell(app.state, memory.moving, now, then);
+  const sentence = tell(app.state, memory, now, then);
   formula.replaceChildren(rich(sentence));
   return `${text} ${sentence}`;
 }
 
 /** What the slider that was moved last has done, in numbers; where none has been moved, what is drawn. */
-function tell({ n }, moving, now, then) {
+function tell(state, { moving, start }, now, then) {
+  const { n } = state;
   const keys = (at, name) => brief(n * at.keys(at.sizes[name]));
   if (!then) {
     const [none, root, mean, total] = NAMES.map((name) => keys(now, name));
     return `Divided by √d_k a query attends to ${root} of ${n} keys, by k_mean to ${mean}; undivided to ${none}, by k_total to ${total}.`;
   }
   const change = (name, text = keys) => `${text(then, name)}${NEXT}${text(now, name)}`;
-  const share = ({ sizes, keys }, name) => show(100 * keys(sizes[name]), 0);
   const gradient = (at, name) => gradientText(at, at.sizes[name]);
+  const times = (factor) =>
+    factor < 1 ? `÷\u00a0${brief(1 / factor)}` : `×\u00a0${brief(factor)}`;
+  /** A gradient's change less a factor that is known: what the weights, or their number, have done. */
+  const rest = (name, known) => {
+    const [before, after] = [then, now].map(({ sizes, gradient }) => gradient(sizes[name]));
+    return times(after / before / known);
+  };
+  const longer = state.a / start;
+  const larger = now.sizes.k_total / then.sizes.k_total;
   return {
-    a: `k_mean and k_total are made of the keys’ lengths: with k_mean a query attends to ${change("k_mean")} of ${n} keys. √d_k is not: ${change("sqrt_d_k")}.`,
-    n: `Only k_total is a sum over the keys: its gradient ${change("k_total", gradient)}. k_mean, a mean, stays: ${change("k_mean", share)} % of the keys.`,
+    a: `k_mean grows with the keys: ${change("k_mean")} of ${n}. √d_k does not: ${change("sqrt_d_k")}. Its gradient ${change("sqrt_d_k", gradient)}: ${times(longer)} by the keys’ length, ${rest("sqrt_d_k", longer)} by the weights.`,
+    n: `Only k_total is a sum over the keys. Its gradient ${change("k_total", gradient)}: ${times(1 / larger)} by its size, ${rest("k_total", 1 / larger)} by n itself. k_mean keeps its size, not its gradient: ${change("k_mean", gradient)}.`,
     d_k: `A random key is about √d_k long: k_mean ${change("k_mean")} of ${n} keys, √d_k ${change("sqrt_d_k")}. Undivided knows no d_k: ${change("none")}.`,
   }[moving];
 }
 
-/** Above the sliders the question, a button for each divisor with its marker, size and verdict, and one that answers or asks on. */
+/** Above the sliders the question, a button for each divisor with its marker and size, what it did and whether that was guessed, and one that answers or asks on. */
 function addQuestion(app) {
   const { memory, extra } = app;
   const asked = element("p", { class: "explorable-asked" });
@@ -258,8 +272,9 @@ function addQuestion(app) {
     mark(d3.select(svg), NAMES[i], 0, 0);
     const verdict = element("span", { class: "explorable-verdict" });
     const size = element("span", { class: "explorable-size" });
-    button.append(svg, element("span", {}, rich(richLabel(labels[NAMES[i]]))), verdict, size);
-    return { button, size, verdict };
+    const sign = element("span");
+    button.append(svg, element("span", {}, rich(richLabel(labels[NAMES[i]]))), verdict, sign, size);
+    return { button, size, verdict, sign };
   });
   const [next] = addButtons(extra, "question", [["", () => goOn(app)]]);
   app.controls.before(extra);
@@ -326,11 +341,13 @@ function drawAlong(app, panel, shown, then, { measure, guess, y, yTicks, yFormat
     yTicks,
     yFormat,
   });
+  const drawn = []; // of the curves
   const draw = (parent, of) => {
     const points = Array.from({ length: Math.round(right - left) + 1 }, (_, i) => left + i)
       .map((at) => [at, of(x.invert(at))])
       .filter(([, value]) => value >= least)
       .map(([at, value]) => [at, y(value)]);
+    drawn.push(...points);
     return parent
       .append("path")
       .attr("class", "curve")
@@ -362,23 +379,30 @@ function drawAlong(app, panel, shown, then, { measure, guess, y, yTicks, yFormat
   draw(line, of);
   NAMES.forEach((name, i) => {
     if (below[i]) {
-      say(group, "↓", at[i], bottom - 3, "middle").style("fill", lettersColour(name));
-      say(group, "below", at[i] - 6, bottom - 4, "end").style("fill", lettersColour(name));
+      arrow(group, [at[i], bottom - 16], [at[i], bottom - 2], colour(name), 2);
+      // The word stands beside it or above it, where it has most room, if it has any.
+      const places = [-25, -5, 0, 5, 25].map((by) => {
+        const level = bottom - (Math.abs(by) > 5 ? 4 : 20);
+        const near = drawn.filter(([, y]) => Math.abs(y - level + 4) < 11).map(([x]) => x);
+        const others = [...near, ...at.filter((_, j) => j !== i)];
+        return [at[i] + by, level, Math.min(...others.map((x) => Math.abs(x - at[i] - by)))];
+      });
+      const [middle, level, room] = places.sort((a, b) => b[2] - a[2])[0];
+      if (room > 18)
+        say(group, "below", middle, level, "middle").style("fill", lettersColour(name));
       return;
     }
     const stem = rule(group, [at[i], levels[i]], [at[i], bottom], colour(name));
     if (name === "k_mean") stem.style("stroke-dasharray", "4 4"); // the root's is seen under it
   });
-  NAMES.forEach((name, i) => mark(group, name, at[i], below[i] ? bottom - 22 : levels[i]));
+  NAMES.forEach((name, i) => below[i] || mark(group, name, at[i], levels[i]));
   for (const name of guess) {
     const { sizes, [measure]: at } = then ?? shown;
     const [middle, level] = [x(sizes[name]), y(at(sizes[name]))];
     const beside = level + (CONSTANT.includes(name) ? -13 : 13); // two that coincide have one each
     arrow(group, [middle - 11, beside], [middle + 11, beside], colour(name), 2);
   }
-  // Between those that measure the keys, where a curve that comes here leaves what was there before in sight.
-  const { k_mean: mean, k_total: total } = shown.sizes;
-  const held = Math.max(total / 3.5, Math.sqrt(mean * total));
+  const held = GRIP * shown.at;
   drawSideways(app, panel, sliders[0], x(held), y(of(held)), (event) => ({
     a: nearest(
       sliders[0].values,
@@ -386,6 +410,9 @@ function drawAlong(app, panel, shown, then, { measure, guess, y, yTicks, yFormat
       x(heldAt(app, event) * (x.invert(event.x) / x.invert(event.subject.x))),
     ),
   }));
+  const handle = panel.svg.select(".explorable-handle");
+  handle.selectAll("circle:not(.ring), path").style("stroke", "var(--ex-muted)");
+  handle.select("circle:not(.ring)").style("fill", "var(--ex-ground)");
 }
 
 /** The length of the keys when this drag began. */

@@ -183,7 +183,7 @@ def test_each_question_is_guessed_drawn_and_judged_and_the_next_waits(explorable
             if name in guess:
                 pick.click()
             expect(pick).to_have_attribute("aria-pressed", str(name in guess).lower())
-        assert "right" not in "".join(picks(figure).all_text_contents())
+        assert judged(figure) == []
         assert arrows(figure) == pytest.approx(sorted(old[name] for name in guess))
         go_on(figure, button)
         assert arrows(figure) == pytest.approx(sorted(old[name] for name in guess))
@@ -192,9 +192,10 @@ def test_each_question_is_guessed_drawn_and_judged_and_the_next_waits(explorable
         )
         assert moved(old, places(figure)) == moves
         for name, text in zip(NAMES, picks(figure).all_text_contents(), strict=True):
-            assert ("✗ wrong" if name == wrong else "✓ right") in text
+            assert ("✗" if name == wrong else "✓") in text
+            assert ("moved" if name in moves else "stayed") in text
             assert ("→" in text) == (name in moves)
-        assert asked(figure).endswith("3 of 4 right.")
+        assert asked(figure).endswith("3 of 4 guessed right (✓).")
         heading = figure.locator("[data-panel=evenness] .explorable-panel-title")
         start = before[("a", "n", "d_k").index(slider)]
         assert f"dotted: {slider.replace('_', '')} = {start})" in heading.text_content()
@@ -219,11 +220,25 @@ def arrows(figure):
     )
 
 
-def test_without_a_guess_the_answer_judges_nothing(still):
+def judged(figure):
+    """The signs on the buttons, and what their divisors did."""
+    return re.findall("✓|✗|moved|stayed", "".join(picks(figure).all_text_contents()))
+
+
+def test_no_guess_is_the_guess_that_none_moves(still):
     _, figure = still("scalings", "a=1,")
     go_on(figure, "Make them longer")
-    assert asked(figure) == "Longer keys: kmean and ktotal move with the curves."
-    assert "right" not in "".join(picks(figure).all_text_contents())
+    assert asked(figure).endswith("2 of 4 guessed right (✓).")
+    assert judged(figure) == ["stayed", "✓", "stayed", "✓", "moved", "✗", "moved", "✗"]
+
+
+def test_a_drag_before_the_guess_says_only_what_is_drawn(still):
+    page, figure = still("scalings", "a=1,n=32,d_k=64")
+    slide(page, figure, LENGTH, "End", "a=10,")
+    assert said(figure).startswith("Divided by √dk a query attends to 1.4 of 32 keys")
+    assert "→" not in "".join(picks(figure).all_text_contents())
+    go_on(figure, "Make them longer")
+    assert said(figure).startswith("kmean grows with the keys")
 
 
 def test_the_verdict_waits_until_the_curves_have_arrived(explorable):
@@ -237,7 +252,7 @@ def test_the_verdict_waits_until_the_curves_have_arrived(explorable):
         const seen = [];
         for (let i = 0; i < 120; i++) {
             await new Promise(requestAnimationFrame);
-            seen.push([curve(), text().includes("right")]);
+            seen.push([curve(), text().includes("moved")]);
         }
         return seen;
     }""")
@@ -251,13 +266,19 @@ def test_the_verdict_goes_when_another_slider_is_moved_and_reset_asks_anew(still
     page, figure = still("scalings", "a=1,")
     picks(figure).last.click()
     go_on(figure, "Make them longer")
-    assert "✓ right" in picks(figure).last.text_content()
+    slide(page, figure, LENGTH, "PageDown", "a=6.3")
+    assert judged(figure)[-2:] == ["moved", "✓"]
     slide(page, figure, KEYS, "End", "n=256")
-    assert "right" not in "".join(picks(figure).all_text_contents())
+    for part in ("n=256", "a=10,"):
+        if part == "a=10,":  # what has gone does not come back
+            slide(page, figure, LENGTH, "End", part)
+        assert judged(figure) == arrows(figure) == []
+        assert asked(figure) == ""
+        expect(picks(figure).last).to_have_attribute("aria-pressed", "false")
+    expect(figure.get_by_role("button", name="Next question")).to_be_visible()
     figure.get_by_role("button", name="Reset").click()
     wait_for_state(page, "a=1,n=32,")
     assert asked(figure).startswith(QUESTIONS[0][3])
-    expect(picks(figure).last).to_have_attribute("aria-pressed", "false")
 
 
 def test_each_slider_moves_the_curve_and_some_divisors(explorable):
@@ -300,6 +321,7 @@ def test_the_constants_stay_where_they_are_on_the_axis(explorable):
 def test_a_curve_is_dragged_sideways_and_stays_under_the_pointer(explorable, panel, by):
     """Wherever it is taken; up and down nothing changes."""
     page, figure = explorable("scalings", "a=1")
+    answer_and_return(page, figure, "a=1,n=32,d_k=64")
     svg = figure.locator(f"[data-panel={panel}] svg")
     taken = svg.locator(".explorable-handle circle").last if by == "handle" else svg
     svg.scroll_into_view_if_needed()
@@ -311,9 +333,9 @@ def test_a_curve_is_dragged_sideways_and_stays_under_the_pointer(explorable, pan
     assert after["k_mean"] - before["k_mean"] == pytest.approx(60, abs=3)
     a = float(state(figure)["a"])
     assert half_of_the_keys(figure) / half == pytest.approx(a, rel=0.01)
-    assert said(figure).startswith("kmean and ktotal are made of the keys’ lengths")
+    assert said(figure).startswith("kmean grows with the keys")
     slider = figure.get_by_label(LENGTH, exact=True)
-    assert slider.get_attribute("aria-valuetext") == f"× {a:.1f}"
+    assert slider.get_attribute("aria-valuetext") == f"× {a:.2g}"
 
 
 def test_a_press_without_a_drag_moves_nothing(explorable):
@@ -343,7 +365,7 @@ def test_a_curve_is_moved_by_keys(explorable, panel):
         assert handle.get_attribute("aria-valuetext") == text
 
 
-@pytest.mark.parametrize("setting", ["a=1", "a=10,n=256,d_k=256", "a=1,n=4,d_k=4"])
+@pytest.mark.parametrize("setting", ["a=1", "a=0.1", "a=10,n=256,d_k=256", "a=1,n=4,d_k=4"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_the_handle_is_on_its_curve_and_hides_no_marker(explorable, setting, width):
     page, figure = explorable("scalings", setting)
@@ -356,8 +378,24 @@ def test_the_handle_is_on_its_curve_and_hides_no_marker(explorable, setting, wid
         )
         points = np.array(figure.locator(f"[data-panel={panel}] path.curve").evaluate(POINTS))
         assert np.interp(x, *points.T) == pytest.approx(y, abs=0.5)
-        assert min(abs(at - x) for at in places(figure, panel).values()) > 10
+        marks = figure.locator(f"[data-panel={panel}] .along path[transform]")
+        assert min(abs(at - x) for at in marks.evaluate_all(PLACES)) > 15
         assert figure.locator(f"[data-panel={panel}] .handles ~ .along").count() == 1
+
+
+@pytest.mark.parametrize("panel", ["evenness", "gradient"])
+def test_the_handle_goes_with_the_curve_and_not_with_a_divisor(explorable, panel):
+    page, figure = explorable("scalings", "a=1,n=32,d_k=64")
+    handle = figure.locator(f"[data-panel={panel}] .explorable-handle")
+
+    def place():
+        return handle.evaluate("handle => handle.transform.baseVal[0].matrix.e")
+
+    before, of_mean = place(), places(figure)["k_mean"]
+    slide(page, figure, KEYS, "End", "n=256")
+    assert place() == pytest.approx(before, abs=0.1)
+    slide(page, figure, LENGTH, "End", "a=10,")
+    assert place() - before == pytest.approx(places(figure)["k_mean"] - of_mean, abs=1)
 
 
 def test_at_rest_it_is_said_what_is_drawn(still):
@@ -368,6 +406,11 @@ def test_at_rest_it_is_said_what_is_drawn(still):
         f"Divided by √dk a query attends to {keys['sqrt_d_k']:g} of 32 keys, by kmean to "
         f"{keys['k_mean']:g}; undivided to {keys['none']:g}, by ktotal to {keys['k_total']:g}."
     )
+    go_on(figure, "Make them longer")
+    slide(page, figure, LENGTH, "PageDown", "a=6.3")
+    for part in ("a=3.9", "a=2.5", "a=1.5", "a=1,"):
+        slide(page, figure, LENGTH, "PageDown", part)
+    assert said(figure) == rest
     slide(page, figure, KEYS, "ArrowRight", "n=64,")
     assert said(figure).startswith("Only ktotal is a sum over the keys")
     slide(page, figure, KEYS, "ArrowLeft", "n=32,")
@@ -377,13 +420,14 @@ def test_at_rest_it_is_said_what_is_drawn(still):
 @pytest.mark.parametrize(
     ("slider", "key", "name", "panel", "numbers"),
     [
-        (LENGTH, "End", "sqrt_d_k", "evenness", "√dk is not: {then:g} → {now:g}."),
-        (KEYS, "End", "k_total", "gradient", "its gradient {then:g} → {now:g}."),
+        (LENGTH, "End", "sqrt_d_k", "evenness", "√dk does not: {then:g} → {now:g}."),
+        (KEYS, "End", "k_total", "gradient", "Its gradient {then:g} → {now:g}:"),
         (COMPONENTS, "Home", "none", "evenness", "Undivided knows no dk: {then:g} → {now:g}."),
     ],
 )
 def test_the_sentence_has_the_numbers_that_are_drawn(still, slider, key, name, panel, numbers):
     page, figure = still("scalings", "a=1,n=32,d_k=64")
+    answer_and_return(page, figure, "a=1,n=32,d_k=64")
     then = told(figure, panel)[name]
     before = figure.get_attribute("data-state")
     figure.get_by_label(slider, exact=True).press(key)
@@ -395,14 +439,52 @@ def test_the_sentence_has_the_numbers_that_are_drawn(still, slider, key, name, p
     assert numbers.format(then=then, now=told(figure, panel)[name]) in said(figure)
 
 
-def test_the_answer_to_n_says_that_the_curve_changes(explorable):
-    """The same divisor leaves another share of the keys, where there are more of them."""
-    page, figure = explorable("scalings", "n=4,d_k=64")
+def answer_and_return(page, figure, setting):
+    """After the first answer it is told what sliders do."""
+    go_on(figure, "Make them longer")
+    page.wait_for_function("location.hash.includes('a=10,')")
+    page.evaluate("address => (location.hash = address)", f"#scalings:{setting}")
+    wait_for_state(page, setting)
+    wait_for_quiet(figure)
+
+
+FACTOR = r"([÷×]) ([\d.]+) by"
+"""One of the two that a change of a gradient is made of."""
+
+
+def factors(text):
+    """Those in a sentence, as numbers."""
+    return [float(x) if sign == "×" else 1 / float(x) for sign, x in re.findall(FACTOR, text)]
+
+
+@pytest.mark.parametrize(
+    ("slider", "name", "settings", "known"),
+    [
+        (LENGTH, "sqrt_d_k", [(32, 64, 1), (32, 64, 10)], 10),
+        (KEYS, "k_total", [(32, 64, 1), (256, 64, 1)], 1 / 8),
+    ],
+)
+def test_what_a_gradient_changes_by_is_the_librarys(still, slider, name, settings, known):
+    """A factor that is known, and what the weights or their number do."""
+    page, figure = still("scalings", "a=1,n=32,d_k=64")
+    answer_and_return(page, figure, "a=1,n=32,d_k=64")
+    n, _, a = settings[1]
+    slide(page, figure, slider, "End", f"a={a},n={n},")
+    before, after = (measures(sdpa.get_rescaling(name), *setting)[1] for setting in settings)
+    first, rest = factors(said(figure))
+    assert first == pytest.approx(known, rel=0.02)
+    assert first * rest == pytest.approx(after / before, rel=0.2)
+
+
+def test_the_answer_to_n_says_that_the_curve_changes(still):
+    """The same divisor leaves another gradient, where there are more keys."""
+    page, figure = still("scalings", "a=1,n=32,d_k=64")
+    answer_and_return(page, figure, "a=1,n=4,d_k=64")
     slide(page, figure, KEYS, "End", "n=256")
-    shares = re.search(r"stays: (\d+) → (\d+) % of the keys", said(figure)).groups()
-    for share, n in zip(shares, (4, 256), strict=True):
-        theirs = measures(sdpa.get_rescaling("k_mean"), n, 64)[0] / n
-        assert float(share) / 100 == pytest.approx(theirs, rel=ERROR)
+    gradients = re.search(r"not its gradient: ([\d.]+) → ([\d.]+)\.", said(figure)).groups()
+    for gradient, n in zip(gradients, (4, 256), strict=True):
+        theirs = measures(sdpa.get_rescaling("k_mean"), n, 64)[1]
+        assert float(gradient) == pytest.approx(theirs, rel=0.15)
 
 
 def test_the_curve_glides_from_shape_to_shape(explorable):
@@ -481,6 +563,20 @@ def test_question_controls_and_upper_plot_are_seen_together_on_a_phone(explorabl
     assert boxes[-1]["y"] + boxes[-1]["height"] - boxes[0]["y"] <= 800 - 52  # under the header
 
 
+GAPS = """button => {
+    const box = (node) => {
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        return range.getBoundingClientRect();
+    };
+    const [name, verdict, , size] = [...button.children].slice(1).map(box);
+    const right = button.getBoundingClientRect().right;
+    const between = verdict.width ? [verdict.left - name.right] : [];
+    return Math.min(...between, ...[name, verdict, size].map((part) => right - part.right));
+}"""
+"""The least distance between a divisor's name and what it did, and of its texts from the edge."""
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_a_button_holds_all_that_is_written_on_it(still, width):
     page, figure = still("scalings", "a=1,n=32,d_k=64")
@@ -489,8 +585,7 @@ def test_a_button_holds_all_that_is_written_on_it(still, width):
         go_on(figure, part)
         for pick in picks(figure).all():
             pick.click(force=True)
-            inner, outer = pick.evaluate("e => [e.scrollWidth, e.clientWidth]")
-            assert inner <= outer
+            assert pick.evaluate(GAPS) >= 3
             heights = pick.locator("> *").evaluate_all("all => all.map(e => e.clientHeight)")
             assert max(heights) < 25  # a line each
 
@@ -506,20 +601,26 @@ def test_the_buttons_have_the_divisors_themselves(explorable, a):
         assert float(text.replace(",", "")) == pytest.approx(theirs, rel=0.03)
 
 
-def test_what_lies_below_the_axis_is_not_drawn_on_it(explorable):
-    _, figure = explorable("scalings", "a=10,n=4,d_k=256")
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("n", [32, 4])
+def test_what_lies_below_the_axis_is_an_arrow_there(still, n, width):
+    """Its word is on no curve, the dotted one included."""
+    page, figure = still("scalings", f"a=1,n={n},d_k=64")
+    page.set_viewport_size({"width": width, "height": 800})
+    slide(page, figure, LENGTH, "End", "a=10,")
     panel = figure.locator("[data-panel=gradient] svg")
-    marks = panel.locator(".along path[transform]")
-    assert marks.count() == len(NAMES)
-    word, arrow = (panel.locator(".along text", has_text=text) for text in ("below", "↓"))
-    assert word.count() == arrow.count() == 1
-    x, y = arrow.evaluate("arrow => [arrow.x.baseVal[0].value, arrow.y.baseVal[0].value]")
-    at, level = marks.first.evaluate(
-        "mark => ['e', 'f'].map(key => mark.transform.baseVal[0].matrix[key])"
-    )
-    assert x == at
-    assert level < y  # its marker is above the arrow
     assert "undivided < 0.001" in panel.get_attribute("aria-label")
+    assert panel.locator(".along path[transform]").count() == len(NAMES) - 1
+    assert panel.locator(".along path:not([transform])").count() == 1
+    word = panel.locator(".along text", has_text="below")
+    assert word.count() == 1
+    box = word.evaluate(
+        "word => { const b = word.getBBox(); return [b.x, b.y, b.width, b.height]; }"
+    )
+    left, top, across, down = box
+    for curve in panel.locator("path.curve, path.past").all():
+        x, y = np.array(curve.evaluate(POINTS)).T
+        assert not ((x > left) & (x < left + across) & (y > top) & (y < top + down)).any()
 
 
 @pytest.mark.parametrize("width", [360, 1024, 1280])
