@@ -110,7 +110,7 @@ def test_the_pdf_has_a_cover(book):
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     cover = text_of(book.pages[:1])
     title, subtitle = citation["title"].split("? ")
-    authors = [author["name"] for author in citation["authors"]]
+    authors = [author["name"].replace("The ", "the ", 1) for author in citation["authors"]]
     for part in (f"{title}?", subtitle, f"Version {citation['version']}", *authors):
         assert part in cover
     assert book.metadata.title == citation["title"]
