@@ -30,7 +30,7 @@ const DIVISORS = [0.1, 5e4]; // that are drawn: every setting has the four of th
 const FLOOR = 0.001; // of the gradients that are drawn
 const GRIP = 90; // where the curve is held, over a √d_k: far from every divisor in all questions
 const NEXT = "\u00a0→\u00a0"; // no line breaks there
-const GLIDE = 600; // milliseconds from a setting to the next
+const GLIDE = 900; // milliseconds from a setting to the next
 
 /** A size or a number of keys, for reading. */
 const brief = (x) => (x < 1000 ? show2(x).replace(/\.0$/, "") : showCount(Math.round(x)));
@@ -92,11 +92,13 @@ export const scalings = {
   forget({ memory }) {
     memory.asking = undefined;
   },
-  /** The setting at which the slider that is moved alone stood before stays in sight, and a verdict until another is moved; a new number of keys or d_k is glided to. */
+  /** The setting at which the slider that is moved alone stood before stays in sight, and a verdict until any is moved by hand; a new number of keys or d_k is glided to. */
   also(asked, { state, memory }) {
     const { asking } = memory;
     const [name, ...others] = Object.keys(asked);
-    if (asking?.pressed && name !== sliders[asking.place].name && asked[name] !== state[name]) {
+    const there = asking && sliders[asking.place];
+    const away = there?.name !== name || asked[name] !== there.to;
+    if (asking?.pressed && away && asked[name] !== state[name]) {
       asking.over = true;
       asking.picked.clear();
     }
@@ -122,7 +124,8 @@ export const scalings = {
     const shown = { at, sizes, ...measures(at, ofKeys, ofGradient) };
     const { evenness, gradient } = panels;
     const began = then && `small, dotted: ${moving} = ${brief(start)}`;
-    evenness.heading.replaceChildren(rich(`effective keys, of n (${began ?? "drag the curve"})`));
+    const note = began || (pressed ? "drag the curve" : "");
+    evenness.heading.replaceChildren(rich(`effective keys, of n${note && ` (${note})`}`));
     drawAlong(app, evenness, shown, then, {
       guess: [...picked],
       measure: "keys",
@@ -201,18 +204,22 @@ function speak(app, now, then, arrived) {
   const { question, press, moves, answer } = sliders[place];
   const answered = (memory.asking.answered = pressed && arrived);
   const judged = answered && !over;
-  const isRight = (name) => picked.has(name) === moves.includes(name);
   NAMES.forEach((name, i) => {
     const { button, size, verdict, sign } = buttons[i];
     const sizes = [then ?? now, now].map((at) => brief(at.sizes[name]));
     size.textContent = [...new Set(sizes)].join(NEXT);
     verdict.textContent = judged ? (moves.includes(name) ? "moved" : "stayed") : "";
-    sign.textContent = judged ? (isRight(name) ? "✓" : "✗") : "";
+    sign.textContent = judged && picked.has(name) ? (moves.includes(name) ? "✓" : "✗") : "";
     button.setAttribute("aria-pressed", picked.has(name));
     button.setAttribute("aria-disabled", Boolean(pressed));
   });
-  const right = `${NAMES.filter(isRight).length} of ${NAMES.length} guessed right (✓).`;
-  const text = judged ? `${answer} ${right}` : answered ? "" : `${question} Press them, then:`;
+  const found = moves.filter((name) => picked.has(name)).length;
+  const wrong = picked.size - found;
+  const score = picked.size
+    ? ` ${found} of ${moves.length} found${wrong ? `, ${wrong} wrong` : ""}.`
+    : "";
+  const free = "Try other settings, or go on:";
+  const text = judged ? answer + score : answered ? free : `${question} Press them, then:`;
   asked.replaceChildren(rich(text));
   next.replaceChildren(
     rich(!answered ? press : place < sliders.length - 1 ? "Next question" : "Start again"),
@@ -242,8 +249,8 @@ function tell(state, { moving, start }, now, then) {
   const longer = state.a / start;
   const larger = now.sizes.k_total / then.sizes.k_total;
   return {
-    a: `k_mean grows with the keys: ${change("k_mean")} of ${n}. √d_k does not: ${change("sqrt_d_k")}. Its gradient ${change("sqrt_d_k", gradient)}: ${times(longer)} by the keys’ length, ${rest("sqrt_d_k", longer)} by the weights.`,
-    n: `Only k_total is a sum over the keys. Its gradient ${change("k_total", gradient)}: ${times(1 / larger)} by its size, ${rest("k_total", 1 / larger)} by n itself. k_mean keeps its size, not its gradient: ${change("k_mean", gradient)}.`,
+    a: `By k_mean ${change("k_mean")} of ${n} keys, by √d_k ${change("sqrt_d_k")}. The root’s gradient ${change("sqrt_d_k", gradient)}: ${longer > 1 ? "longer" : "shorter"} keys ${times(longer)}, ${longer > 1 ? "sharper" : "more even"} weights ${rest("sqrt_d_k", longer)}.`,
+    n: `Only k_total is a sum over the keys. Its gradient ${change("k_total", gradient)}: size ${times(1 / larger)}, number of keys ${rest("k_total", 1 / larger)}. k_mean keeps its size, not its gradient: ${change("k_mean", gradient)}.`,
     d_k: `A random key is about √d_k long: k_mean ${change("k_mean")} of ${n} keys, √d_k ${change("sqrt_d_k")}. Undivided knows no d_k: ${change("none")}.`,
   }[moving];
 }
@@ -282,7 +289,7 @@ function addQuestion(app) {
   return { asked, buttons, next };
 }
 
-/** From a question to its answer, and from there to the next question. */
+/** From a question to its answer, which begins where the question does, and from there to the next question. */
 function goOn(app) {
   const { memory } = app;
   const { place, pressed, answered } = memory.asking;
@@ -295,6 +302,8 @@ function goOn(app) {
   else {
     memory.asking.pressed = true;
     app.set({ [name]: to });
+    const before = standing({ ...defaults, [name]: from });
+    memory.from = [...before.shape, ...Object.values(before.sizes)];
   }
 }
 
