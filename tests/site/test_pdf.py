@@ -114,7 +114,7 @@ def test_the_pdf_has_a_cover(book):
     for part in (f"{title}?", subtitle, f"Version {citation['version']}", *authors):
         assert part in cover
     assert book.metadata.title == citation["title"]
-    assert book.metadata.author == ", ".join(authors)
+    assert book.metadata.author == ", ".join(author["name"] for author in citation["authors"])
 
 
 def test_the_pdf_has_every_page_of_the_book_as_a_bookmark_that_leads_to_it(book):
