@@ -5,9 +5,11 @@
 Chromium reserves for a root the advance of the widest radical that the font has, and draws the one
 that fits: behind the radical of a line there was a gap of 0.42 em, and behind a bracket that grows
 with what it holds one of 0.2 em. So all sizes of a radical get the advance of the smallest, and are
-drawn narrower by as much. High brackets would be too thin, and may be wider by a part. Run it after
-the font of the style sheet has been made anew; it does nothing to one that is done. (The font's
-license reserves no name.)
+drawn narrower by as much. High brackets would be too thin, and may be wider by a part. Fractions
+within a line become as high as TeX sets them, and indices and exponents stand on one level, whether
+or not the letter beside them goes below the line or high above it. Run it after the font of the
+style sheet has been made anew; it does nothing to one that is done. (The font's license reserves no
+name.)
 """
 
 from __future__ import annotations
@@ -23,6 +25,14 @@ STYLE = Path(__file__).parents[1] / "_theme" / "sdpa" / "static" / "formula_font
 FONT = re.compile(r'(?<=base64,)[^"]+')
 WIDEST = {"√": 1.0, **dict.fromkeys("()[]{}⌊⌋", 1.3)}
 """How many times as wide as its smallest size a sign may be."""
+
+CONSTANTS = {
+    "FractionNumeratorShiftUp": 394,
+    "FractionDenominatorShiftDown": 345,
+    "SubscriptBaselineDropMin": 0,
+    "SuperscriptBaselineDropMax": 350,
+}
+"""Distances within formulas, in thousandths of an em."""
 
 
 def read(style: str) -> TTFont:
@@ -59,10 +69,17 @@ def fit(font: TTFont) -> None:
             font["hmtx"][name] = (advance, glyph.xMin)
 
 
+def set_distances(font: TTFont) -> None:
+    """Set parts of formulas nearer to the line."""
+    for name, value in CONSTANTS.items():
+        getattr(font["MATH"].table.MathConstants, name).Value = value
+
+
 def main() -> None:
     style, written = STYLE.read_text(encoding="utf-8"), BytesIO()
     font = read(style)
     fit(font)
+    set_distances(font)
     font.save(written)
     STYLE.write_text(FONT.sub(b64encode(written.getvalue()).decode(), style), encoding="utf-8")
 

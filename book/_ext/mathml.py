@@ -129,14 +129,18 @@ def mathml(latex: str, display: str, node: nodes.Node) -> str:
 
 def spaced(formula: str) -> str:
     """A formula without the spaces that browsers leave about what is no operator: infinity, dots,
-    strokes, names, signs of what follows them, and bars that enclose something. Those come in
-    pairs; a bar that has no partner among what stands beside it keeps its space.
+    strokes, transposes, derivatives, names, signs of what follows them, and bars that enclose
+    something. Those come in pairs; a bar that has no partner among what stands beside it keeps its
+    space. And a root of low letters is as high as one of high ones: it would hang below the line.
     """
     ElementTree.register_namespace("", MATHML)
     root = ElementTree.fromstring(formula)
+    for part in root.iter(f"{{{MATHML}}}msqrt"):
+        part.append(ElementTree.Element(f"{{{MATHML}}}mpadded", height="0.7em"))
     for part in root.iter(f"{{{MATHML}}}mo"):
-        if part.text in ("∞", "…", "⋯", "/"):
+        if part.text in ("∞", "…", "⋯", "/", "\u22a4", "∂"):
             part.tag = f"{{{MATHML}}}mi"
+            part.set("mathvariant", "normal")
     for group in root.iter():
         operators = [operator(part) for part in group]
         for mark in "|‖":
@@ -147,7 +151,8 @@ def spaced(formula: str) -> str:
             if name.tag == f"{{{MATHML}}}mo" and len(name.text or "") > 1:
                 opens = after is not None and after.text in ("(", "[")
                 name.attrib |= {"lspace": "0", "rspace": "0" if opens else "0.167em"}
-        for before, sign in pairwise(operators):
+        printed = [part for part in operators if len(part) or (part.text or "").strip()]
+        for before, sign in pairwise(printed):
             opens = before.get("form") != "postfix" and before.text not in (")", "]", "}", "!")
             if (
                 before.tag == sign.tag == f"{{{MATHML}}}mo"

@@ -144,6 +144,8 @@ def test_bars_are_fences_where_they_have_a_partner(typed, forms):
     ("typed", "forms"),
     [
         ("Y = -4", ["prefix"]),
+        (r"(1,\ -4)", ["prefix"]),
+        (r"a\ - 4", [None]),
         ("50 - (-2)^2", [None, "prefix"]),
         ("(a) - b", [None]),
         (r"|a| - b", [None]),
@@ -165,10 +167,16 @@ def test_a_name_has_no_space_before_it(typed, behind):
     assert (name["lspace"], name["rspace"]) == ("0", behind)
 
 
-def test_infinity_dots_and_strokes_are_no_operators():
-    typed = r"1/2 + \dots + n \to \infty"
+def test_a_root_is_at_least_as_high_as_one_of_a_high_letter():
+    formula = BeautifulSoup(mathml(r"\sqrt n", "inline", nodes.math()), "html.parser")
+    assert formula.find("msqrt").find("mpadded", recursive=False)["height"] == "0.7em"
+
+
+def test_infinity_dots_strokes_transposes_and_derivatives_are_no_operators():
+    typed = r"1/2 + \dots + n \to \infty A^\top \partial x"
     formula = BeautifulSoup(mathml(typed, "inline", nodes.math()), "html.parser")
-    assert {"/", "…", "∞"} <= {name.text for name in formula.find_all("mi")}
+    assert {"/", "…", "∞", "\u22a4"} <= {name.text for name in formula.find_all("mi")}
+    assert formula.find("mi", string="∂")["mathvariant"] == "normal"  # a single letter leans
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,12 @@ from conftest import SITE
 FIREFOX = shutil.which("firefox") or shutil.which("firefox-esr")
 PAGES = sorted((SITE / "book").glob("*.html"))
 
+# What is said of a formula that is drawn before all of it is read.
+HALF_READ = "Invalid markup: Incorrect number of children"
+BROKEN = """[...document.querySelectorAll("msub, msup, mover, munder, mfrac, msubsup, munderover")]
+    .filter(({ localName, children }) => children.length !== (localName.length < 7 ? 2 : 3))
+    .map(part => part.outerHTML)"""
+
 pytestmark = pytest.mark.skipif(FIREFOX is None, reason="no Firefox on the path")
 
 
@@ -101,7 +107,8 @@ def test_a_page_reads_in_firefox_from_a_folder(firefox: Firefox, page: Path) -> 
         ".map(root => root.getBoundingClientRect().height)"
     )
     assert all(height > 8 for height in roots)
-    assert firefox.wrong == []
+    assert firefox.evaluate(BROKEN) == []
+    assert [text for text in firefox.wrong if not text.startswith(HALF_READ)] == []
 
 
 @pytest.mark.parametrize(

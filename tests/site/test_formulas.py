@@ -1,5 +1,5 @@
-"""Formulas in the built site: nothing is torn off them, no gap is left behind a root, and one that
-is cut at the edge says so.
+"""Formulas in the built site: nothing is torn off them, no gap is left behind a root, their parts
+stand where TeX has them, and one that is cut at the edge says so.
 """
 
 import pytest
@@ -61,6 +61,62 @@ def test_a_bracket_that_grows_takes_little_more_room_than_a_small_one(tab, base,
     """)
     assert widths != []
     assert max(widths) < 0.5
+
+
+@pytest.fixture
+def formula(tab, base):
+    """A function that puts a formula into a line of a chapter, and gives the boxes of its parts:
+    top, right and bottom in em, upwards from the line.
+    """
+    opened, _ = tab(f"{base}book/03_the_variance_derivation.html")
+
+    def boxes(mathml, parts):
+        return opened.evaluate(
+            """([mathml, parts]) => {
+              const line = document.querySelector("article p");
+              line.innerHTML = `<math>${mathml}</math><span style="display:inline-block"></span>`;
+              const em = parseFloat(getComputedStyle(line.firstChild).fontSize);
+              const { bottom } = line.lastChild.getBoundingClientRect();
+              const boxes = [...line.querySelectorAll(parts)].map((x) => x.getBoundingClientRect());
+              return boxes.map((x) => ({
+                top: (bottom - x.top) / em, right: x.right / em, bottom: (bottom - x.bottom) / em,
+              }));
+            }""",
+            [mathml, parts],
+        )
+
+    return boxes
+
+
+def test_indices_stand_on_one_level(formula):
+    letters = [f"<msub><mi>{letter}</mi><mn>1</mn></msub>" for letter in "qkvpρμ"]
+    levels = [box["bottom"] for box in formula("".join(letters), "mn")]
+    assert max(levels) - min(levels) < 0.03
+    letters = [f"<msup><mi>{letter}</mi><mn>2</mn></msup>" for letter in "qkdxV"]
+    levels = [box["bottom"] for box in formula("".join(letters), "mn")]
+    assert max(levels) - min(levels) < 0.03
+
+
+def test_a_fraction_fits_into_a_line(formula):
+    (box,) = formula("<mfrac><mn>1</mn><mn>2</mn></mfrac>", "mfrac")
+    assert box["top"] < 1
+    assert box["bottom"] > -0.5
+
+
+def test_a_root_of_a_low_letter_stands_no_lower_than_one_of_a_high_letter(formula):
+    strut = '<mpadded height="0.7em"></mpadded>'
+    roots = [f"<msqrt><mi>{letter}</mi>{strut}</msqrt>" for letter in "ndρ"]
+    levels = [box["bottom"] for box in formula("".join(roots), "msqrt")]
+    assert max(levels) - min(levels) < 0.05
+
+
+def test_the_left_sides_of_equations_end_at_one_place(tab, base):
+    opened, _ = tab(f"{base}book/04_softmax_saturation.html")
+    ends = opened.locator("mtable").first.evaluate("""table =>
+      [...table.querySelectorAll("mtd[columnalign=right]")]
+        .map((cell) => cell.lastElementChild.getBoundingClientRect().right)""")
+    assert len(ends) == 3
+    assert max(ends) - min(ends) < 0.5
 
 
 CUT = """() => [

@@ -187,7 +187,11 @@ function drawVisited(panel, scores, memory) {
     ([, norm]) => y(norm),
   );
   const path = (name, places) => group.append("path").attr("class", name).attr("d", line(places));
-  path("reach", reachable()).style("fill", colour("weights")).style("fill-opacity", 0.28);
+  path("reach", reachable())
+    .style("fill", colour("weights"))
+    .style("fill-opacity", 0.28)
+    .style("stroke", colour("weights"))
+    .style("stroke-opacity", 0.28); // it begins as a line
   rule(group, [x(0.25), y(0.5)], [x(1), y(0.5)], "var(--ex-ink)").style("stroke-dasharray", "4 3");
   path("trail", memory.trail)
     .style("fill", "none")

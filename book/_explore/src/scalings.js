@@ -118,16 +118,18 @@ export const scalings = {
     const target = [...now.shape, ...Object.values(now.sizes)];
     const drawn = glide(app, target);
     const arrived = drawn === target;
-    const { picked, pressed } = (memory.asking ??= { place: 0, picked: new Set() });
+    const { place, picked, pressed } = (memory.asking ??= { place: 0, picked: new Set() });
     const [at, ofKeys, ofGradient, ...ofSizes] = drawn;
     const sizes = Object.fromEntries(NAMES.map((name, i) => [name, ofSizes[i]]));
     const shown = { at, sizes, ...measures(at, ofKeys, ofGradient) };
+    const stayed = (name) => pressed && arrived && !sliders[place].moves.includes(name);
+    const guess = [...picked].map((name) => [name, stayed(name)]);
     const { evenness, gradient } = panels;
     const began = then && `small, dotted: ${moving} = ${brief(start)}`;
     const note = began || (pressed ? "drag the curve" : "");
     evenness.heading.replaceChildren(rich(`effective keys, of n${note && ` (${note})`}`));
     drawAlong(app, evenness, shown, then, {
-      guess: [...picked],
+      guess,
       measure: "keys",
       y: d3.scaleLinear([0, 1], evenness.yRange),
       yTicks: [0, 0.5, 1],
@@ -335,7 +337,7 @@ function mark(parent, name, x, y) {
   if (name === "k_mean") drawn.style("stroke", "var(--ex-ink)").style("stroke-width", 1.5);
 }
 
-/** A measure along the divisor: the curve with its handle, and each divisor at its size on the axis and at what it does on the curve; small and dotted what was there before, and from there an arrow for each that is guessed to move. */
+/** A measure along the divisor: the curve with its handle, and each divisor at its size on the axis and at what it does on the curve; small and dotted what was there before, and from there an arrow for each that is guessed to move, faint once it has not. */
 function drawAlong(app, panel, shown, then, { measure, guess, y, yTicks, yFormat, xLabel }) {
   const x = d3.scaleLog(DIVISORS, panel.xRange);
   const [bottom] = y.range();
@@ -405,11 +407,12 @@ function drawAlong(app, panel, shown, then, { measure, guess, y, yTicks, yFormat
     if (name === "k_mean") stem.style("stroke-dasharray", "4 4"); // the root's is seen under it
   });
   NAMES.forEach((name, i) => below[i] || mark(group, name, at[i], levels[i]));
-  for (const name of guess) {
+  for (const [name, stayed] of guess) {
     const { sizes, [measure]: at } = then ?? shown;
     const [middle, level] = [x(sizes[name]), y(at(sizes[name]))];
     const beside = level + (CONSTANT.includes(name) ? -13 : 13); // two that coincide have one each
-    arrow(group, [middle - 11, beside], [middle + 11, beside], colour(name), 2);
+    const guessed = group.append("g").style("opacity", stayed ? 0.25 : 1);
+    arrow(guessed, [middle - 11, beside], [middle + 11, beside], colour(name), 2);
   }
   const held = GRIP * shown.at;
   drawSideways(app, panel, sliders[0], x(held), y(of(held)), (event) => ({

@@ -185,8 +185,10 @@ def test_each_question_is_guessed_drawn_and_judged_and_the_next_waits(explorable
             expect(pick).to_have_attribute("aria-pressed", str(name in guess).lower())
         assert judged(figure) == []
         assert arrows(figure) == pytest.approx(sorted(old[name] for name in guess))
+        assert faint(figure) == []
         go_on(figure, button)
         assert arrows(figure) == pytest.approx(sorted(old[name] for name in guess))
+        assert faint(figure) == pytest.approx([old[name] for name in guess - moves])
         assert state(figure) == dict(
             zip(("a", "n", "d_k"), (f"{value}" for value in after), strict=True)
         )
@@ -213,13 +215,18 @@ def test_each_question_is_guessed_drawn_and_judged_and_the_next_waits(explorable
         expect(pick).to_have_attribute("aria-pressed", "false")
 
 
-def arrows(figure):
+def arrows(figure, group="g"):
     """Where divisors stood that are guessed to move: the middles of the arrows there."""
     return sorted(
-        figure.locator("[data-panel=evenness] .along path:not([transform])").evaluate_all(
+        figure.locator(f"[data-panel=evenness] .along > {group} > path").evaluate_all(
             "heads => heads.map(({ previousElementSibling: line }) => line.x1.baseVal.value + 11)"
         )
     )
+
+
+def faint(figure):
+    """Those of the arrows whose divisors stayed."""
+    return arrows(figure, '[style*="opacity: 0.25"]')
 
 
 def judged(figure):
