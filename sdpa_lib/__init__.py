@@ -56,7 +56,7 @@ from sdpa_lib.saturation import (
 )
 from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Visible
 
-__version__ = "2.0.0"
+__version__ = "3.0.0"
 
 __all__ = [
     "DISTRIBUTIONS",
