@@ -210,7 +210,8 @@
   document.addEventListener("toggle", reach, true);
 
   // Where the reader is, in the page's own contents.
-  const entries = new Map([...document.querySelectorAll(".contents a[href^='#']")].map((a) => [a.hash.slice(1), a]));
+  const links = document.querySelectorAll(".contents > ul > li > ul > li > a"); // those that are shown
+  const entries = new Map([...links].map((a) => [a.hash.slice(1), a]));
   const inView = new Set();
   const seen = new IntersectionObserver((changes) => {
     for (const { target, isIntersecting } of changes) inView[isIntersecting ? "add" : "delete"](target.id);
