@@ -131,12 +131,22 @@ def spaced(formula: str) -> str:
     """A formula without the spaces that browsers leave about what is no operator: infinity, dots,
     strokes, transposes, derivatives, names, signs of what follows them, and bars that enclose
     something. Those come in pairs; a bar that has no partner among what stands beside it keeps its
-    space. And a root of low letters is as high as one of high ones: it would hang below the line.
+    space. A sum behind a sign has the space of the sign alone, and a tilde is an operator.
+
+    And a root of low letters is as high as one of high ones, where it would hang below the line; a
+    prime, which the font has high and small, is no exponent that would be higher and smaller.
     """
     ElementTree.register_namespace("", MATHML)
     root = ElementTree.fromstring(formula)
     for part in root.iter(f"{{{MATHML}}}msqrt"):
         part.append(ElementTree.Element(f"{{{MATHML}}}mpadded", height="0.7em"))
+    for part in root.iter(f"{{{MATHML}}}msup"):
+        if part[1].text == "\u2032":
+            part.tag = f"{{{MATHML}}}mrow"
+    for part in root.iter(f"{{{MATHML}}}mi"):
+        if part.text == "~":
+            part.tag = f"{{{MATHML}}}mo"
+            part.attrib |= {"lspace": "0.278em", "rspace": "0.278em"}
     for part in root.iter(f"{{{MATHML}}}mo"):
         if part.text in ("∞", "…", "⋯", "/", "\u22a4", "∂"):
             part.tag = f"{{{MATHML}}}mi"
@@ -153,19 +163,20 @@ def spaced(formula: str) -> str:
                 name.attrib |= {"lspace": "0", "rspace": "0" if opens else "0.167em"}
         printed = [part for part in operators if len(part) or (part.text or "").strip()]
         for before, sign in pairwise(printed):
-            opens = before.get("form") != "postfix" and before.text not in (")", "]", "}", "!")
-            if (
-                before.tag == sign.tag == f"{{{MATHML}}}mo"
-                and opens
-                and sign.text in ("+", "−", "±")
-            ):
+            closes = before.get("form") == "postfix" or before.text in (")", "]", "}", "!")
+            if closes or not before.tag == sign.tag == f"{{{MATHML}}}mo":
+                continue
+            if sign.text in ("+", "−", "±"):
                 sign.set("form", "prefix")
+            elif sign.text in ("∑", "∏"):
+                sign.set("lspace", "0")
     return ElementTree.tostring(root, encoding="unicode")
 
 
 def operator(part: ElementTree.Element) -> ElementTree.Element:
-    """A part of a formula, or what it has an exponent or an index on."""
-    scripts = [f"{{{MATHML}}}{name}" for name in ("msub", "msup", "msubsup")]
+    """A part of a formula, or what it has an exponent, an index or limits on."""
+    names = ("msub", "msup", "msubsup", "munder", "mover", "munderover")
+    scripts = [f"{{{MATHML}}}{name}" for name in names]
     return part[0] if part.tag in scripts else part
 
 

@@ -172,6 +172,23 @@ def test_a_root_is_at_least_as_high_as_one_of_a_high_letter():
     assert formula.find("msqrt").find("mpadded", recursive=False)["height"] == "0.7em"
 
 
+def test_a_sum_behind_a_sign_has_the_space_of_the_sign_alone():
+    typed = r"Z = \sum_j z_j - 2\sum_j y_j"
+    formula = BeautifulSoup(mathml(typed, "block", nodes.math()), "html.parser")
+    assert [sign.get("lspace") for sign in formula.find_all("mo", string="∑")] == ["0", None]
+
+
+def test_a_prime_is_no_exponent():
+    formula = BeautifulSoup(mathml("S'", "inline", nodes.math()), "html.parser")
+    assert formula.find("msup") is None
+    assert formula.text == "S\u2032"
+
+
+def test_a_tilde_has_the_spaces_of_a_relation():
+    formula = BeautifulSoup(mathml(r"z\sim N", "inline", nodes.math()), "html.parser")
+    assert formula.find("mo", string="~")["lspace"] == "0.278em"
+
+
 def test_infinity_dots_strokes_transposes_and_derivatives_are_no_operators():
     typed = r"1/2 + \dots + n \to \infty A^\top \partial x"
     formula = BeautifulSoup(mathml(typed, "inline", nodes.math()), "html.parser")
