@@ -18,7 +18,8 @@ TABLE = """# A
     ("text", "html"),
     [
         ("std, sqrt_d_k", "std, √<i>d</i><sub>k</sub>"),
-        ("d_k = 64, none", "<i>d</i><sub>k</sub> = 64, none"),
+        ("d_k = 64, none", "<i>d</i><sub>k</sub>\u00a0=\u00a064, none"),
+        ("p(1 - p)/c", "p(1\u00a0−\u00a0p)/c"),
         ("n_sqrt_d_k", "n√<i>d</i><sub>k</sub>"),
         ("qk_norm", "QK-norm"),
         ("-1.0013 ± 0.0024", "−1.0013 ± 0.0024"),
@@ -43,6 +44,26 @@ TABLE = """# A
 )
 def test_a_text_is_set_as_on_the_page(text, html):
     assert typeset(text) == html
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["0.49", "none", "all"],
+        ["32", "1,024", "10⁶", "10¹⁰⁰"],
+        ["&lt; 10⁻⁶", "(7.86 ± 0.23)·10⁻⁴", "0.112", "(0.303)"],
+        ["156 (115 to 213)", "1.29 (1.15 to 1.44)"],
+        ["2,002 ± 1,024", "5 %", "-inf", "2.5e-20"],
+    ],
+)
+def test_a_column_of_numbers_stands_to_the_right(column):
+    cells = "".join(f'<tr><td class="text">{text}</td></tr>' for text in ["share", *column])
+    assert table(cells).count('class="number"') == len(column) + 1
+
+
+def test_a_column_of_words_and_numbers_stands_to_the_left():
+    cells = "".join(f'<tr><td class="text">{text}</td></tr>' for text in ["by", "64", "the root"])
+    assert "number" not in table(cells)
 
 
 def test_nothing_is_named_where_it_divides():
