@@ -34,7 +34,9 @@ NUMBER = re.compile(
 """What a column of numbers holds: also powers, intervals, and shares of all or none."""
 CODE_NAME = re.compile(rf"(?<![\w.])({'|'.join(NAMES)})(?!\w)")
 MINUS = re.compile(r"(?<![\w)-])-(?=[\d.]*\d|inf)|(?<=[\w)] )-(?= [\w(])")
-JOINED = re.compile(r"(?<=[\w)]) ([−=]) (?=[\w(−])")
+HEADING = re.compile(r"<th\b.*?</th>", re.S)
+JOINED = re.compile(r"(?<=[\w)>]) ([−=]) (?=[\w(−<])")
+"""A sign in a heading, which does not part a formula."""
 EXPONENT = re.compile(r"(?<=\d)e(-?)0*(\d+)(?![\w.])")
 POWER = re.compile(r"\^(?:\(([^()]+)\)|(−?[\w./]+))")
 APOSTROPHE = re.compile(r"(?<=\w)('|&#x27;)")
@@ -80,7 +82,7 @@ def table(html: str) -> str:
         ]
         return f"<tr>{''.join(made)}</tr>"
 
-    return ROW.sub(row, html)
+    return HEADING.sub(lambda found: JOINED.sub("\u00a0\\1\u00a0", found[0]), ROW.sub(row, html))
 
 
 def spelled(text: str, heading: str) -> str:
@@ -98,8 +100,8 @@ def typeset(text: str) -> str:
         '√<i>d</i><sub>k</sub>'
         >>> typeset("-2.5 to 9.18e-07")
         '−2.5 to 9.18·10<sup>−7</sup>'
-        >>> typeset("p(1 - p)").replace("\\u00a0", "~")
-        'p(1~−~p)'
+        >>> typeset("p(1 - p)")
+        'p(1 − p)'
         >>> typeset("d_k^(1/3)")
         '<i>d</i><sub>k</sub><sup>1/3</sup>'
         >>> typeset("the root's 131072 keys")
@@ -109,6 +111,6 @@ def typeset(text: str) -> str:
     text = APOSTROPHE.sub("’", text)
     text = WHOLE.sub(lambda number: f"{int(number[0]):,}", text)
     text = EXPONENT.sub(lambda e: f"·10<sup>{'−' if e[1] else ''}{e[2]}</sup>", text)
-    text = JOINED.sub("\u00a0\\1\u00a0", MINUS.sub("−", text))
+    text = MINUS.sub("−", text)
     text = INDEX.sub(r"<i>\1</i><sub>\2</sub>", text)
     return POWER.sub(lambda power: f"<sup>{power[1] or power[2]}</sup>", text)

@@ -18,8 +18,7 @@ TABLE = """# A
     ("text", "html"),
     [
         ("std, sqrt_d_k", "std, √<i>d</i><sub>k</sub>"),
-        ("d_k = 64, none", "<i>d</i><sub>k</sub>\u00a0=\u00a064, none"),
-        ("p(1 - p)/c", "p(1\u00a0−\u00a0p)/c"),
+        ("d_k = 64, none", "<i>d</i><sub>k</sub> = 64, none"),
         ("n_sqrt_d_k", "n√<i>d</i><sub>k</sub>"),
         ("qk_norm", "QK-norm"),
         ("-1.0013 ± 0.0024", "−1.0013 ± 0.0024"),
@@ -64,6 +63,13 @@ def test_a_column_of_numbers_stands_to_the_right(column):
 def test_a_column_of_words_and_numbers_stands_to_the_left():
     cells = "".join(f'<tr><td class="text">{text}</td></tr>' for text in ["by", "64", "the root"])
     assert "number" not in table(cells)
+
+
+def test_a_heading_does_not_part_at_a_sign():
+    rows = '<tr><th scope="col">p(1 - p), d_k = 64</th></tr><tr><td>p(1 - p)</td></tr>'
+    made = table(rows)
+    assert "p(1\u00a0−\u00a0p), <i>d</i><sub>k</sub>\u00a0=\u00a064</th>" in made
+    assert "p(1 − p)</td>" in made
 
 
 def test_nothing_is_named_where_it_divides():
