@@ -24,9 +24,19 @@ NAMES = {
 
 ROW = re.compile(r"<tr>(.*?)</tr>", re.S)
 CELL = re.compile(r"(<t[dh][^>]*>)(.*?)(</t[dh]>)", re.S)
-NUMBER = re.compile(r"[<>≤≥±~×]?\s?[-−]?\d[\d,.]*(e[-+]?\d+)?\s?%?( ± [\d.e-]+)?|[-−]?inf|–|")
+RAISED = "[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]"
+FIGURE = rf"[-−]?\d[\d,.]*(e[-+]?\d+)?{RAISED}*"
+NUMBER = re.compile(
+    r"(&[lg]t;|[<>≤≥±~×])?\s?"
+    rf"\(?{FIGURE}\s?%?( ± {FIGURE})?\)?(·10{RAISED}+)?( \({FIGURE} to {FIGURE}\))?"
+    r"|[-−]?inf|–|none|all|"
+)
+"""What a column of numbers holds: also powers, intervals, and shares of all or none."""
 CODE_NAME = re.compile(rf"(?<![\w.])({'|'.join(NAMES)})(?!\w)")
 MINUS = re.compile(r"(?<![\w)-])-(?=[\d.]*\d|inf)|(?<=[\w)] )-(?= [\w(])")
+HEADING = re.compile(r"<th\b.*?</th>", re.S)
+JOINED = re.compile(r"(?<=[\w)>]) ([−=]) (?=[\w(−<])")
+"""A sign in a heading, which does not part a formula."""
 EXPONENT = re.compile(r"(?<=\d)e(-?)0*(\d+)(?![\w.])")
 POWER = re.compile(r"\^(?:\(([^()]+)\)|(−?[\w./]+))")
 APOSTROPHE = re.compile(r"(?<=\w)('|&#x27;)")
@@ -72,7 +82,7 @@ def table(html: str) -> str:
         ]
         return f"<tr>{''.join(made)}</tr>"
 
-    return ROW.sub(row, html)
+    return HEADING.sub(lambda found: JOINED.sub("\u00a0\\1\u00a0", found[0]), ROW.sub(row, html))
 
 
 def spelled(text: str, heading: str) -> str:

@@ -90,17 +90,19 @@ def significant(value: float, digits: int = 4) -> str:
 
 def brief(figure: tuple[float, float], digits: int = 3) -> str:
     """A figure and its standard error for a narrow column: at most so many significant digits, and
-    a power of ten below 0.001.
+    a power of ten below 0.001 and from 10¹² on.
 
     The error ends at the same place, and is left out where it is smaller than one there.
 
     Example:
         >>> print(brief((0.17406, 4.6e-7)), brief((16.54, 0.11)), brief((2.91e-8, 1.9e-9)))
         0.174 16.5 ± 0.1 (2.91 ± 0.19)·10⁻⁸
+        >>> print(brief((7.9e13, 0), digits=2), brief((1808.04, 0)))
+        7.9·10¹³ 1,808
     """
     value, error = figure
     exponent = int(f"{value:.{digits - 1}e}".split("e")[1])
-    if exponent < -3:
+    if not -4 < exponent < 12:
         text = brief((value / 10.0**exponent, error / 10.0**exponent), digits)
         power = str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
         return f"({text})·10{power}" if "±" in text else f"{text}·10{power}"

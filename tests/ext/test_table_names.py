@@ -45,6 +45,33 @@ def test_a_text_is_set_as_on_the_page(text, html):
     assert typeset(text) == html
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["0.49", "none", "all"],
+        ["32", "1,024", "10⁶", "10¹⁰⁰"],
+        ["&lt; 10⁻⁶", "(7.86 ± 0.23)·10⁻⁴", "0.112", "(0.303)"],
+        ["156 (115 to 213)", "1.29 (1.15 to 1.44)"],
+        ["2,002 ± 1,024", "5 %", "-inf", "2.5e-20"],
+    ],
+)
+def test_a_column_of_numbers_stands_to_the_right(column):
+    cells = "".join(f'<tr><td class="text">{text}</td></tr>' for text in ["share", *column])
+    assert table(cells).count('class="number"') == len(column) + 1
+
+
+def test_a_column_of_words_and_numbers_stands_to_the_left():
+    cells = "".join(f'<tr><td class="text">{text}</td></tr>' for text in ["by", "64", "the root"])
+    assert "number" not in table(cells)
+
+
+def test_a_heading_does_not_part_at_a_sign():
+    rows = '<tr><th scope="col">p(1 - p), d_k = 64</th></tr><tr><td>p(1 - p)</td></tr>'
+    made = table(rows)
+    assert "p(1\u00a0−\u00a0p), <i>d</i><sub>k</sub>\u00a0=\u00a064</th>" in made
+    assert "p(1 − p)</td>" in made
+
+
 def test_nothing_is_named_where_it_divides():
     rows = [["divided by", "std, none", "starved"], ["none", "1", "none"]]
     html = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in rows)
