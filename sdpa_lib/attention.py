@@ -135,18 +135,20 @@ def scaled_dot_product_attention(
     r"""Attention, :math:`\mathrm{softmax}(QK^\top / c_K)\,V`, with the divisor of your choice.
 
     With the default rescaling it gives what
-    :func:`torch.nn.functional.scaled_dot_product_attention` gives. In ten lines::
+    :func:`torch.nn.functional.scaled_dot_product_attention` gives. Written out::
 
-        def attention(query, key, value, attn_mask=None, is_causal=False, rescaling="sqrt_d_k"):
+        def attention(
+            query, key, value, attn_mask=None, is_causal=False, rescaling="sqrt_d_k"
+        ):
             L, S = query.shape[-2], key.shape[-2]
             everywhere = torch.ones(L, S, dtype=torch.bool)
-            visible = everywhere if attn_mask is None else attn_mask           # (..., L, S)
+            visible = everywhere if attn_mask is None else attn_mask          # (..., L, S)
             if is_causal:
-                visible = visible.tril()                                       # i sees 0 ... i
-            scores = query @ key.mT / get_rescaling(rescaling)(key, visible)   # (..., L, S)
+                visible = visible.tril()                                      # i sees 0 ... i
+            scores = query @ key.mT / get_rescaling(rescaling)(key, visible)  # (..., L, S)
             scores = scores.masked_fill(~visible, float("-inf"))
-            weights = torch.softmax(scores, dim=-1)                            # rows sum to 1
-            return weights @ value                                             # (..., L, Ev)
+            weights = torch.softmax(scores, dim=-1)                           # rows sum to 1
+            return weights @ value                                            # (..., L, Ev)
 
     Args:
         query: (..., L, d_k). Batch dimensions broadcast.

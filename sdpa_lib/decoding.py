@@ -35,15 +35,16 @@ class RunningDivisor(Rescaling):
             for each query head. Without one it is not needed.
 
     Example:
-        >>> from sdpa_lib import scaled_dot_product_attention
-        >>> q, k, v = (torch.randn(1, 2, 9, 8) for _ in range(3))  # (batch, heads, tokens, d_k)
+        >>> from sdpa_lib import scaled_dot_product_attention as attention
+        >>> shape = 1, 2, 9, 8  # batch, heads, tokens, d_k
+        >>> q, k, v = (torch.randn(shape) for _ in range(3))
         >>> running, rows = RunningDivisor("k_rss"), []
         >>> for i in range(9):
         ...     running.append(k[..., i : i + 1, :])
         ...     query, seen = q[..., i : i + 1, :], slice(0, i + 1)
         ...     keys, values = k[..., seen, :], v[..., seen, :]
-        ...     rows.append(scaled_dot_product_attention(query, keys, values, rescaling=running))
-        >>> whole = scaled_dot_product_attention(q, k, v, is_causal=True, rescaling="k_rss")
+        ...     rows.append(attention(query, keys, values, rescaling=running))
+        >>> whole = attention(q, k, v, is_causal=True, rescaling="k_rss")
         >>> torch.allclose(torch.cat(rows, dim=-2), whole, atol=1e-6)
         True
     """

@@ -42,7 +42,8 @@ class Model:
     Attributes:
         formula: in LaTeX, without dollar signs.
         rescaling: what the dot products are divided by.
-        query, key: what is done to the queries and the keys before.
+        query: what is done to the queries before.
+        key: what is done to the keys before.
         after: what is done to the scores after.
         d_k: the dimension of a head: 128, as most large models have it, or the model's own where
             the start depends on it.
@@ -67,7 +68,8 @@ class Model:
             (..., L, S), at least float32; -inf at hidden keys.
 
         Example:
-            >>> MODELS["Swin v2"].scores(torch.ones(1, 4), torch.ones(2, 4))  # ten times the cosine
+            >>> # Ten times the cosine:
+            >>> MODELS["Swin v2"].scores(torch.ones(1, 4), torch.ones(2, 4))
             tensor([[10., 10.]])
         """
         return self.after(

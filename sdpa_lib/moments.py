@@ -138,7 +138,8 @@ def sample_normal_scores(
     distribution with ``d_k`` degrees of freedom.
 
     Args:
-        n_queries, n_keys: at least 1; each query has keys of its own. One key a query gives
+        n_queries: at least 1.
+        n_keys: for each query, at least 1; no two queries share any. One key a query gives
             independent dot products.
         d_k: components of the queries and keys that are not drawn, at least 1, as large as you
             like.

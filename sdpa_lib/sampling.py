@@ -108,7 +108,8 @@ def standard_normal(shape: tuple[int, ...], generator: Generator) -> Tensor:
 
     Example:
         >>> ours = standard_normal((2, 50), make_generator(0))
-        >>> torch.allclose(ours, torch.randn(2, 50, generator=make_generator(0)), atol=2e-6)
+        >>> theirs = torch.randn(2, 50, generator=make_generator(0))
+        >>> torch.allclose(ours, theirs, atol=2e-6)
         True
     """
     size = math.prod(shape)
@@ -203,7 +204,8 @@ def seed_sequence(seed: int, stream: int = 0) -> np.random.SeedSequence:
     Arguments as in :func:`make_generator`.
 
     Example:
-        >>> np.random.default_rng(seed_sequence(0, stream=2)).integers(10, size=3).tolist()
+        >>> generator = np.random.default_rng(seed_sequence(0, stream=2))
+        >>> generator.integers(10, size=3).tolist()
         [9, 0, 2]
     """
     entropy = [check_count("seed", seed, minimum=0), check_count("stream", stream, minimum=0)]

@@ -246,8 +246,9 @@ def attention_gradients(
     attention's output.
 
     Args:
-        query, key, value: (..., L, d_k), (..., S, d_k), (..., S, Ev), with the same batch
-            dimensions and the same dtype.
+        query: (..., L, d_k).
+        key: (..., S, d_k), with the batch dimensions and the dtype of the query.
+        value: (..., S, Ev), with these, too.
         rescaling: a name in ``RESCALINGS`` or an instance. The gradient flows through a divisor
             made of keys, too.
         upstream: (..., L, Ev), the gradient of a loss by the output. ``None`` draws standard normal
@@ -262,7 +263,8 @@ def attention_gradients(
             is not that of the output.
 
     Example:
-        >>> gradients = attention_gradients(torch.randn(5, 8), torch.randn(3, 8), torch.randn(3, 4))
+        >>> query, key, value = torch.randn(5, 8), torch.randn(3, 8), torch.randn(3, 4)
+        >>> gradients = attention_gradients(query, key, value)
         >>> gradients.scores.shape, gradients.query.shape, gradients.key.shape
         (torch.Size([5, 3]), torch.Size([5, 8]), torch.Size([3, 8]))
     """
@@ -313,9 +315,10 @@ def sample_gradients(
     cost does not depend on ``d_k``.
 
     Args:
-        n_queries, n_keys: at least 1; each query has keys and values of its own.
-        d_k, d_v: components of keys and of values, at least 1. The upstream gradient is standard
-            normal, as is every component.
+        n_queries: at least 1.
+        n_keys: for each query, at least 1; no two queries share any, nor values.
+        d_k: components of queries and keys, at least 1, standard normal.
+        d_v: components of values and of the upstream gradient, at least 1, standard normal.
         divisor: what the scores are divided by, greater than 0: a number, or (n_queries, 1).
         seed, device: as in :func:`~sdpa_lib.moments.sample_normal_scores`.
 

@@ -5,7 +5,9 @@ r"""Every rescaling as an attention implementation of Hugging Face Transformers,
     import sdpa_lib.transformers
 
     sdpa_lib.transformers.register()
-    model = AutoModelForCausalLM.from_pretrained(path, attn_implementation="sdpa_lib:k_total")
+    model = AutoModelForCausalLM.from_pretrained(
+        path, attn_implementation="sdpa_lib:k_total"
+    )
     model.set_attn_implementation("sdpa_lib")  # the model's own scaling again
 
 It works on every model that uses Transformers' attention interface, in causal order, in a sliding
@@ -164,7 +166,9 @@ def attention_function(rescaling: str | Rescaling | None) -> Attention:
     Example:
         >>> attention = attention_function("k_total")
         >>> query, key = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8)
-        >>> output, weights = attention(nn.Module(), query, key, key, None, scaling=8**-0.5)
+        >>> output, weights = attention(
+        ...     nn.Module(), query, key, key, None, scaling=8**-0.5
+        ... )
         >>> output.shape, weights
         (torch.Size([1, 3, 4, 8]), None)
     """

@@ -74,8 +74,8 @@ def significant(value: float, digits: int = 4) -> str:
     """A number with so many significant digits, trailing zeros kept; an int as it is.
 
     Example:
-        >>> significant(0.99996), significant(511.83), significant(0.000123456), significant(8)
-        ('1.000', '511.8', '0.0001235', '8')
+        >>> [significant(x) for x in (0.99996, 511.83, 0.000123456, 8)]
+        ['1.000', '511.8', '0.0001235', '8']
     """
     if isinstance(value, int):
         return str(value)

@@ -1,8 +1,13 @@
+import docstrings
+
 MODULE = '''
 from typing import NamedTuple
 
 BLOCK = 5
 """How many at a time: a block's stay in the cache."""
+
+PLACES = {"here": 1}
+"""Where they are."""
 
 class Pair(NamedTuple):
     """A pair.
@@ -30,11 +35,15 @@ def test_fields_are_not_listed_and_a_colon_names_no_type(build, tmp_path, monkey
     (tmp_path / "a_module_of_pairs.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     site = build({"index": PAGE}, *EXTENSIONS)
-    assert [name.text for name in site.page().select(".descname")] == ["BLOCK", "Pair", "total"]
+    names = [name.text for name in site.page().select(".descname")]
+    assert names == ["BLOCK", "PLACES", "Pair", "total"]
     assert "Alias" not in site.page().text
     assert site.warnings == ""
     assert "How many at a time: a block" in site.page().text  # and "How many at a time" no type
     assert "Type:" not in site.page().text
+    constants = [name.text for name in site.page().select("dl.data > dt")]
+    assert "BLOCK = 5" in constants[0]
+    assert "=" not in constants[1]  # of a dictionary nothing is shown
 
 
 RECORD = '''
@@ -72,4 +81,11 @@ def test_a_signature_is_python_and_types_go_by_their_own_names(build, tmp_path, 
     shown = site.page().select("dl.class > dt")[-1].text
     assert "more: Mapping[str, Part] = ..., after: object = ..." in shown
     assert "._wholes" not in site.page().select_one("body").text
-    assert "Type:" in site.page().text
+    assert site.page().select_one("dl.attribute > dt").text.strip("\n¶") == "part: Part"
+    assert "Type:" not in site.page().text
+
+
+def test_the_list_of_sections_does_not_repeat_the_package():
+    context = {"toc": "<a><span>sdpa_lib.device</span>, <span>sdpa_lib.book.tables</span></a>"}
+    docstrings.shorten_contents(None, "", "", context, None)
+    assert context["toc"] == "<a><span>device</span>, <span>tables</span></a>"

@@ -81,7 +81,8 @@ class Corpus:
             ValueError: there are fewer pieces than asked for.
 
         Example:
-            >>> corpus = Corpus(torch.empty(0), {"a.py": torch.arange(20)}, {"a.py": 20}, "")
+            >>> held_out = {"a.py": torch.arange(20)}
+            >>> corpus = Corpus(torch.empty(0), held_out, {"a.py": 20}, "")
             >>> corpus.passages(2, 4)
             tensor([[ 0,  1,  2,  3,  4],
                     [10, 11, 12, 13, 14]])

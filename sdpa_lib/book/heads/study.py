@@ -69,7 +69,8 @@ class Settings:
         warm_up: steps over which the rate rises; after them it falls along a cosine to a tenth.
         clip: gradients of a larger norm are shortened to it.
         rates: powers of 10, tried as learning rates.
-        trial_steps, trial_d_k: how long each is tried, and in heads of which size.
+        trial_steps: how long each is tried.
+        trial_d_k: in heads of which size.
         moments: the steps before which weights are kept and measured.
         every: steps from one held-out loss to the next.
         passages: how many held-out passages the loss is taken from.

@@ -78,8 +78,9 @@ class ByBlock:
     the last normalisation's output, root mean square over root mean square.
 
     Attributes:
-        query, key, perceptron: in each block, the norm of the gradient of W_Q, of W_K and of the
-            perceptron's second matrix.
+        query: in each block, the norm of the gradient of W_Q.
+        key: of W_K.
+        perceptron: of the perceptron's second matrix.
         gradient: at the residual stream, the root mean square over the batch.
         typical: at the residual stream, the root mean square in the median sequence of the batch.
         variance: of a component of the residual stream.
@@ -285,11 +286,12 @@ def mean_field(
         r: what the scores are divided by, in units of :math:`\sqrt{d_k}`, greater than 0.
         n_tokens: in a sequence, at least 2.
         norm: where the normalisations stand, ``"pre"`` or ``"post"``.
-        variance, correlation: of the embedded tokens, the one greater than 0, the other in [-1, 1].
+        variance: of the embedded tokens, greater than 0.
+        correlation: of two embedded tokens, in [-1, 1].
 
     Example:
-        >>> undivided, divided = (mean_field(24, r, n_tokens=16).gradient[0] for r in (1 / 8, 1.0))
-        >>> undivided > 10 * divided
+        >>> undivided = mean_field(24, 1 / 8, n_tokens=16).gradient[0]
+        >>> undivided > 10 * mean_field(24, 1.0, n_tokens=16).gradient[0]
         True
     """
     check_count("n_layers", n_layers)

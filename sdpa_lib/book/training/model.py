@@ -221,7 +221,8 @@ class Transformer(nn.Module):
         embedding: a module from the task's inputs to (B, n, d_model).
         n_tokens: how many tokens n a training sequence has.
         n_classes: how many answers there are.
-        d_model, n_heads, d_k, n_layers: at least 1; n_heads divides d_model.
+        d_model: at least 1, a multiple of ``n_heads``.
+        n_heads, d_k, n_layers: at least 1.
         scaling: a name in ``SCALINGS``, or ``"sigma 4"`` and the like.
         norm: where the normalisations stand: ``"pre"``, before attention and perceptron and once
             at the end, or ``"post"``, after them and once at the start.

@@ -160,8 +160,8 @@ class Training(NamedTuple):
 
     Attributes:
         start: the standard deviation of the scores at the start.
-        first, last: by how much the scores of the partners rose in the first step, and in all, on
-            average.
+        first: by how much the scores of the partners rose in the first step, on average.
+        last: the same in all steps.
         moved: how far W_Q ended from where it began, over its size then, as Frobenius norms.
         losses: the excess loss before each step, and after the last; cut off where it is no number.
     """

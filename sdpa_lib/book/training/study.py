@@ -203,7 +203,8 @@ def train(
 
     Example:
         >>> cell = Cell("recall 8", d_k=16, d_model=32)
-        >>> record = train(Run(cell, "sqrt_d_k", rate=-2.0, seed=0), until=20, device="cpu")
+        >>> run = Run(cell, "sqrt_d_k", rate=-2.0, seed=0)
+        >>> record = train(run, until=20, device="cpu")
         >>> record.learned_at, record.curves["entropy"][0] > 0.8
         (None, True)
     """

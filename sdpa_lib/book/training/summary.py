@@ -70,7 +70,8 @@ class Survival(NamedTuple):
     Attributes:
         steps: where it falls, from 0.
         share: from each of the steps on.
-        low, high: 95% confidence interval of the share.
+        low: where the 95% confidence interval of the share begins.
+        high: where it ends.
     """
 
     steps: list[float]
@@ -184,8 +185,11 @@ class Contrast(NamedTuple):
     """A declared contrast and its test.
 
     Attributes:
-        comparison, scaling, against: what is compared.
-        median, other: the medians.
+        comparison: the name of the comparison that declares it.
+        scaling: what is compared.
+        against: with what it is compared.
+        median: of the runs with ``scaling``.
+        other: of those with ``against``.
         p_value: of :func:`log_rank` over all relabelings.
         adjusted: the same after Holm's correction for all contrasts of the study.
     """
@@ -298,7 +302,8 @@ def log_rank(ours: Sequence[Record], theirs: Sequence[Record], *, paired: bool =
     the excess is computed for every other way to call as many of all runs ours.
 
     Args:
-        ours, theirs: the runs of two scalings.
+        ours: the runs of one scaling.
+        theirs: those of another.
         paired: swap only ours with theirs of the same place, as runs of one seed can be. It allows
             for whatever two runs of a seed share, and n seeds cannot get below 2 / 2**n.
 
@@ -334,7 +339,8 @@ def step_down(pairs: Sequence[tuple[Sequence[Record], Sequence[Record]]]) -> lis
         >>> from sdpa_lib.book.training.plan import load_comparisons
         >>> from sdpa_lib.book.training.results import load_study
         >>> runs = reported(load_study()[1], load_comparisons()["recall, d_k 64"])
-        >>> max(step_down([(runs[s], runs["sqrt_d_k"]) for s in ("none", "k_total")])) * 2**10
+        >>> pairs = [(runs[s], runs["sqrt_d_k"]) for s in ("none", "k_total")]
+        >>> max(step_down(pairs)) * 2**10
         2.0
     """
     excesses = []
