@@ -27,12 +27,13 @@ CELL = re.compile(r"(<t[dh][^>]*>)(.*?)(</t[dh]>)", re.S)
 NUMBER = re.compile(r"[<>≤≥±~×]?\s?[-−]?\d[\d,.]*(e[-+]?\d+)?\s?%?( ± [\d.e-]+)?|[-−]?inf|–|")
 CODE_NAME = re.compile(rf"(?<![\w.])({'|'.join(NAMES)})(?!\w)")
 MINUS = re.compile(r"(?<![\w)-])-(?=[\d.]*\d|inf)|(?<=[\w)] )-(?= [\w(])")
-EXPONENT = re.compile(r"(?<=\d)e(-?)0*(\d+)(?![\w.])")
-POWER = re.compile(r"\^(?:\(([^()]+)\)|(−?[\w./]+))")
+EXPONENT = re.compile(r"(?<=\d)e(-?)0*(\d+)(?!\w|\.\d)")
+POWER = re.compile(r"\^(?:\(([^()]+)\)|(−?\w+(?:[./]\w+)*))")
 APOSTROPHE = re.compile(r"(?<=\w)('|&#x27;)")
-WHOLE = re.compile(r"(?<![\w.,^(])(?!20[12]\d\b)\d{4,}(?![\w,)])")
+WHOLE = re.compile(r"(?<![\w.,^(])(?!20[12]\d\b)\d{4,}(?!\w|\)|, ?\d)")
 """No year, and none of a shape, (2, 32, 2048, 64)."""
-INDEX = re.compile(r"(?<![A-Za-z])([A-Za-zσΣ])_([A-Za-z]{1,5}|\d+)(?!\w)")
+INDEX = re.compile(r"(?:(?<![A-Za-z_])|(?<=\bX))([A-Za-zσΣ])_([A-Za-z]{1,6}|\d+)(?![A-Za-z_\d])")
+"""Also in XW_Q and in d_k²."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
