@@ -53,7 +53,7 @@ class SetTitles(SphinxPostTransform):
         for citation in self.document.findall(nodes.citation):
             for text in list(citation.findall(nodes.Text)):
                 if WRITTEN_OUT.search(text):
-                    text.parent.replace(text, written(text.replace("sqrt(d_k)", "√d_k")))
+                    text.parent.replace(text, written(text.astext()))
 
 
 def visit_citation(translator: HTML5Translator, node: nodes.citation) -> None:

@@ -121,6 +121,7 @@ def written(text: str) -> list[nodes.Node]:
     """A text with indices, exponents and minus signs, as in the tables of the chapters, and numbers
     that do not part. Columns are narrow: a line may end before a ±.
     """
+    text = text.replace("sqrt(d_k)", "√d_k")
     text = unbroken(typeset(PER_CENT.sub(" %", text))).replace("\u00a0±", " ±")
     parts = SET.split(text)
     made: list[nodes.Node] = [nodes.Text(parts[0])] if parts[0] else []

@@ -76,11 +76,12 @@ def test_a_row_that_links_to_nothing_is_a_warning(build, monkeypatch, changes, m
     assert message in build({"index": LEDGER, **CHAPTERS}, "ledger_table").warnings
 
 
-def test_numbers_of_a_row_do_not_part(site):
+def test_a_row_is_set_and_its_numbers_do_not_part(site):
     page = site.page("ledger")
     row = page.find(id="S0-31").text.replace("\u00a0", "~")
     assert "0.9946 ±~0.0045" in row
     assert "chapter~3" in row
+    assert "by √dk?" in page.find(id="S1-06").text
     assert "86~% of" in page.find(id="S0-42").text.replace("\u00a0", "~")
 
 
