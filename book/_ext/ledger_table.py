@@ -20,8 +20,10 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from table_names import typeset
+from unbroken import unbroken
 
 ROW = re.compile(r"\b(S\d-\d+)\b")
+PER_CENT = re.compile(r"(?<=\d)%")
 SET = re.compile(r"<(i|sub|sup)>(.*?)</\1>")
 KINDS = {"i": nodes.emphasis, "sub": nodes.subscript, "sup": nodes.superscript}
 HEADINGS = {"Claim": 27, "The source": 22, "Computed": 16, "Verdict": 35}
@@ -70,7 +72,7 @@ class LedgerTable(SphinxDirective):
         if entry.finding is None:
             source = cell([])
         elif claim.in_words:
-            source = cell([], written(f"no figure; we read it as {measure}: {says}"))
+            source = cell([], written(f"no figure; read as: {measure}. Expected: {says}"))
         else:
             source = cell(written(says), written(measure))
         assumption = f" {claim.holds_if}" if entry.verdict is Verdict.HOLDS_IF else ""
@@ -103,7 +105,9 @@ class LedgerTable(SphinxDirective):
         """To a chapter; Sphinx warns if there is none of this name."""
         return addnodes.pending_xref(
             "",
-            nodes.inline("", "the start" if stem.startswith("00") else f"chapter {int(stem[:2])}"),
+            nodes.inline(
+                "", "the start" if stem.startswith("00") else f"chapter\u00a0{int(stem[:2])}"
+            ),
             refdomain="std",
             reftype="doc",
             reftarget=stem,
@@ -114,8 +118,12 @@ class LedgerTable(SphinxDirective):
 
 
 def written(text: str) -> list[nodes.Node]:
-    """A text with indices, exponents and minus signs, as in the tables of the chapters."""
-    parts = SET.split(typeset(text))
+    """A text with indices, exponents and minus signs, as in the tables of the chapters, and numbers
+    that do not part. Columns are narrow: a line may end before a ±.
+    """
+    text = text.replace("sqrt(d_k)", "√d_k")
+    text = unbroken(typeset(PER_CENT.sub(" %", text))).replace("\u00a0±", " ±")
+    parts = SET.split(text)
     made: list[nodes.Node] = [nodes.Text(parts[0])] if parts[0] else []
     for kind, inner, after in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         made += [KINDS[kind]("", inner), nodes.Text(after)]

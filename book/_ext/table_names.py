@@ -37,12 +37,13 @@ MINUS = re.compile(r"(?<![\w)-])-(?=[\d.]*\d|inf)|(?<=[\w)] )-(?= [\w(])")
 HEADING = re.compile(r"<th\b.*?</th>", re.S)
 JOINED = re.compile(r"(?<=[\w)>]) ([−=]) (?=[\w(−<])")
 """A sign in a heading, which does not part a formula."""
-EXPONENT = re.compile(r"(?<=\d)e(-?)0*(\d+)(?![\w.])")
-POWER = re.compile(r"\^(?:\(([^()]+)\)|(−?[\w./]+))")
+EXPONENT = re.compile(r"(?<=\d)e(-?)0*(\d+)(?!\w|\.\d)")
+POWER = re.compile(r"\^(?:\(([^()]+)\)|(−?\w+(?:[./]\w+)*))")
 APOSTROPHE = re.compile(r"(?<=\w)('|&#x27;)")
-WHOLE = re.compile(r"(?<![\w.,^(])(?!20[12]\d\b)\d{4,}(?![\w,)])")
+WHOLE = re.compile(r"(?<![\w.,^(])(?!20[12]\d\b)\d{4,}(?!\w|\)|, ?\d)")
 """No year, and none of a shape, (2, 32, 2048, 64)."""
-INDEX = re.compile(r"(?<![A-Za-z])([A-Za-zσΣ])_([A-Za-z]{1,5}|\d+)(?!\w)")
+INDEX = re.compile(r"(?:(?<![A-Za-z_])|(?<=\bX))([A-Za-zσΣ])_([A-Za-z]{1,6}|\d+)(?![A-Za-z_\d])")
+"""Also in XW_Q and in d_k²."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -426,7 +426,10 @@ function drawWeights(app, row, weights) {
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
   const right = x(RANKS);
-  rule(group, [right - 188, top + 8], [right - 168, top + 8], "var(--ex-ink)");
+  rule(group, [right - 188, top + 8], [right - 168, top + 8], "var(--ex-ink)").style(
+    "stroke-width",
+    1.5,
+  );
   say(group, "normal rows of its spread", right, top + 12, "end");
   panel.describe(
     `Weights, the largest first: ${largest

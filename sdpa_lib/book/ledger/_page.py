@@ -133,10 +133,14 @@ class Ledger:
 
 
 def shown(claim: Claim, finding: Finding) -> list[str]:
-    """Our figures as shown, with the standard error where there is one."""
+    """Our figures as shown, with the standard error where there is one; those shown in powers of
+    ten have no more than three digits.
+    """
     if finding.error:
         return [_measured(x, finding.error) for x in finding.ours]
-    return [_shown(x, claim.digits) for x in finding.ours]
+    return [
+        _shown(x, claim.digits if abs(x) >= 1e-4 else min(claim.digits, 3)) for x in finding.ours
+    ]
 
 
 def _stored(claim: Claim, finding: Finding | None) -> tuple[str, str]:

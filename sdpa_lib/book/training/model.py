@@ -136,7 +136,7 @@ class Attention(nn.Module):
         return query, self._heads(key)
 
     def query_and_key(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The queries and keys, (B, heads, n, d_k), whose dot products the rescaling divides."""
+        """Queries and keys, (B, heads, n, d_k), whose products are divided."""
         query, key = self.projected(x)
         if self.log_scale is None:
             return query, key
