@@ -52,7 +52,7 @@ const box = (name, label, dropped) => ({
 /** The pairs may be all, or those of a row: one query, whose keys have in common what their mean adds. Softmax does not see that. */
 const rowControl = {
   name: "within",
-  label: "minus the row’s mean",
+  label: "subtract row means",
   options: { all: "all", row: "row" },
   value: "all",
   check: true,

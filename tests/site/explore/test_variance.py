@@ -456,7 +456,7 @@ def test_less_its_rows_mean_the_mean_of_the_keys_is_not_seen(explorable, setting
     page.evaluate(f"location.hash = '#variance:d_k=64,mu_q=1,mu_k=1,{setting}'")
     wait_for_state(page, "mu_k=1")
     assert read(figure, "derived") > before[0]
-    figure.get_by_label("minus the row’s mean").check()
+    figure.get_by_label("subtract row means").check()
     wait_for_state(page, "within=row")
     assert read(figure, "derived") == before[0]
     assert drawn(figure) == pytest.approx(before[1], abs=1e-6)
