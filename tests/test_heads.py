@@ -570,12 +570,12 @@ def test_a_passage_that_is_too_long_is_refused(model):
 # The picture
 
 
-def test_the_ground_is_as_dark_as_the_weight():
+def test_the_ground_is_as_dark_as_the_root_of_the_weight():
     weights = torch.tensor([[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.5, 0.3, 0.2]])
     _, ax = plotting.figure()
     looked_at(ax, "a \n", weights, rows=(1, 2))
     shades = [patch.get_facecolor()[3] for patch in ax.patches]
-    assert shades == pytest.approx([DARKEST * x for x in (0.25, 0.75, 0.5, 0.3, 0.2)])
+    assert shades == pytest.approx([DARKEST * math.sqrt(x) for x in (0.25, 0.75, 0.5, 0.3, 0.2)])
     assert [text.get_text() for text in ax.texts] == ["a", "·", "a", "·", "⏎"]
     with pytest.raises(ValueError, match="n = 4 characters, got"):
         looked_at(ax, "four", weights, rows=(1,))

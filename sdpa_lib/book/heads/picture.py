@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
@@ -9,11 +10,12 @@ from matplotlib.colors import to_rgba
 from torch import Tensor
 
 from sdpa_lib._checks import check_finite
-from sdpa_lib.book.plotting import INK, MUTED, ROLES
+from sdpa_lib.book.plotting import MUTED, ROLES
 
-DARKEST = 0.45
+DARKEST = 0.55
 """How much of the weights' colour is behind a character that has all of the weight: on more,
-letters are hard to read in the light theme or in the dark one.
+letters are hard to read in the light theme or in the dark one. Less weight has as much less as its
+square root, so that a tenth is still seen.
 """
 
 
@@ -29,8 +31,8 @@ def visible(text: str) -> str:
 
 def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int], size: float = 9.0) -> None:
     """Draw a text once for each of some characters, line by line as it was written: the character
-    with a triangle below it, and behind those before it a shade that is the darker the more weight
-    it gives them.
+    with a triangle below it, and behind those before it a shade that grows with the square root
+    of the weight that it gives them.
 
     Args:
         ax: where.
@@ -50,7 +52,7 @@ def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int], size: f
         shades = [round(min(1.0, w), 2) for w in weights[row, : row + 1].tolist()]
         column = 0
         for place, shade in enumerate(shades):
-            colour = to_rgba(ROLES["weights"], DARKEST * shade)
+            colour = to_rgba(ROLES["weights"], DARKEST * math.sqrt(shade))
             ax.bar(column, 0.9, 1.0, top - 0.45, color=[colour])
             ax.text(
                 column,
@@ -60,7 +62,7 @@ def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int], size: f
                 va="center",
                 family="monospace",
                 fontsize=size,
-                color=INK,
+                color="black",
             )
             if place == row:
                 ax.plot([column], [top - 0.65], "^", color=ROLES["query"], markersize=5)
