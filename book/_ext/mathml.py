@@ -36,7 +36,7 @@ FACTOR = re.compile(  # what a function may be multiplied by
 ARGUMENT = re.compile(rf"({FUNCTION})\s*(?=[A-Za-z0-9]|\\[a-z])(?!\\left|\\big)")
 BEFORE = re.compile(r"[^\s\w,.;:?!)\]-]+$")
 AFTER = re.compile(r"^(?:-(?:th|st|nd|rd)\b|[^\s\w]s\b)?[^\s\w-]*-?")
-RELATIONS = "=≈≠<>≤≥≪≫→∝\u223c"
+RELATIONS = "=≈≠<>≤≥≪≫→∝~"
 LONG = 24  # characters of a formula in a line that may be wider than a phone
 MATHML = "http://www.w3.org/1998/Math/MathML"
 

@@ -115,6 +115,10 @@ def test_a_formula_between_spaces_needs_no_wrapping(build):
             r"P[a + b + c + d + e = 1] + f + g + h + i + j + k \le 2",
             ["P[a+b+c+d+e=1]+f+g+h+i+j+k≤", "2"],
         ),
+        (
+            r"a + b + c + d + e + f + g + h + i + j + k \sim N(0, 1)",
+            ["a+b+c+d+e+f+g+h+i+j+k~", "N(0,1)"],
+        ),
     ],
 )
 def test_a_long_formula_in_a_line_has_pieces(latex, pieces):
