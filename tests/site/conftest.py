@@ -76,6 +76,15 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+DRAWN = "new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))"
+
+
+def unfold(page: Page) -> None:
+    """Open all that is folded, and wait until it is drawn."""
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    page.evaluate(DRAWN)
+
+
 @pytest.fixture
 def tab(browser: Browser) -> Iterator[OpenPage]:
     """A function that opens a page: its tab, and what went wrong while it loaded."""
@@ -121,6 +130,7 @@ def tab(browser: Browser) -> Iterator[OpenPage]:
         )
         page.goto(url)
         page.wait_for_load_state("load")
+        page.evaluate(DRAWN)
         return page, wrong
 
     yield open_page

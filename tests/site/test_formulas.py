@@ -3,7 +3,7 @@ stand where TeX has them, and one that is cut at the edge says so.
 """
 
 import pytest
-from conftest import SITE
+from conftest import SITE, unfold
 
 PAGES = sorted(page.relative_to(SITE).as_posix() for page in SITE.glob("book/*.html"))
 
@@ -53,7 +53,7 @@ def test_no_gap_is_left_behind_a_root(tab, base, chapter):
 @pytest.mark.parametrize("chapter", ["03_the_variance_derivation", "04_softmax_saturation"])
 def test_a_bracket_that_grows_takes_little_more_room_than_a_small_one(tab, base, chapter):
     opened, _ = tab(f"{base}book/{chapter}.html")
-    opened.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    unfold(opened)
     widths = opened.evaluate("""() => [...document.querySelectorAll("mo[stretchy=true]")]
       .filter((sign) => "()[]{}".includes(sign.textContent))
       .map((sign) => [sign.getBoundingClientRect().width, getComputedStyle(sign).fontSize])
@@ -122,7 +122,7 @@ def test_the_left_sides_of_equations_end_at_one_place(tab, base):
 CUT = """() => [
     ...document.querySelectorAll("div.math, .table-wrap, .sdpa-table-wrap, .formula, p, li"),
   ]
-  .filter((box) => box.clientWidth)
+  .filter((box) => box.checkVisibility())
   .map((box) => ({
     cut: box.scrollWidth > box.clientWidth,
     shows: getComputedStyle(box).backgroundImage.includes("gradient"),
@@ -134,20 +134,18 @@ CUT = """() => [
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_what_is_cut_at_the_edge_of_a_phone_shows_that_it_scrolls(tab, base, theme):
     opened, _ = tab(f"{base}book/03_the_variance_derivation.html", width=360, theme=theme)
-    folded = opened.evaluate(CUT)
-    opened.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
-    opened.wait_for_function("document.querySelectorAll('details .scrolls').length > 0")
-    for boxes in (folded, opened.evaluate(CUT)):
-        cut = [box["what"] for box in boxes if box["cut"]]
-        assert cut != []
-        assert [box["what"] for box in boxes if box["shows"]] == cut
-        assert [box["what"] for box in boxes if box["reached"]] == cut
+    unfold(opened)
+    boxes = opened.evaluate(CUT)
+    cut = [box["what"] for box in boxes if box["cut"]]
+    assert cut != []
+    assert [box["what"] for box in boxes if box["shows"]] == cut
+    assert [box["what"] for box in boxes if box["reached"]] == cut
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_long_formula_breaks_and_its_paragraph_does_not_scroll(tab, base, page):
     opened, _ = tab(base + page, width=360)
-    opened.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    unfold(opened)
     wide = """() => [...document.querySelectorAll("p, li")]
       .filter((box) => box.clientWidth && box.scrollWidth > box.clientWidth)
       .map((box) => box.textContent.slice(0, 40))"""
@@ -156,7 +154,7 @@ def test_a_long_formula_breaks_and_its_paragraph_does_not_scroll(tab, base, page
 
 def test_a_formula_is_broken_behind_a_relation_sign_alone(tab, base):
     opened, _ = tab(f"{base}book/03_the_variance_derivation.html", width=360)
-    opened.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    unfold(opened)
     lines = opened.evaluate("""() => {
       const found = [...document.querySelectorAll("p:has(.formula + wbr)")]
         .map((text) => [...text.querySelectorAll(".formula")]);

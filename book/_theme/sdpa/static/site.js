@@ -176,9 +176,6 @@
     if (target.closest("#chapters a") || !target.closest("#chapters, .menu")) show(false);
   });
 
-  const current = find(".current > a", chapters);
-  if (current) chapters.scrollTop = current.offsetTop - chapters.offsetTop - chapters.clientHeight / 3;
-
   for (const block of document.querySelectorAll("div.highlight")) {
     const button = document.createElement("button");
     button.className = "copy";
@@ -196,18 +193,19 @@
     block.append(button);
   }
 
-  // What scrolls sideways is reached by the keyboard, too, and shows that there is more.
-  const reach = () => {
-    for (const box of document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math, .formula")) {
-      const scrolls = box.scrollWidth > box.clientWidth;
-      if (scrolls) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
-      box.classList.toggle("scrolls", scrolls);
-    }
-  };
-  reach();
-  addEventListener("resize", reach);
-  document.addEventListener("toggle", reach, true);
+  const current = find(".current > a", chapters);
+  if (current) requestAnimationFrame(() => { chapters.scrollTop = current.offsetTop - chapters.offsetTop - chapters.clientHeight / 3; });
+
+  // What scrolls sideways is reached by the keyboard, too, and shows that there is more. It is measured where a page is laid out anyway.
+  const reach = new ResizeObserver((changes) => {
+    const scrolls = changes.map(({ target }) => target.scrollWidth > target.clientWidth);
+    changes.forEach(({ target }, i) => {
+      if (scrolls[i]) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+      target.classList.toggle("scrolls", scrolls[i]);
+    });
+  });
+  for (const box of document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math, .formula")) reach.observe(box);
 
   // Where the reader is, in the page's own contents.
   const links = document.querySelectorAll(".contents > ul > li > ul > li > a"); // those that are shown
