@@ -6,6 +6,7 @@ torch and numpy: ``pip install -e "PATH[book]"``, with PATH a clone of the repos
 """
 
 import os
+import warnings
 
 import torch
 
@@ -20,3 +21,6 @@ __all__ = ["Measured", "Table", "check", "mean_and_error", "plotting"]
 # machine many times over. Whoever sets OMP_NUM_THREADS gets what it says.
 if "OMP_NUM_THREADS" not in os.environ:
     torch.set_num_threads(1)
+
+# torch.compile's advice to those whose Python is 3.13.0 belongs in no chapter.
+warnings.filterwarnings("ignore", "Guards may run slower on Python 3.13.0", RuntimeWarning)
