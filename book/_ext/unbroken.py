@@ -1,6 +1,6 @@
 """Sphinx extension: a line does not end between a number and what belongs to it, as in "5 %",
-"0.97 ± 0.02", "chapter 7" and "24 blocks"; and code too long for a phone is broken where its parts
-end.
+"0.97 ± 0.02", "chapter 7" and "24 blocks", or "7.5e-67" and "(1.0 to 1.7)" where a cell prints
+them; and code too long for a phone is broken where its parts end.
 """
 
 from __future__ import annotations
@@ -19,6 +19,14 @@ SPACE = re.compile(
 NUMBERED = re.compile(r"\b([Cc]hapter|[Ee]xercise|[Ll]ayer|[Ss]eed|[Ss]tep|of) (?=\d)")
 PART = re.compile(r"(?<=[\w)][._(])(?=[A-Za-z(])")
 CODE = re.compile(r'(<span class="pre">)([^<]{24,})(?=</span></code>)')
+PRINTED = re.compile(
+    r'(<div class="output [^>]*>\s*<div class="highlight"><pre>)(.*?)(?=</pre>)', re.S
+)
+NUMBER = re.compile(
+    r"\([^()\s<]+ to [^()\s<]+\)"  # an interval
+    r"|\(?[\d.,]+ ± [\d.,]+\)?(?:·10[⁻⁰¹²³⁴-⁹]+)?"
+    r"|[^\s<>]*\d[e^]-\d[^\s<]*"
+)
 AS_WRITTEN = (nodes.FixedTextElement, nodes.literal, nodes.raw, nodes.math, nodes.math_block)
 NARROW = (nodes.title, nodes.entry)
 
@@ -26,6 +34,7 @@ NARROW = (nodes.title, nodes.entry)
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(Unbroken)
     app.connect("html-page-context", break_code)
+    app.connect("html-page-context", keep_printed_numbers)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -64,4 +73,15 @@ def break_code(
     if "body" in context:
         context["body"] = CODE.sub(
             lambda found: found[1] + PART.sub("<wbr>", found[2]), context["body"]
+        )
+
+
+def keep_printed_numbers(
+    _app: Sphinx, _name: str, _template: str, context: dict[str, Any], _tree: nodes.document | None
+) -> None:
+    """Keep a number that a cell prints on one line, where a phone breaks the line."""
+    if "body" in context:
+        context["body"] = PRINTED.sub(
+            lambda found: found[1] + NUMBER.sub(r'<span class="together">\g<0></span>', found[2]),
+            context["body"],
         )

@@ -1,3 +1,6 @@
+import unbroken
+from bs4 import BeautifulSoup
+
 PAGE = """# Chapter 3
 
 In [chapter 7](other.md) 5 % are 0.97 ± 0.02, ten × longer; `5 %` stays,
@@ -21,3 +24,14 @@ def test_long_code_may_be_broken_at_its_parts(build):
     text = str(site.page().p)
     assert "lib.<wbr/>transformers.<wbr/>register(<wbr/>Root()" in text
     assert ">d_k<" in text
+
+
+def test_a_number_that_a_cell_prints_stays_on_one_line():
+    printed = "p = 7.5e-67, (2.91 ± 0.19)·10⁻⁸ or 1.4 (1.0 to 1.7), <b>12</b> in 3 - 4"
+    start = '<div class="output stream notranslate"><div class="highlight"><pre>'
+    context = {"body": f"<pre>1e-3</pre>{start}{printed}</pre></div></div><pre>1e-3</pre>"}
+    unbroken.keep_printed_numbers(None, "page", "page.html", context, None)
+    page = BeautifulSoup(context["body"], "html.parser")
+    whole = [span.text for span in page.select("span.together")]
+    assert whole == ["7.5e-67,", "(2.91 ± 0.19)·10⁻⁸", "(1.0 to 1.7)"]
+    assert page.select("pre")[1].text == BeautifulSoup(printed, "html.parser").text

@@ -130,7 +130,9 @@ def tab(browser: Browser) -> Iterator[OpenPage]:
         )
         page.goto(url)
         page.wait_for_load_state("load")
-        page.evaluate(DRAWN)
+        # Without scripts nothing is drawn later, and no frame would answer.
+        if settings.get("java_script_enabled", True):
+            page.evaluate(DRAWN)
         return page, wrong
 
     yield open_page
