@@ -221,7 +221,11 @@ function speak(app, now, then, arrived) {
     ? ` ${found} of ${moves.length} found${wrong ? `, ${wrong} wrong` : ""}.`
     : "";
   const free = "Try other settings, or go on:";
-  const text = judged ? answer + score : answered ? free : `${question} Press them, then:`;
+  const text = judged
+    ? answer + score
+    : answered
+      ? free
+      : `${question} Press them, then “${press}”.`;
   asked.replaceChildren(rich(text));
   next.replaceChildren(
     rich(!answered ? press : place < sliders.length - 1 ? "Next question" : "Start again"),
