@@ -24,10 +24,10 @@ EXERCISES: dict[str, Exercise] = {
         answer=lambda m: math.gamma(m) ** 2 / math.gamma(2 * m) / 2,
         cases=((1,), (2,), (3,), (0.5,)),
         mistakes={
-            "This is the integral over all x: gaps are positive, and s runs from 1/2 to 1.": (
+            "This is the integral over all x: gaps are positive, and p runs from 1/2 to 1.": (
                 lambda m: math.gamma(m) ** 2 / math.gamma(2 * m)
             ),
-            "dx is not ds: it is ds/(s(1 - s)), which takes one power away.": lambda m: (
+            "dx is not dp: it is dp/(p(1 - p)), which takes one power away.": lambda m: (
                 math.gamma(m + 1) ** 2 / math.gamma(2 * m + 2) / 2
             ),
             "Right for m = 1 and 2, which two numbers can't prove. Try m = 3.": lambda m: (
