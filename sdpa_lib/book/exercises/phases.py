@@ -6,13 +6,13 @@ from sdpa_lib.book.exercises._exercise import Exercise
 
 EXERCISES: dict[str, Exercise] = {
     "spread": Exercise(
-        answer=lambda n, m: math.sqrt(2 * math.log(n / m)),
+        answer=lambda n, perplexity: math.sqrt(2 * math.log(n / perplexity)),
         cases=((10_000, 2000), (4096, 100)),
         mistakes={
-            "This is the variance.": lambda n, m: 2 * math.log(n / m),
+            "This is the variance.": lambda n, perplexity: 2 * math.log(n / perplexity),
             "The exponent is half of the variance; so the 2 is missing, or the keys are counted "
-            "by 1/Σp².": lambda n, m: math.sqrt(math.log(n / m)),
-            "This is the border, where the query attends to a few keys only.": lambda n, m: (
+            "by 1/Σp².": lambda n, perplexity: math.sqrt(math.log(n / perplexity)),
+            "This is the border, where the query attends to a few keys only.": lambda n, _: (
                 math.sqrt(2 * math.log(n))
             ),
         },
