@@ -52,11 +52,11 @@ _small = partial(nn.init.normal_, std=0.02)
 
 INITIALISATIONS = (
     Initialisation("Kaiming", _kaiming, D_K, 2 / D_MODEL),
-    Initialisation("Xavier, 512 → 64", _xavier, D_K, 2 / (D_MODEL + D_K)),
-    Initialisation("Xavier, 512 → 512", _xavier, D_MODEL, 2 / (D_MODEL + D_MODEL)),
+    Initialisation("Xavier, one head", _xavier, D_K, 2 / (D_MODEL + D_K)),
+    Initialisation("Xavier, square", _xavier, D_MODEL, 2 / (D_MODEL + D_MODEL)),
     Initialisation("Xavier, stacked", _xavier, 3 * D_MODEL, 2 / (D_MODEL + 3 * D_MODEL)),
-    Initialisation("PyTorch: Linear", _linear, D_K, 1 / (3 * D_MODEL)),
-    Initialisation("N(0, 0.02²)", _small, D_K, 0.02**2),
+    Initialisation("nn.Linear", _linear, D_K, 1 / (3 * D_MODEL)),
+    Initialisation("std 0.02", _small, D_K, 0.02**2),
 )
 """Common rules, from the largest weights to the smallest."""
 
