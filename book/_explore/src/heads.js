@@ -34,10 +34,10 @@ const shares = { all: 1, place: 1, read: 0 };
 
 const MOVES = 800; // milliseconds, in which a row becomes another
 
-/** So many times as many keys as a normal row has, or as few, no row has by chance: of the untrained ones 99 in 100 lie closer, whole and in parts. */
+/** A row with over so many times as many keys as normal rows have, or as few, has a kind. */
 const APART = 2;
 
-/** What more or fewer keys than chance gives a normal row make of a row: its sign, colour and the rule that says so. */
+/** What far more or far fewer keys than normal rows have make of a row: its sign, colour and the rule that says so. */
 const kinds = {
   even: { sign: "▲", tint: colour("value"), rule: "over 2×" },
   sharp: { sign: "▼", tint: colour("none"), rule: "under ½×" },
@@ -131,12 +131,12 @@ function normalWeights(row) {
 /** A number as it is shown, so that what is said of it follows from what stands there. */
 const shownAs = (x) => Number(x.toPrecision(2));
 
-/** A row's effective keys, those of a normal row, how many times as many, and what that makes of it; no kind where it may be chance. */
+/** A row's effective keys, those of a normal row, how many times as many, and what that makes of it; no kind within a factor of 2. */
 function measure(row) {
   const keys = math.effectiveKeys(math.softmax(row));
-  const chance = normalKeys(row);
-  const ratio = shownAs(keys / chance);
-  return { keys, chance, ratio, kind: ratio > APART ? "even" : ratio < 1 / APART ? "sharp" : "" };
+  const usual = normalKeys(row);
+  const ratio = shownAs(keys / usual);
+  return { keys, usual, ratio, kind: ratio > APART ? "even" : ratio < 1 / APART ? "sharp" : "" };
 }
 
 /** How many times as many, after the sign of what that makes of a row. */
@@ -237,8 +237,8 @@ const capital = (words) => words[0].toUpperCase() + words.slice(1);
 /** The keys of the part that is shown, and of a normal row; then what is asked, or once both parts were looked at, which of them makes the row what it is. */
 function verdict({ memory, state }, measured) {
   const { all, place, read } = measured;
-  const { keys, chance } = measured[state.part];
-  const first = `${capital(parts[state.part])}: ${show2(keys)} effective keys; a normal row of its spread: ${show2(chance)}.`;
+  const { keys, usual } = measured[state.part];
+  const first = `${capital(parts[state.part])}: ${show2(keys)} effective keys; a normal row of its spread: ${show2(usual)}.`;
   const row = String([state.head, state.step, state.place]);
   const guess = memory.guess?.row === row && memory.guess.part;
   memory.asked = all.kind && !place && !read && row;
@@ -249,7 +249,7 @@ function verdict({ memory, state }, measured) {
       `The row is ${all.kind}. Which part alone is ${all.kind}, too? Press your guess.`,
     ];
   if (!place && !read)
-    return [first, "Within a factor of 2 it may be chance, or its parts cancel: press them."];
+    return [first, "That is within a factor of 2 of normal rows. Do its parts cancel? Press them."];
   const [tried, other] = place ? ["place", "read"] : ["read", "place"];
   const { kind } = measured[tried];
   const guessed = guess ? `, ${kind === all.kind ? "" : "not "}as you guessed` : "";
@@ -259,7 +259,7 @@ function verdict({ memory, state }, measured) {
   ];
 }
 
-/** Which part alone is more even or sharper than chance makes a normal row, as the whole is, and what is said of the reader's guess. */
+/** Which part alone is even or sharp, as the whole is, and what is said of the reader's guess. */
 function answer({ all, place, read }, guess) {
   const like = all.kind;
   if (!like) return together(place, read);
@@ -575,6 +575,6 @@ function drawHeads(app, measured) {
   );
 }
 
-/** The ground of a tile, coloured where chance does not make it so. */
+/** The ground of a tile, coloured where its row has a kind. */
 const ground = (kind) =>
   kind ? `color-mix(in srgb, ${kinds[kind].tint} 40%, var(--ex-panel))` : "var(--ex-panel)";
