@@ -10,6 +10,7 @@ import re
 from html import escape
 from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple
+from unicodedata import lookup
 from xml.etree import ElementTree
 
 from docutils import nodes
@@ -144,6 +145,9 @@ def spaced(formula: str) -> str:
         if part[1].text == "\u2032":
             part.tag = f"{{{MATHML}}}mrow"
     for part in root.iter(f"{{{MATHML}}}mi"):
+        if part.get("mathvariant") == "script":  # browsers know no alphabet by its name
+            part.text = lookup(f"SCRIPT CAPITAL {part.text}")
+            del part.attrib["mathvariant"]
         if part.text == "~":
             part.tag = f"{{{MATHML}}}mo"
             part.attrib |= {"lspace": "0.278em", "rspace": "0.278em"}

@@ -193,6 +193,11 @@ def test_a_tilde_has_the_spaces_of_a_relation():
     assert formula.find("mo", string="~")["lspace"] == "0.278em"
 
 
+def test_a_script_letter_is_a_character_of_its_own():
+    formula = BeautifulSoup(mathml(r"\partial\mathcal{L}", "inline", nodes.math()), "html.parser")
+    assert formula.find("mi", string="ℒ").attrs == {}
+
+
 def test_infinity_dots_strokes_transposes_and_derivatives_are_no_operators():
     typed = r"1/2 + \dots + n \to \infty A^\top \partial x"
     formula = BeautifulSoup(mathml(typed, "inline", nodes.math()), "html.parser")
