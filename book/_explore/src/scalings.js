@@ -46,8 +46,7 @@ const sliders = [
     text: (a) => `× ${brief(a)}`,
     from: 1,
     to: 10,
-    question:
-      "The keys become ten times as long, and the curves move. Which divisors move with them?",
+    question: "The keys become ten times as long. Which divisors move with the curves?",
     press: "Make them longer",
     moves: ["k_mean", "k_total"],
     answer: "Longer keys: k_mean and k_total move with the curves.",
@@ -73,7 +72,7 @@ const sliders = [
     text: String,
     from: data.scalings.d_k[0],
     to: data.scalings.d_k.at(-1),
-    question: `d_k grows from ${data.scalings.d_k[0]} to ${data.scalings.d_k.at(-1)}, and the curves move. Which divisors move with them?`,
+    question: `d_k grows from ${data.scalings.d_k[0]} to ${data.scalings.d_k.at(-1)}. Which divisors move with the curves?`,
     press: "Make d_k larger",
     moves: ["sqrt_d_k", "k_mean", "k_total"],
     answer: "Larger d_k: all but undivided move. So k_mean alone moved with a and d_k, not with n.",
