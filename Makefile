@@ -48,14 +48,14 @@ explorables: ## check the JavaScript of the explorables and the search, and bund
 	npm run --prefix book/_explore bundle
 
 notebooks: $(INSTALLED) ## execute the chapters that changed and store their outputs (one: CHAPTER=05; every one, with new pictures: ALL=1)
-	$(BIN)/python -m sdpa_lib.book.ledger > sdpa_lib/book/ledger/claims.csv
+	$(BIN)/python -m sdpa_book.ledger > sdpa_book/ledger/claims.csv
 	$(BIN)/python book/_ext/notebooks.py $(if $(ALL),--all) $(CHAPTER)
 
 study: $(INSTALLED) ## make the training study again, some ten hours on one core in all; interrupted, it goes on where it was
-	$(BIN)/python -m sdpa_lib.book.training
+	$(BIN)/python -m sdpa_book.studies.training
 
 heads: $(INSTALLED) ## train the decoders of chapter 14 and measure their heads, or go on with it
-	$(BIN)/python -m sdpa_lib.book.heads
+	$(BIN)/python -m sdpa_book.studies.heads
 
 bench: $(INSTALLED) ## run every benchmark on this device, in less than eight minutes, and store the results
 	$(BIN)/python -m pip install -q -r benchmarks/requirements.txt

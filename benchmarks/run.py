@@ -3,7 +3,7 @@
 Contestants alternate in one process, and what is reported is the ratio of each run to that of
 PyTorch's own function in the same round: its median over the rounds, and its quartiles; for short
 inputs the difference. Memory is measured in a process of its own for each contestant. The results
-go to ``sdpa_lib/book/benchmarks``: ``<device>.json`` and, as tables to read, ``<device>.md``.
+go to ``benchmarks/results``: ``<device>.json`` and, as tables to read, ``<device>.md``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import sdpa_lib as sdpa
 from sdpa_lib import RESCALINGS, RunningDivisor
 
 # Not imported from there: the book's package computes with one thread, and benchmarks with all.
-RESULTS = Path(sdpa.__file__).parent / "book" / "benchmarks"
+RESULTS = Path(__file__).parent / "results"
 DEVICE = sdpa.get_device()
 ON_GPU = DEVICE.type == "cuda"
 DTYPE = torch.bfloat16 if ON_GPU else torch.float32

@@ -1,3 +1,3 @@
 """The tests compute with the number of threads that the book's package sets."""
 
-import sdpa_lib.book  # noqa: F401
+import sdpa_book  # noqa: F401

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import sdpa_lib as sdpa
-from sdpa_lib.book import check, plotting
-from sdpa_lib.book.tables import Table
+from sdpa_book import check, plotting
+from sdpa_book.tables import Table
 from sdpa_lib.sampling import make_generator
 
 Q, K, V = torch.ones(2, 4), torch.ones(3, 4), torch.ones(3, 5)

@@ -188,7 +188,7 @@ def test_a_notebook_that_runs_alone_says_what_it_needs(
     if repository:
         assert f"git+{repository}" in code
         return
-    without = "import sys\nsys.modules['sdpa_lib.book'] = None\n"
+    without = "import sys\nsys.modules['sdpa_book'] = None\n"
     for before, said in ((without, "pip install -e"), ("", "")):
         done = subprocess.run(
             [sys.executable, "-c", before + code], capture_output=True, text=True, check=False

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from sdpa_lib.book import plotting
-from sdpa_lib.book.describe import describe
+from sdpa_book.drawing import plotting
+from sdpa_book.drawing.description import describe
 
 X = np.linspace(0.0, 3.0, 50)
 
@@ -146,8 +146,8 @@ def test_a_style_that_changed_is_seen(monkeypatch, words):
 def test_the_reader_s_own_matplotlibrc_changes_nothing(tmp_path):
     (tmp_path / "matplotlibrc").write_text("legend.frameon: False\nfont.size: 20\n")
     code = """
-from sdpa_lib.book import plotting
-from sdpa_lib.book.describe import describe
+from sdpa_book.drawing import plotting
+from sdpa_book.drawing.description import describe
 _, ax = plotting.figure()
 ax.plot([1, 2], label="line")
 ax.legend()

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from sdpa_lib.book import check
-from sdpa_lib.book.exercises import all_exercises
-from sdpa_lib.book.exercises._exercise import Exercise
+from sdpa_book import check
+from sdpa_book.exercises import all_exercises
+from sdpa_book.exercises.exercise import Exercise
 
 EXERCISES = all_exercises()
 MISTAKES = [(name, hint) for name, exercise in EXERCISES.items() for hint in exercise.mistakes]

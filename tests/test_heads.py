@@ -10,11 +10,11 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from sdpa_lib.attention import attention_scores, attention_weights
-from sdpa_lib.book import plotting
-from sdpa_lib.book.heads import train as training
-from sdpa_lib.book.heads.corpus import is_held_out, load_corpus
-from sdpa_lib.book.heads.look import (
+from sdpa_book.drawing import plotting
+from sdpa_book.drawing.attended_text import DARKEST, looked_at
+from sdpa_book.studies.heads import train as training
+from sdpa_book.studies.heads.corpus import is_held_out, load_corpus
+from sdpa_book.studies.heads.look import (
     SWAPS,
     model_figures,
     place_losses,
@@ -24,7 +24,7 @@ from sdpa_lib.book.heads.look import (
     uniform_losses,
     weight_rank,
 )
-from sdpa_lib.book.heads.measure import (
+from sdpa_book.studies.heads.measure import (
     FIGURES,
     WITHOUT_FIRST,
     head_figures,
@@ -33,9 +33,8 @@ from sdpa_lib.book.heads.measure import (
     position_part,
     tail_scale,
 )
-from sdpa_lib.book.heads.ngrams import ngram_losses
-from sdpa_lib.book.heads.picture import DARKEST, looked_at
-from sdpa_lib.book.heads.results import (
+from sdpa_book.studies.heads.ngrams import ngram_losses
+from sdpa_book.studies.heads.results import (
     HELD_OUT,
     LINE,
     MEASURED,
@@ -49,7 +48,7 @@ from sdpa_lib.book.heads.results import (
     load_vectors,
     make_results,
 )
-from sdpa_lib.book.heads.study import (
+from sdpa_book.studies.heads.study import (
     CHOOSING,
     SCALINGS,
     STUDIES,
@@ -57,7 +56,8 @@ from sdpa_lib.book.heads.study import (
     Settings,
     make_model,
 )
-from sdpa_lib.book.heads.train import held_out_loss, make_runs, passage_losses, train
+from sdpa_book.studies.heads.train import held_out_loss, make_runs, passage_losses, train
+from sdpa_lib.attention import attention_scores, attention_weights
 from sdpa_lib.sampling import sample
 
 SMALL = Settings(

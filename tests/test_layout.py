@@ -24,14 +24,14 @@ def test_the_library_imports_nothing_that_only_the_book_needs():
     for path in modules:
         for name in imported(path):
             assert name.partition(".")[0] in allowed, f"{path.name} imports {name}"
-            assert not name.startswith("sdpa_lib.book"), f"{path.name} imports {name}"
+            assert not name.startswith("sdpa_book"), f"{path.name} imports {name}"
 
 
 def test_the_library_runs_with_torch_and_numpy_alone():
     """With every package blocked that only the book lists, or an optional module needs."""
     code = """
 import sys
-for name in ("matplotlib", "scipy", "sklearn", "tqdm", "IPython", "transformers", "sdpa_lib.book"):
+for name in ("matplotlib", "scipy", "sklearn", "tqdm", "IPython", "transformers", "sdpa_book"):
     sys.modules[name] = None
 import torch, sdpa_lib, sdpa_lib.models, sdpa_lib.transformers
 x = torch.ones(2, 4)

@@ -12,7 +12,7 @@ from types import ModuleType
 import nbformat
 import pytest
 
-from sdpa_lib.book.ledger import (
+from sdpa_book.ledger import (
     CHECKS,
     RECORD,
     Claim,
@@ -25,9 +25,10 @@ from sdpa_lib.book.ledger import (
     load_record,
     load_sources,
 )
-from sdpa_lib.book.ledger._claims import CLAIMS
-from sdpa_lib.book.ledger._verdict import ROUGH, STANDARD_ERRORS
-from sdpa_lib.book.ledger.checks import by_name, training
+from sdpa_book.ledger.checks import by_name
+from sdpa_book.ledger.checks import training_checks as training
+from sdpa_book.ledger.claims import CLAIMS
+from sdpa_book.ledger.verdict import ROUGH, STANDARD_ERRORS
 
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"

@@ -10,8 +10,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from sdpa_lib.book.exercises import all_exercises
-from sdpa_lib.book.ledger import RECORD
+from sdpa_book.exercises import all_exercises
+from sdpa_book.ledger import RECORD
 
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"

@@ -99,11 +99,11 @@ for name in {modules}:
     module = importlib.import_module("sdpa_lib." + name)
     assert module.__file__.startswith({str(installed)!r}), module.__file__
 try:
-    import sdpa_lib.book
+    import sdpa_book
 except ModuleNotFoundError:
     pass
 else:
-    raise AssertionError(sdpa_lib.book)
+    raise AssertionError(sdpa_book)
 {snippets(README)}
 """
     ran = subprocess.run(

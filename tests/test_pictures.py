@@ -6,9 +6,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from sdpa_lib.book import pictures, plotting
-from sdpa_lib.book.describe import describe
-from sdpa_lib.book.pictures import LARGE, collisions, for_letters, in_the_dark, picture, svg
+from sdpa_book.drawing import plotting
+from sdpa_book.drawing import svg as pictures
+from sdpa_book.drawing.description import describe
+from sdpa_book.drawing.svg import LARGE, collisions, for_letters, in_the_dark, picture, svg
 
 NUMBERS = np.random.default_rng(0)
 

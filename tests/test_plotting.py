@@ -11,8 +11,8 @@ import scipy.stats
 import torch
 from colours import contrast, linear, rgb
 
+from sdpa_book.drawing import plotting, svg
 from sdpa_lib import RESCALINGS, PowerOfDk, sample
-from sdpa_lib.book import pictures, plotting
 
 # Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009).
 DEFICIENCIES = {
@@ -33,7 +33,7 @@ DEFICIENCIES = {
         [0.004733, 0.691367, 0.303900],
     ],
 }
-DARK_GROUND = pictures.in_the_dark("white")
+DARK_GROUND = svg.in_the_dark("white")
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ ALL_COLOURS = [
 def legible(colour):
     return (
         contrast(rgb(colour), rgb("white")) >= 3
-        and contrast(rgb(pictures.in_the_dark(colour)), rgb(DARK_GROUND)) >= 3
+        and contrast(rgb(svg.in_the_dark(colour)), rgb(DARK_GROUND)) >= 3
     )
 
 
@@ -86,9 +86,9 @@ def test_colours_are_legible_on_white_and_on_dark(colour):
 
 @pytest.mark.parametrize("colour", ALL_COLOURS)
 def test_letters_have_a_contrast_of_4_5_on_white_and_on_dark(colour):
-    letters = pictures.for_letters(colour)
+    letters = svg.for_letters(colour)
     assert contrast(rgb(letters), rgb("white")) >= 4.5
-    assert contrast(rgb(pictures.in_the_dark(letters)), rgb(DARK_GROUND)) >= 4.5
+    assert contrast(rgb(svg.in_the_dark(letters)), rgb(DARK_GROUND)) >= 4.5
 
 
 @cache
@@ -132,7 +132,7 @@ def test_every_rescaling_has_a_look_that_every_reader_can_tell_apart(name):
 
 
 def test_every_reader_can_tell_the_letters_of_rescalings_apart():
-    letters = [pictures.for_letters(look.color) for look in GIVEN.values()]
+    letters = [svg.for_letters(look.color) for look in GIVEN.values()]
     assert min(itertools.starmap(distance, itertools.combinations(letters, 2))) > 15
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import divisor
 
+from sdpa_book.drawing.plotting import style
 from sdpa_lib import (
     RESCALINGS,
     KeyLengthNorm,
@@ -19,7 +20,6 @@ from sdpa_lib import (
     sample,
     scaled_dot_product_attention,
 )
-from sdpa_lib.book.plotting import style
 from sdpa_lib.rescaling import MODEL_RESCALINGS
 
 FROM_KEYS = ["k_total", "k_mean", "k_rss", "k_norm_4"]

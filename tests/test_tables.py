@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from sdpa_lib.book.measured import Measured
-from sdpa_lib.book.tables import Table
+from sdpa_book.measured import Measured
+from sdpa_book.tables import Table
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdpa_lib.book.training import results, study
-from sdpa_lib.book.training.model import SCALINGS, Transformer
-from sdpa_lib.book.training.plan import (
+from sdpa_book.studies.training import results, study
+from sdpa_book.studies.training.model import SCALINGS, Transformer
+from sdpa_book.studies.training.plan import (
     Comparison,
     best_rate,
     by_scaling,
     load_comparisons,
     plan,
 )
-from sdpa_lib.book.training.results import STORED, load_study, make_study, provenance
-from sdpa_lib.book.training.study import (
+from sdpa_book.studies.training.results import STORED, load_study, make_study, provenance
+from sdpa_book.studies.training.study import (
     Cell,
     Record,
     Run,
@@ -32,7 +32,7 @@ from sdpa_lib.book.training.study import (
     make_model,
     train,
 )
-from sdpa_lib.book.training.summary import (
+from sdpa_book.studies.training.summary import (
     beside,
     contrasts,
     holm,
@@ -44,7 +44,7 @@ from sdpa_lib.book.training.summary import (
     sweep,
     times_as_long,
 )
-from sdpa_lib.book.training.tasks import CHOOSING, TASKS, Digits, LongRecall, Recall
+from sdpa_book.studies.training.tasks import CHOOSING, TASKS, Digits, LongRecall, Recall
 
 SMALL = Cell("recall 8", d_k=4, d_model=8, n_heads=1, n_layers=1, budget=40)
 TINY = Comparison("tiny", "?", SMALL, ("none", "sqrt_d_k", "d_k"), rates=(-3.0, -2.5), reporting=2)

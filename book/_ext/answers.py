@@ -14,9 +14,9 @@ from html import escape
 from typing import Any
 
 from docutils import nodes
+from sdpa_book.exercises import exercises_of
+from sdpa_book.exercises.exercise import UNANSWERED
 from sdpa_lib import RESCALINGS
-from sdpa_lib.book.exercises import exercises_of
-from sdpa_lib.book.exercises._exercise import UNANSWERED
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 

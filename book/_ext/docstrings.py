@@ -95,4 +95,4 @@ def shorten_contents(
 ) -> None:
     """Modules go by their names within the package in the list of the page's sections."""
     if "toc" in context:
-        context["toc"] = re.sub(r">sdpa_lib\.(book\.)?", ">", context["toc"])
+        context["toc"] = re.sub(r">sdpa_(lib|book)\.", ">", context["toc"])

@@ -21,7 +21,7 @@ from sphinx.application import Sphinx
 COLAB = "https://colab.research.google.com/github"
 MISSING = """\
 try:
-    import sdpa_lib.book
+    import sdpa_book
 except ModuleNotFoundError:
     {remedy}"""
 

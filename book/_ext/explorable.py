@@ -18,9 +18,9 @@ import numpy as np
 import sdpa_lib as sdpa
 import torch
 from docutils import nodes
-from sdpa_lib.book import pictures, plotting
-from sdpa_lib.book.heads.picture import looked_at
-from sdpa_lib.book.heads.results import LONGER, load_vectors
+from sdpa_book.drawing import plotting, svg
+from sdpa_book.drawing.attended_text import looked_at
+from sdpa_book.studies.heads.results import LONGER, load_vectors
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
@@ -52,7 +52,7 @@ class Explorable(SphinxDirective):
         file = Path(self.env.app.outdir).parent / "explorables" / f"{name}.svg"
         file.parent.mkdir(parents=True, exist_ok=True)
         draw()
-        file.write_text(pictures.picture(plt.gcf()), encoding="utf-8")
+        file.write_text(svg.picture(plt.gcf()), encoding="utf-8")
         plt.close()
         uri = "/" + Path(os.path.relpath(file, self.env.srcdir)).as_posix()
         env = self.env

@@ -25,17 +25,17 @@ import torch
 from matplotlib.markers import MarkerStyle
 from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D
-from sdpa_lib.book import pictures, plotting
-from sdpa_lib.book.heads.measure import normal_rows
-from sdpa_lib.book.heads.results import LONGER, load_places, load_results, load_vectors
-from sdpa_lib.book.heads.study import DecoderRun
-from sdpa_lib.book.training import depth as depths
-from sdpa_lib.book.training import steps
-from sdpa_lib.book.training.plan import load_comparisons
-from sdpa_lib.book.training.results import load_study
-from sdpa_lib.book.training.study import EVERY, Record
-from sdpa_lib.book.training.summary import reported, survival
-from sdpa_lib.book.training.tasks import TASKS, Recall
+from sdpa_book.drawing import plotting, svg
+from sdpa_book.studies.heads.measure import normal_rows
+from sdpa_book.studies.heads.results import LONGER, load_places, load_results, load_vectors
+from sdpa_book.studies.heads.study import DecoderRun
+from sdpa_book.studies.training import depth as depths
+from sdpa_book.studies.training import steps
+from sdpa_book.studies.training.plan import load_comparisons
+from sdpa_book.studies.training.results import load_study
+from sdpa_book.studies.training.study import EVERY, Record
+from sdpa_book.studies.training.summary import reported, survival
+from sdpa_book.studies.training.tasks import TASKS, Recall
 from torch import Tensor
 
 DIGITS = 4
@@ -81,9 +81,7 @@ def script(name: str) -> str:
     roles = plotting.ROLES | OPTIMISERS
     data: dict[str, object] = {
         "colours": {name: on_both_grounds(color) for name, color in roles.items()},
-        "letters": {
-            name: on_both_grounds(pictures.for_letters(color)) for name, color in roles.items()
-        },
+        "letters": {name: on_both_grounds(svg.for_letters(color)) for name, color in roles.items()},
         "rescalings": [{"name": name} | look(name) for name in sdpa.RESCALINGS],
         "distributions": {name: COMPONENTS[name].label for name in sdpa.DISTRIBUTIONS},
     }
@@ -175,7 +173,7 @@ def row() -> dict[str, list[float]]:
 
 def on_both_grounds(color: str) -> list[str]:
     """A colour on the light ground and on the dark one, where it is what figures have there."""
-    return [color, pictures.in_the_dark(color)]
+    return [color, svg.in_the_dark(color)]
 
 
 def look(name: str) -> dict[str, Any]:
@@ -187,7 +185,7 @@ def look(name: str) -> dict[str, Any]:
     return {
         "label": sdpa.get_rescaling(name).label,
         "colours": on_both_grounds(style["color"]),
-        "letters": on_both_grounds(pictures.for_letters(style["color"])),
+        "letters": on_both_grounds(svg.for_letters(style["color"])),
         "dashes": dashes(style["linestyle"]),
         "marker": outline(marker),
         "filled": marker.is_filled(),

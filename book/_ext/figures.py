@@ -1,7 +1,7 @@
 """Sphinx extension: figures are SVG of known size that load when they are scrolled to, and a narrow
 screen gets the drawing that is made for it.
 
-A cell's SVG has both drawings in it, see ``sdpa_lib/book/pictures.py``; here each becomes a file.
+A cell's SVG has both drawings in it, see ``sdpa_book/drawing/svg.py``; here each becomes a file.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-CELLS_DEPEND_ON = ("requirements.txt", "constraints.txt", "sdpa_lib")
+CELLS_DEPEND_ON = ("requirements.txt", "constraints.txt", "sdpa_lib", "sdpa_book")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from html import escape
 from typing import Any
 
 from docutils import nodes
-from sdpa_lib.book.ledger import RECORD, Entry, Verdict, load_record
+from sdpa_book.ledger import RECORD, Entry, Verdict, load_record
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective

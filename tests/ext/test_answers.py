@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sdpa_lib.book.exercises import check, exercises_of
+from sdpa_book.exercises import check, exercises_of
 
 
 def cell(source, printed):

@@ -86,6 +86,6 @@ def test_a_signature_is_python_and_types_go_by_their_own_names(build, tmp_path, 
 
 
 def test_the_list_of_sections_does_not_repeat_the_package():
-    context = {"toc": "<a><span>sdpa_lib.device</span>, <span>sdpa_lib.book.tables</span></a>"}
+    context = {"toc": "<a><span>sdpa_lib.device</span>, <span>sdpa_book.tables</span></a>"}
     docstrings.shorten_contents(None, "", "", context, None)
     assert context["toc"] == "<a><span>device</span>, <span>tables</span></a>"

@@ -1,8 +1,8 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from sdpa_lib.book import plotting
-from sdpa_lib.book.pictures import picture
+from sdpa_book.drawing import plotting
+from sdpa_book.drawing.svg import picture
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import ledger_table
 import pytest
 
-from sdpa_lib.book.ledger import RECORD, Ledger, Verdict, load_claims, load_record, load_sources
+from sdpa_book.ledger import RECORD, Ledger, Verdict, load_claims, load_record, load_sources
 
 STYLE = Path(__file__).parents[2] / "book/_theme/sdpa/static/site.css"
 LEDGER = "# The ledger\n\n```{ledger-table}\nRows.\n```\n"

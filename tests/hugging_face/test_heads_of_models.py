@@ -8,10 +8,10 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="make test-transformers installs it")
 
+from sdpa_book.studies.heads import __main__ as command  # noqa: E402
+from sdpa_book.studies.heads import hugging_face  # noqa: E402
+from sdpa_book.studies.heads.measure import FIGURES, WITHOUT_FIRST, head_figures  # noqa: E402
 from sdpa_lib.attention import attention_scores  # noqa: E402
-from sdpa_lib.book.heads import __main__ as command  # noqa: E402
-from sdpa_lib.book.heads import hugging_face  # noqa: E402
-from sdpa_lib.book.heads.measure import FIGURES, WITHOUT_FIRST, head_figures  # noqa: E402
 
 SMALL = {
     "vocab_size": 40,

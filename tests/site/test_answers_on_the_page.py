@@ -5,7 +5,7 @@ import json
 import pytest
 from conftest import SITE
 
-from sdpa_lib.book.exercises import all_exercises
+from sdpa_book.exercises import all_exercises
 
 VALUES = {name: one for name, one in all_exercises().items() if not callable(one.answer)}
 

@@ -2,7 +2,7 @@
 on their ground, in the dark theme light enough, and on a phone large enough.
 
 The drawings are looked at as a browser shows them, those for a wide column and those for a narrow
-one: what is wrong at drawing (``pictures.collisions``) and what goes wrong after it is found alike.
+one: what is wrong at drawing (``svg.collisions``) and what goes wrong after it is found alike.
 """
 
 import re
@@ -14,8 +14,8 @@ import pytest
 from conftest import SITE
 from letters import faint_letters
 
-from sdpa_lib.book import plotting
-from sdpa_lib.book.pictures import svg
+from sdpa_book.drawing import plotting
+from sdpa_book.drawing.svg import svg
 
 FONT = "DejaVuSans-"
 

@@ -341,7 +341,7 @@ def test_a_chapter_hands_out_its_notebook(tab, base, chapter):
         for path in (Path(download.value.path()), ROOT / f"{chapter}.ipynb")
     )
     first, *rest = handed_out.pop("cells")
-    assert "import sdpa_lib.book" in "".join(first["source"])  # and what to do where it is missing
+    assert "import sdpa_book" in "".join(first["source"])  # and what to do where it is missing
     assert rest == ours.pop("cells")
     assert handed_out == ours
 

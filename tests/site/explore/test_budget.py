@@ -3,9 +3,9 @@ import re
 
 import pytest
 
-from sdpa_lib.book.training.plan import load_comparisons
-from sdpa_lib.book.training.results import load_study
-from sdpa_lib.book.training.summary import median_time, reported, survival
+from sdpa_book.studies.training.plan import load_comparisons
+from sdpa_book.studies.training.results import load_study
+from sdpa_book.studies.training.summary import median_time, reported, survival
 
 from .conftest import drag, state, wait_for_state
 

@@ -15,7 +15,7 @@ from matplotlib.markers import MarkerStyle
 from PIL import Image
 
 import sdpa_lib as sdpa
-from sdpa_lib.book import pictures, plotting
+from sdpa_book.drawing import plotting, svg
 
 from .conftest import PLACES
 
@@ -70,7 +70,7 @@ def test_dark_colours_are_those_of_figures_in_the_dark_theme(data, browser, base
         figure, ax = plotting.figure()
         figure.set_facecolor(light)
         ax.set_axis_off()
-        swatch = pictures.svg(figure)
+        swatch = svg.svg(figure)
         plt.close(figure)
         image = page.locator(".explorable > picture > img")
         image.evaluate(

@@ -4,7 +4,7 @@ import math
 import pytest
 import torch
 
-from sdpa_lib.book.training import steps
+from sdpa_book.studies.training import steps
 
 from .conftest import check_labels, drag, state, wait_for_state
 

@@ -1,0 +1,20 @@
+"""What the benchmarks found: one JSON file a device, and a table to read beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+
+
+def load_benchmarks() -> list[dict[str, Any]]:
+    """The results of every device on which ``benchmarks/run.py`` was run.
+
+    Example:
+        >>> sorted({"device", "attention", "memory"} & set(load_benchmarks()[0]))
+        ['attention', 'device', 'memory']
+    """
+    files = sorted(RESULTS.glob("*.json"))
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files]

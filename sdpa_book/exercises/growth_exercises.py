@@ -1,0 +1,70 @@
+"""Exercises of the chapter "Why do dot products grow with dimension?"."""
+
+import math
+from statistics import NormalDist
+
+from sdpa_book.exercises.exercise import Exercise
+
+EXERCISES: dict[str, Exercise] = {
+    "diagnosis": Exercise(
+        answer="bdac",
+        mistakes={
+            "Heads 1 and 2: which of the two standard deviations grows fourfold with d_k?": "dbac",
+            "Heads 3 and 4: the terms of one have the variance 2, those of the other 3.": "bdca",
+            "Heads 1 and 3: which of the two has a mean?": "adbc",
+            "Heads 2 and 4: which of the two has a mean?": "bcad",
+        },
+    ),
+    "needed_d_k": Exercise(
+        answer=lambda rho, z: z**2 * (2 - rho**2) / rho**2,
+        cases=((1.0, 3.0), (0.5, 4.0), (0.2, 4.0), (0.1, 3.0)),
+        mistakes={
+            "This measures with the spread of the unrelated one alone; the related one varies, "
+            "too.": lambda rho, z: (z / rho) ** 2,
+            "This takes the variance 1 for both terms. A related term has the mean ρ, and its "
+            "variance is less.": lambda rho, z: 2 * (z / rho) ** 2,
+            "The variance of a difference is the sum of the two variances.": lambda rho, z: z**2,
+            "This measures with the spread of the related one alone.": lambda rho, z: (
+                (z / rho) ** 2 * (1 - rho**2)
+            ),
+            "The standard deviation grows like the root of d_k: solve for d_k.": lambda rho, z: (
+                z * math.sqrt(2 - rho**2) / rho
+            ),
+        },
+    ),
+    "mean_in_stds": Exercise(
+        answer=lambda d_k: 3 * math.sqrt(d_k / 7),
+        cases=((1,), (16,), (64,)),
+        tolerance=0.03,  # an answer may be measured
+        mistakes={
+            "The products do not have variance 1: take the second moment, 1/9, less the squared "
+            "mean.": lambda d_k: math.sqrt(d_k) / 4,
+            "This takes 1/9 for the variance of a product; the square of its mean is still to be "
+            "taken off.": lambda d_k: 0.75 * math.sqrt(d_k),
+            "The standard deviation of the sum grows like the root of d_k, not like "
+            "d_k.": lambda d_k: 3 / math.sqrt(7),
+            "The mean grows like d_k, and the standard deviation like its root.": lambda d_k: (
+                3 * d_k / math.sqrt(7)
+            ),
+            "This is the mean; divide it by the standard deviation.": lambda d_k: d_k / 4,
+        },
+    ),
+    "largest_of": Exercise(
+        # the median of the largest of n normal numbers; their mean is within 3 per cent of it
+        answer=lambda n: NormalDist().inv_cdf(0.5 ** (1 / n)),
+        cases=((10,), (100,), (1000,)),
+        tolerance=0.06,  # an answer may be measured, and be a mean or a median
+        mistakes={
+            "√(2 ln n) is where the largest of n normal numbers goes in the end. At these n it is "
+            "still well below.": lambda n: math.sqrt(2 * math.log(n)),
+            "This is the score itself, at d_k = 64; count it in standard deviations.": lambda n: (
+                8 * NormalDist().inv_cdf(0.5 ** (1 / n))
+            ),
+            "This is the largest in size, of either sign; softmax wants the largest.": lambda n: (
+                NormalDist().inv_cdf((1 + 0.5 ** (1 / n)) / 2)
+            ),
+            "One standard deviation is a typical score; the largest of many is farther out, and "
+            "the farther the more there are.": lambda n: 1.0,
+        },
+    ),
+}

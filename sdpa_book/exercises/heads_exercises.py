@@ -1,0 +1,106 @@
+"""Exercises of the chapter "Do trained heads keep the assumptions?"."""
+
+import torch
+
+from sdpa_book.exercises.exercise import Exercise
+
+_KEYS = (
+    torch.tensor([[3.0, 1.0], [3.0, -1.0]], dtype=torch.float64),
+    torch.tensor([[1.0, 0.0], [0.0, 2.0], [2.0, 1.0]], dtype=torch.float64),
+)
+_ROWS = (
+    (
+        torch.tensor([4.0, 1.0, 0.0, 2.0], dtype=torch.float64),
+        torch.tensor([9.5, 6.0, 5.5, 7.0], dtype=torch.float64),
+    ),
+    (
+        torch.tensor([-1.0, 3.0, 0.5], dtype=torch.float64),
+        torch.tensor([2.0, -6.0, 1.0], dtype=torch.float64),
+    ),
+)
+_WEIGHTS = (
+    torch.tensor([0.8, 0.1, 0.05, 0.05], dtype=torch.float64),
+    torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64),
+)
+
+_PAIRS = (
+    (
+        torch.tensor([[2.0, 1.0], [0.0, 1.0], [-1.0, 3.0]], dtype=torch.float64),
+        torch.tensor([[3.0, 1.0], [1.0, -1.0], [0.0, 2.0]], dtype=torch.float64),
+    ),
+    (
+        torch.tensor([[1.0, 0.0], [1.0, 2.0], [2.0, 1.0]], dtype=torch.float64),
+        torch.tensor([[1.0, 4.0], [0.0, 1.0], [3.0, 0.0]], dtype=torch.float64),
+    ),
+)
+
+
+def _directions(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+    """The effective rank of E[q qᵀ] Cov k, of queries and keys (n, d_k)."""
+    product = query.mT @ query @ torch.cov(key.mT, correction=0)
+    return product.trace().square() / (product @ product).trace()
+
+
+EXERCISES: dict[str, Exercise] = {
+    "shared": Exercise(
+        answer=lambda k: k.mean(0).square().sum() / k.square().sum(-1).mean(),
+        cases=tuple((k,) for k in _KEYS),
+        mistakes={
+            "This is what the keys do not share: one less it.": lambda k: (
+                1 - k.mean(0).square().sum() / k.square().sum(-1).mean()
+            ),
+            "This divides by the square of the mean length, not by the mean of the "
+            "squares.": lambda k: k.mean(0).square().sum() / k.norm(dim=-1).mean().square(),
+            "This takes the mean over the components too: the shared part is a vector.": lambda k: (
+                k.mean().square() / k.square().mean()
+            ),
+        },
+    ),
+    "matched": Exercise(
+        answer=lambda own, other: (
+            ((own - own.mean()) * (other - other.mean())).sum()
+            / (other - other.mean()).square().sum()
+        ),
+        cases=_ROWS,
+        mistakes={
+            "Softmax does not see what a row's scores have in common: take the means "
+            "off.": lambda own, other: (own * other).sum() / other.square().sum(),
+            "This turns the two round: it is what the model's own scores are multiplied "
+            "by.": lambda own, other: (
+                ((own - own.mean()) * (other - other.mean())).sum()
+                / (own - own.mean()).square().sum()
+            ),
+            "The ratio of the two spreads has no sign, and does not ask whether the rows "
+            "agree.": lambda own, other: own.std() / other.std(),
+        },
+    ),
+    "rest": Exercise(
+        answer=lambda p: p[1:].square().sum() / (1 - p[0]) ** 2,
+        cases=tuple((p,) for p in _WEIGHTS),
+        mistakes={
+            "Without the first token the others' weights sum to 1 again.": lambda p: (
+                p[1:].square().sum()
+            ),
+            "The weights are divided by 1 - p₀, and so their squares by its square.": lambda p: (
+                p[1:].square().sum() / (1 - p[0])
+            ),
+        },
+    ),
+    "directions": Exercise(
+        answer=_directions,
+        cases=_PAIRS,
+        mistakes={
+            "What all keys share cancels in softmax: take their mean off.": lambda q, k: (
+                _directions(q, torch.cat((k, -k)))
+            ),
+            "This is the rank of the keys' covariance, which depends on the basis.": lambda q, k: (
+                _directions(torch.eye(k.shape[-1]).to(k), k)
+            ),
+            "The product is not symmetric: its trace of the square is not its sum of "
+            "squares.": lambda q, k: (
+                (product := q.mT @ q @ torch.cov(k.mT, correction=0)).trace().square()
+                / product.square().sum()
+            ),
+        },
+    ),
+}

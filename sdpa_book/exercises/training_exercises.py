@@ -1,0 +1,71 @@
+"""Exercises of the chapter "The real test: training with each rescaling"."""
+
+import math
+import statistics
+
+from sdpa_book.exercises.exercise import Exercise
+
+
+def _median(times: list[int | None]) -> float:
+    return statistics.median(math.inf if t is None else t for t in times)
+
+
+EXERCISES: dict[str, Exercise] = {
+    "median": Exercise(
+        answer=_median,
+        cases=(
+            ([200, 400, 300, None, 260],),
+            ([100, None, 120, None, 900],),
+            ([100, None, None, None, 900],),
+        ),
+        mistakes={
+            "The runs that have not learned yet are the slowest: left out, they make the median "
+            "too early.": lambda times: statistics.median(t for t in times if t is not None),
+            "A run that has not learned by step 400 may learn at 5,000: 400 is no time of its own. "
+            "In order it stands behind all that have learned.": lambda times: statistics.median(
+                400 if t is None else t for t in times
+            ),
+            "This is a mean, which one slow run can carry anywhere.": lambda times: (
+                statistics.fmean(400 if t is None else t for t in times)
+            ),
+        },
+    ),
+    "upper_limit": Exercise(
+        answer=lambda n: 1 - 0.05 ** (1 / n),
+        cases=((5,), (2,), (10,)),
+        tolerance=1e-6,
+        mistakes={
+            "None of n is what was seen. But a model that learns with one seed of ten often "
+            "fails five times. Which share p makes that just likely, (1 - p)^n = 0.05?": lambda n: (
+                0.0
+            ),
+            "This is the share p at which all n learn with a chance of 5 %: ask for none of "
+            "them.": lambda n: 0.05 ** (1 / n),
+            "For many seeds that is close (the rule of three); for few it is above 1.": lambda n: (
+                3 / n
+            ),
+        },
+    ),
+    "rate": Exercise(
+        answer=lambda rate, d_k: rate * math.sqrt(d_k),
+        cases=((0.003, 64), (0.01, 16)),
+        mistakes={
+            "Adam ignores the size of the gradient: W_Q moves as far as before, and A is √d_k "
+            "times W_Q.": lambda rate, d_k: rate,
+            "That is so for plain gradient descent.": lambda rate, d_k: rate * d_k,
+            "The other way round: A moves further, not less far.": lambda rate, d_k: (
+                rate / math.sqrt(d_k)
+            ),
+        },
+    ),
+    "thawed": Exercise(
+        answer=0.51,  # of the stored study; the chapter's solution computes it
+        mistakes={
+            "This is the entropy itself when the models have learned: divide it by that at step "
+            "0.": 0.08,
+            "The other way round: the entropy at step 0 is what to divide by.": 1 / 0.51,
+            "These are the root's models.": 0.35,
+        },
+        tolerance=0.05,
+    ),
+}

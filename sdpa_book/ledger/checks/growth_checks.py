@@ -1,0 +1,294 @@
+"""How dot products grow: moments, growth exponents and divisors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from sdpa_book.ledger.checks.decoders import of_the_root
+from sdpa_book.ledger.verdict import Finding, found
+from sdpa_book.measured import Measured, mean_and_error, ratio
+from sdpa_lib.moments import (
+    MeasuredMoments,
+    exact_moments,
+    measure_dot_products,
+    measure_moments,
+    normal_dot_product_density,
+)
+from sdpa_lib.rescaling import PowerOfDk
+from sdpa_lib.sampling import get_distribution, make_generator, sample, sample_qkv
+
+DIMENSIONS = (4, 16, 64, 256, 1024)
+FAMILIES = ("normal", "uniform", "rademacher", "laplace", "student_t")
+
+
+@cache
+def _moments(d_k: int, distribution: str = "normal", n_pairs: int = 100_000) -> MeasuredMoments:
+    return measure_dot_products(d_k, n_pairs, seed=0, query=distribution, device="cpu")
+
+
+def variance(d_k: int, power: float = 0.0) -> Finding:
+    """The measured variance of q.k / d_k^power."""
+    measured = _moments(d_k)
+    squared = d_k ** (2 * power)
+    return found(
+        measured.variance / squared,
+        measured.standard_error.variance / squared,
+        exact=exact_moments(d_k).variance / squared,
+    )
+
+
+def scaled_variance(d_k: Sequence[int], power: float) -> Finding:
+    """The exact variance of q.k / d_k^power."""
+    return found(
+        [
+            exact_moments(d).variance
+            / PowerOfDk(power)(torch.ones(1, d, dtype=torch.float64)).item() ** 2
+            for d in d_k
+        ]
+    )
+
+
+def standard_deviation(d_k: int) -> Finding:
+    """The measured standard deviation of q.k."""
+    measured = _moments(d_k)
+    std = math.sqrt(measured.variance)
+    return found(std, measured.standard_error.variance / (2 * std), exact=math.sqrt(d_k))
+
+
+def mean(d_k: int) -> Finding:
+    """The measured mean of q.k."""
+    measured = _moments(d_k, n_pairs=400_000)
+    return found(measured.mean, measured.standard_error.mean)
+
+
+def product_moment(moment: str) -> Finding:
+    """The exact mean or variance of one product of two components, for five families of mean 0 and
+    variance 1.
+    """
+    return found([getattr(exact_moments(1, query=family), moment) for family in FAMILIES])
+
+
+def sum_of_variances(d_k: int, copied: bool = False) -> Finding:
+    """The variance of a sum of products over the sum of their variances: of independent ones, or of
+    one product d_k times.
+    """
+    if copied:
+        measured = measure_moments(
+            d_k * sample(100_000, seed=1, device="cpu") * sample(100_000, seed=2, device="cpu")
+        )
+    else:
+        measured = _moments(d_k)
+    return found(measured.variance / d_k, measured.standard_error.variance / d_k)
+
+
+def growth(of: str = "variance", power: float = 0.0) -> Finding:
+    """The exponent with which the variance, the standard deviation or the mean size of q.k /
+    d_k^power grows with d_k.
+    """
+    if of == "mean size":
+        sizes = [_sizes(d) for d in DIMENSIONS]
+        logs = [math.log(size) for size, _ in sizes]
+        errors = [error / size for size, error in sizes]
+    else:
+        halving = {"variance": 1.0, "standard deviation": 0.5}[of]
+        measured = [_moments(d, n_pairs=40_000) for d in DIMENSIONS]
+        logs = [halving * math.log(m.variance) for m in measured]
+        errors = [halving * m.standard_error.variance / m.variance for m in measured]
+    slope, error = _slope([math.log(d) for d in DIMENSIONS], logs, errors)
+    return found(slope - power * (2 if of == "variance" else 1), error)
+
+
+@cache
+def _sizes(d_k: int) -> Measured:
+    q, k = (sample(20_000, d_k, seed=3, stream=s, device="cpu") for s in (0, 1))
+    sizes = torch.linalg.vecdot(q, k).abs()
+    return mean_and_error(sizes)
+
+
+def _slope(x: Sequence[float], y: Sequence[float], errors: Sequence[float]) -> Measured:
+    """The least-squares slope, and its standard error from the errors of the points."""
+    centre = sum(x) / len(x)
+    weights = [(at - centre) / sum((other - centre) ** 2 for other in x) for at in x]
+    slope = sum(w * at for w, at in zip(weights, y, strict=True))
+    error = math.sqrt(sum((w * e) ** 2 for w, e in zip(weights, errors, strict=True)))
+    return Measured(slope, error)
+
+
+def cancelling_power() -> Finding:
+    """The power of d_k that leaves the variance of q.k without growth."""
+    exponent = growth()
+    return found(exponent.ours[0] / 2, exponent.error / 2)
+
+
+def least_growth_of_other_powers(powers: Sequence[float]) -> Finding:
+    """The smallest size of the variance's growth exponent over divisors d_k^p, p other than one
+    half.
+    """
+    exponents = {p: growth(power=p) for p in powers}
+    return found(
+        min(abs(f.ours[0]) for f in exponents.values()), max(f.error for f in exponents.values())
+    )
+
+
+def growth_within_matrix(n: int = 3) -> Finding:
+    """The growth exponent of the variance within one n x n score matrix, the mean over 4,000
+    matrices.
+    """
+    logs, errors = [], []
+    for d in DIMENSIONS[:4]:
+        mean, error = mean_and_error(_within(d, n))
+        logs.append(math.log(mean))
+        errors.append(error / mean)
+    return found(*_slope([math.log(d) for d in DIMENSIONS[:4]], logs, errors))
+
+
+def _within(d_k: int, n: int, matrices: int = 4000) -> Tensor:
+    q, k = (sample(matrices, n, d_k, seed=4, stream=s, device="cpu") for s in (0, 1))
+    return (q @ k.mT).flatten(1).var(dim=-1)
+
+
+def variance_ratio(low: int, high: int) -> Finding:
+    """The variance of q.k at the higher dimension over that at the lower one."""
+    measured = (_moments(high), _moments(low))
+    return found(*ratio(*(Measured(m.variance, m.standard_error.variance) for m in measured)))
+
+
+def variance_of_multiple(a: float) -> Finding:
+    """Var(aX) over Var(X), for a sample of each of five families: the one farthest from a^2."""
+    draws = [sample(10_000, seed=5, distribution=family, device="cpu") for family in FAMILIES]
+    return found(
+        max((((a * x).var() / x.var()).item() for x in draws), key=lambda one: abs(one - a * a))
+    )
+
+
+def product_variance_formula(means: Sequence[float], variances: Sequence[float]) -> Finding:
+    """Var(X)Var(Y) + Var(X)E(Y)^2 + Var(Y)E(X)^2, less the measured variance of XY, relative to it,
+    for independent X and Y.
+    """
+    x, y = (
+        get_distribution("normal").shifted(m).scaled(math.sqrt(v))
+        for m, v in zip(means, variances, strict=True)
+    )
+    by_formula = (
+        variances[0] * variances[1] + variances[0] * means[1] ** 2 + variances[1] * means[0] ** 2
+    )
+    measured = measure_dot_products(1, 400_000, seed=6, query=x, key=y, device="cpu")
+    return found(
+        measured.variance / by_formula,
+        measured.standard_error.variance / by_formula,
+        by_formula=by_formula,
+    )
+
+
+def product_of_means(means: Sequence[float]) -> Finding:
+    """E[XY] over E[X]E[Y], for independent X and Y, and for Y the same variable as X."""
+    x, y = (get_distribution("normal").shifted(m) for m in means)
+    measured = measure_dot_products(1, 400_000, seed=7, query=x, key=y, device="cpu")
+    expected = means[0] * means[1]
+    same = (
+        measure_moments(sample(400_000, seed=7, distribution=x, device="cpu").square()).mean
+        / means[0] ** 2
+    )
+    return found(measured.mean / expected, measured.standard_error.mean / expected, same=same)
+
+
+def sum_of_means(means: Sequence[float]) -> Finding:
+    """The mean of X + Y over the sum of the means, for Y = 1 - X^2 + its own mean: no independence
+    is needed.
+    """
+    x = sample(400_000, seed=8, device="cpu") + means[0]
+    y = means[1] + 1.0 - (x - means[0]) ** 2
+    total = measure_moments(x + y)
+    return found(total.mean / sum(means), total.standard_error.mean / abs(sum(means)))
+
+
+def chance_of_extremes(d_k: int, low: float, high: float) -> Finding:
+    """The exact chance that a dot product of standard normal components lies below ``low`` or above
+    ``high``; as facts what trained heads of 64 have for a standard deviation, at the start and at
+    the end.
+    """
+    beyond = 0.0
+    for edge in (abs(low), high):
+        x = torch.linspace(edge, edge + 40 * math.sqrt(d_k), 4001, dtype=torch.float64)
+        beyond += torch.trapezoid(normal_dot_product_density(x, d_k), x).item()
+    return found(
+        beyond,
+        std=math.sqrt(d_k),
+        stds=high / math.sqrt(d_k),
+        one_in=f"{float(f'{1 / beyond:.2g}'):,.0f}",
+        **{
+            name: 8 * figure.value  # in units of the root of 64
+            for name, figure in zip(
+                ("at_the_start", "trained"), of_the_root("total_std", "wide"), strict=True
+            )
+        },
+    )
+
+
+def expected_largest(n: int, d_k: int, score: float) -> Finding:
+    """The mean of the largest of n dot products of one query, measured over 20,000 queries; where
+    ``score`` lies, as a fact.
+    """
+    q = sample(20_000, 1, d_k, seed=9, stream=0, dtype=torch.float32, device="cpu")
+    k = sample(20_000, n, d_k, seed=9, stream=1, dtype=torch.float32, device="cpu")
+    largest = (q @ k.mT).flatten(1).amax(-1).double()
+    return found(*mean_and_error(largest), std=math.sqrt(d_k), stds=score / math.sqrt(d_k))
+
+
+def divide(scores: Sequence[float], d_k: int) -> Finding:
+    """Given scores over the root of d_k."""
+    return found([score / math.sqrt(d_k) for score in scores])
+
+
+def implied_dimension(scores: Sequence[float]) -> Finding:
+    """The d_k at which dot products have the variance of these scores."""
+    values = torch.tensor(scores, dtype=torch.float64)
+    return found(values.var(correction=0).item(), std=values.std(correction=0).item())
+
+
+def mean_of(scores: Sequence[float]) -> Finding:
+    """The mean of given scores."""
+    return found(sum(scores) / len(scores))
+
+
+def component_spread(d_k: int, std: float) -> Finding:
+    """By how much dot products grow when the components of queries and keys are ``std`` times as
+    large.
+    """
+    components = get_distribution("normal").scaled(std)
+    measured = measure_dot_products(d_k, 100_000, seed=10, query=components, device="cpu")
+    growth_of_std = math.sqrt(measured.variance / d_k)
+    return found(
+        growth_of_std, growth_of_std * measured.standard_error.variance / measured.variance / 2
+    )
+
+
+def first_component_moments(d_k: int, n_queries: int = 500, sets: int = 200) -> Finding:
+    """The skewness of what 500 queries give one key before softmax: its mean over 200 keys."""
+    skews = []
+    for seed in range(sets):
+        q, k, _ = sample_qkv(n_queries, 1, d_k, seed=seed, device="cpu")
+        skews.append(measure_moments(q @ k[0]).skewness)
+    values = torch.tensor(skews, dtype=torch.float64)
+    return found(*mean_and_error(values))
+
+
+def order_by_similarity(spread: float = 1.0, d_k: int = 64) -> Finding:
+    """How often dot product and cosine prefer the same of two keys whose lengths differ by up to a
+    factor ``spread``.
+    """
+    q, a, b = (sample(20_000, d_k, seed=11, stream=s, device="cpu") for s in range(3))
+    a, b = a / a.norm(dim=-1, keepdim=True), b / b.norm(dim=-1, keepdim=True)
+    lengths = [
+        spread ** torch.rand(20_000, generator=make_generator(11, stream), dtype=q.dtype)
+        for stream in (3, 4)
+    ]
+    cosine = torch.linalg.vecdot(q, a - b) > 0
+    product = (torch.linalg.vecdot(q, a) * lengths[0] - torch.linalg.vecdot(q, b) * lengths[1]) > 0
+    share = (product == cosine).double().mean().item()
+    return found(share, math.sqrt(share * (1 - share) / len(q)))

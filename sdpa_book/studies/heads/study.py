@@ -1,0 +1,227 @@
+r"""Which decoders are trained, how, and what is asked of them: declared before a run is made.
+
+**The question.** Do the queries and keys of a trained language model keep the assumptions under
+which this book divides scores, and where do its heads stand in the phase diagram of chapter 11?
+
+**What is compared.** One decoder on one text under seven scalings, with one seed, and the root and
+QK-norm with three. A difference between two scalings of one seed each is described, never tested.
+Where the root or QK-norm is one of the two, the spread of its three seeds stands beside it.
+
+**The metrics.** For each head at each of ``Settings.moments``, on passages that were not trained
+on, what :mod:`~sdpa_book.studies.heads.measure` lists. Six contrasts are looked at first, and their
+answers are reported whatever they are:
+
+1. the standard deviation of undivided scores within a row over :math:`\sqrt{d_k}`, at the start
+   and at the end: the argument for the root says 1;
+2. the part of the keys' mean square that all keys share, at the end: the argument says 0;
+3. the sum of squared weights of a row against that of a normal row with the same n and the same
+   standard deviation, at the end: the random energy model says they agree;
+4. the scale of a row's upper tail, in units of its standard deviation, against a normal row's;
+5. the weight on the first token, and 3 without that token;
+6. the loss with another divisor, as it is and with one temperature a head, which is chosen on
+   passages that the loss is not taken from.
+
+**The learning rate.** For each scaling each of ``Settings.rates`` is tried for
+``Settings.trial_steps`` steps, with a seed that reports nothing and at a constant rate after the
+warm-up. The one with the lower loss on what is held out is taken for every seed.
+
+**Stopping.** Every run takes ``Settings.steps`` steps, unless a loss is no number, at which it
+stops. No run is left out.
+
+**Added after those runs had been looked at, and declared before their own.** ``longer``: the root
+for four times as long, and then, after its figures were known, no division and QK-norm likewise and
+the root with a second seed. The question is whether what the short trainings show is a beginning:
+1, 3, 5 and 6 above, and the loss. ``wide``: the root, no division and d_k with heads of 64
+components and one more learning rate, for 1, 3, 4 and 6. Measures that were added then, for all
+runs: rows parted into what place decides and what is read, the loss with uniform attention, and
+the losses of counted pieces of text.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from sdpa_book.studies.training.model import Transformer, check_scaling, draw
+from sdpa_lib._checks import check_count, check_number
+from sdpa_lib.sampling import make_generator
+
+N_BYTES = 256
+"""The tokens are bytes."""
+
+CHOOSING = 100
+"""The seed that chooses a learning rate."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs of a study share.
+
+    Attributes:
+        d_model, n_heads, n_layers: of the decoder.
+        n_tokens: how many bytes it reads at most.
+        batch: passages a step.
+        steps: of a run.
+        warm_up: steps over which the rate rises; after them it falls along a cosine to a tenth.
+        clip: gradients of a larger norm are shortened to it.
+        rates: powers of 10, tried as learning rates.
+        trial_steps: how long each is tried.
+        trial_d_k: in heads of which size.
+        moments: the steps before which weights are kept and measured.
+        every: steps from one held-out loss to the next.
+        passages: how many held-out passages the loss is taken from.
+    """
+
+    d_model: int = 128
+    n_heads: int = 4
+    n_layers: int = 4
+    n_tokens: int = 256
+    batch: int = 8
+    steps: int = 600
+    warm_up: int = 30
+    clip: float = 1.0
+    rates: tuple[float, ...] = (-3.0, -2.5)
+    trial_steps: int = 60
+    trial_d_k: int = 32
+    moments: tuple[int, ...] = (0, 10, 20, 40, 80, 160, 240, 320, 450, 600)
+    every: int = 30
+    passages: int = 16
+
+    def __post_init__(self) -> None:
+        counts = "n_tokens batch steps warm_up trial_steps trial_d_k every passages"
+        for name in counts.split():
+            check_count(name, getattr(self, name))
+        check_number("clip", self.clip, above=0.0)
+        if not self.rates:
+            raise ValueError("rates must name at least one power of 10, got none")
+        for name in ("steps", "trial_steps"):
+            if getattr(self, name) % self.every:
+                raise ValueError(
+                    f"{name} must be a multiple of every = {self.every}, so that the loss at the "
+                    f"end is measured, got {getattr(self, name)}"
+                )
+        if any(not 0 <= moment <= self.steps for moment in self.moments):
+            raise ValueError(
+                f"moments must lie between 0 and steps = {self.steps}, got {self.moments}"
+            )
+
+
+class DecoderRun(NamedTuple):
+    """One training: how scores are made, the components of a key, and the seed."""
+
+    scaling: str
+    d_k: int = 32
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """What the run is called in files and tables.
+
+        Example:
+            >>> DecoderRun("sqrt_d_k").name
+            'sqrt_d_k, d_k 32, seed 0'
+        """
+        return f"{self.scaling}, d_k {self.d_k}, seed {self.seed}"
+
+
+SCALINGS = ("sqrt_d_k", "none", "d_k", "k_rss", "qk_norm", "learned", "log_n")
+"""What is compared, by its names in :data:`sdpa_book.studies.training.model.SCALINGS`."""
+
+RUNS = (
+    *(DecoderRun(scaling) for scaling in SCALINGS),
+    *(DecoderRun(scaling, seed=seed) for seed in (1, 2) for scaling in ("sqrt_d_k", "qk_norm")),
+)
+"""The book's study, in the order in which it is made."""
+
+
+class Study(NamedTuple):
+    """Runs and what they share, and of how many moments the first run's vectors are kept, 0 if no
+    run's are.
+    """
+
+    settings: Settings
+    runs: tuple[DecoderRun, ...]
+    kept: int
+
+
+STUDIES = {
+    "heads": Study(Settings(), RUNS, kept=1),
+    "longer": Study(
+        Settings(
+            steps=2400,
+            every=60,
+            moments=(0, 20, 80, 160, 320, 600, 900, 1300, 1800, 2400),
+        ),
+        (
+            *(DecoderRun(scaling) for scaling in ("sqrt_d_k", "none", "qk_norm")),
+            DecoderRun("sqrt_d_k", seed=1),
+        ),
+        kept=5,
+    ),
+    "wide": Study(
+        Settings(rates=(-3.0, -2.5, -2.0), trial_d_k=64),
+        tuple(DecoderRun(scaling, d_k=64) for scaling in ("sqrt_d_k", "none", "d_k")),
+        kept=0,
+    ),
+}
+"""What is compared; some of its runs for four times as long; and some with wider heads."""
+
+
+class ByteEmbedding(nn.Module):
+    """A learned vector for each byte, plus one for its place."""
+
+    def __init__(self, n_tokens: int, d_model: int) -> None:
+        super().__init__()
+        self.byte = nn.Parameter(draw(N_BYTES, d_model))
+        self.place = nn.Parameter(draw(n_tokens, d_model))
+
+    def forward(self, tokens: Tensor) -> Tensor:  # (B, n) to (B, n, d_model)
+        if tokens.shape[1] > len(self.place):
+            raise ValueError(
+                f"tokens must be at most {len(self.place)} a passage, got {tokens.shape[1]}"
+            )
+        return self.byte[tokens] + self.place[: tokens.shape[1]]
+
+
+def make_model(run: DecoderRun, settings: Settings) -> Transformer:
+    """A run's decoder at its start: the same parameters for every scaling of a seed and width.
+
+    Example:
+        >>> model = make_model(DecoderRun("none"), Settings(n_tokens=8))
+        >>> model(torch.zeros(2, 8, dtype=torch.long)).shape
+        torch.Size([2, 8, 256])
+    """
+    check_scaling(run.scaling)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(make_generator(run.seed).initial_seed())
+        return Transformer(
+            ByteEmbedding(settings.n_tokens, settings.d_model),
+            settings.n_tokens,
+            N_BYTES,
+            d_model=settings.d_model,
+            n_heads=settings.n_heads,
+            d_k=run.d_k,
+            n_layers=settings.n_layers,
+            scaling=run.scaling,
+            is_causal=True,
+        )
+
+
+def rate_at(step: int, settings: Settings, trial: bool) -> float:
+    """The learning rate of a step, from 0, as a part of the full one.
+
+    Example:
+        >>> settings = Settings(steps=100, warm_up=10, every=20, moments=())
+        >>> [round(rate_at(step, settings, trial=False), 3) for step in (0, 9, 99)]
+        [0.1, 1.0, 0.1]
+    """
+    if step < settings.warm_up:
+        return (step + 1) / settings.warm_up
+    if trial:
+        return 1.0
+    done = (step + 1 - settings.warm_up) / max(1, settings.steps - settings.warm_up)
+    return 0.55 + 0.45 * math.cos(math.pi * done)

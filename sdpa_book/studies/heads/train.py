@@ -1,0 +1,271 @@
+"""The trainings themselves. Each keeps its weights at the moments that are measured, and enough to
+go on with where an interruption left it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from sdpa_book.studies.heads.corpus import LIBRARY, Corpus, load_corpus
+from sdpa_book.studies.heads.study import CHOOSING, DecoderRun, Settings, make_model, rate_at
+from sdpa_book.studies.training.model import Transformer
+from sdpa_lib._checks import check_count
+
+T = TypeVar("T")
+
+SAVE_EVERY = 50
+"""An interruption loses at most so many steps."""
+
+
+@contextmanager
+def denormals_are_zero() -> Iterator[None]:
+    """Within it, numbers too small for full precision are 0: weights of saturated rows underflow,
+    and each such number costs ten times as much. After it they are themselves again, for whatever
+    else the process computes.
+    """
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
+@denormals_are_zero()
+def train(
+    run: DecoderRun,
+    rate: float,
+    settings: Settings,
+    corpus: Corpus,
+    folder: Path,
+    *,
+    trial: bool = False,
+    until: int | None = None,
+) -> dict[str, Any]:
+    """Train a decoder, or go on with it.
+
+    Args:
+        run: which one.
+        rate: the learning rate, as a power of 10.
+        settings: of the study.
+        corpus: what it reads.
+        folder: where its state and its weights are kept; made when it is not there.
+        trial: it tries a learning rate, and no weights are kept.
+        until: stop before this step, as an interruption would.
+
+    Returns:
+        ``rate``; ``step``, how many steps were taken; ``training`` and ``held_out``, losses in
+        nats a byte, the first the mean over the steps since the last, one for each
+        ``settings.every`` steps.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    model = make_model(run, settings)
+    optimiser = torch.optim.Adam(model.parameters(), 10.0**rate)
+    held_out = corpus.passages(settings.passages, settings.n_tokens)
+    name = f"{run.name}, rate {rate:g}" if trial else run.name
+    path = folder / f"{name}.state"
+    done: dict[str, Any] = {"rate": rate, "step": 0, "training": [], "held_out": []}
+    losses: list[float] = []
+    if path.exists():
+        state = torch.load(path, weights_only=True)
+        model.load_state_dict(state["model"])
+        optimiser.load_state_dict(state["optimiser"])
+        done, losses = state["done"], state["losses"]
+    last = settings.trial_steps if trial else settings.steps
+    for step in range(done["step"], last + 1):
+        if step == until:
+            return done
+        if not trial and step in settings.moments:
+            _save(model.state_dict(), weights_path(folder, run, step))
+        if step % settings.every == 0 and len(done["held_out"]) == step // settings.every:
+            done["held_out"].append(_short(held_out_loss(model, held_out)))
+        if step == last or not all(map(math.isfinite, losses)):
+            break
+        loss = _loss(model, corpus.batch(settings.batch, settings.n_tokens, run.seed, step))
+        losses.append(loss.item())
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+        for group in optimiser.param_groups:
+            group["lr"] = 10.0**rate * rate_at(step, settings, trial)
+        optimiser.step()
+        done["step"] = step + 1
+        if done["step"] % settings.every == 0:
+            done["training"].append(_short(sum(losses) / len(losses)))
+            losses.clear()
+        if done["step"] % SAVE_EVERY == 0 or done["step"] == last:
+            state = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
+            _save(state | {"done": done, "losses": losses}, path)
+    return done
+
+
+def weights_path(folder: Path, run: DecoderRun, step: int) -> Path:
+    """Where a run's weights before a step are kept."""
+    return folder / f"{run.name}, step {step}.weights"
+
+
+def load_model(run: DecoderRun, step: int, settings: Settings, folder: Path) -> Transformer:
+    """A run's decoder as it was before a step.
+
+    Raises:
+        FileNotFoundError: its weights are not kept there.
+    """
+    path = weights_path(folder, run, step)
+    if not path.exists():
+        raise FileNotFoundError(
+            f"folder must hold the weights of {run.name} before step {step}, got {folder}: train "
+            f"the run first"
+        )
+    model = make_model(run, settings)
+    model.load_state_dict(torch.load(path, weights_only=True))
+    return model
+
+
+@torch.no_grad()
+def passage_losses(model: Transformer, passages: Tensor, at_a_time: int = 8) -> Tensor:
+    """The mean loss in nats a byte on each passage of (count, n + 1), (count,), float64."""
+    parts = []
+    for first in range(0, len(passages), at_a_time):
+        part = passages[first : first + at_a_time]
+        logits = model(part[:, :-1]).transpose(1, 2)  # (B, 256, n)
+        parts.append(F.cross_entropy(logits, part[:, 1:], reduction="none").double().mean(1))
+    return torch.cat(parts)
+
+
+def held_out_loss(model: Transformer, passages: Tensor) -> float:
+    """The mean loss in nats a byte on passages (count, n + 1)."""
+    return passage_losses(model, passages).mean().item()
+
+
+def make_runs(
+    runs: Iterable[DecoderRun],
+    settings: Settings,
+    folder: Path,
+    *,
+    library: Path = LIBRARY,
+    workers: int = 1,
+) -> dict[str, Any]:
+    """Train what ``folder`` does not hold yet, with the rates that the rule chooses.
+
+    Args:
+        runs: which.
+        settings: of the study.
+        folder: where states and weights are kept.
+        library: the folder of the modules that are read.
+        workers: trainings at a time, each with one thread.
+
+    Returns:
+        ``trials``: the loss at the end of each trial, by scaling and rate; ``runs``: by name what
+        :func:`train` gives.
+
+    Raises:
+        ValueError: the folder holds a study with other settings or another text.
+    """
+    runs = list(runs)
+    check_count("workers", workers)
+    _check_folder(folder, settings, library)
+    scalings = list(dict.fromkeys(run.scaling for run in runs))
+    trials = [(scaling, rate) for scaling in scalings for rate in settings.rates]
+    tried = in_parallel(
+        _trained,
+        [
+            (
+                DecoderRun(scaling, settings.trial_d_k, CHOOSING),
+                rate,
+                settings,
+                library,
+                folder,
+                True,
+            )
+            for scaling, rate in trials
+        ],
+        workers,
+        "trials",
+    )
+    ends: dict[str, dict[str, float]] = {scaling: {} for scaling in scalings}
+    for (scaling, rate), done in zip(trials, tried, strict=True):
+        ends[scaling][f"{rate:g}"] = done["held_out"][-1]
+    chosen = {scaling: best_rate(of_rate) for scaling, of_rate in ends.items()}
+    calls = [(run, chosen[run.scaling], settings, library, folder, False) for run in runs]
+    made = in_parallel(_trained, calls, workers, "runs")
+    done_runs = {run.name: done for run, done in zip(runs, made, strict=True)}
+    result = {"trials": ends, "runs": done_runs}
+    (folder / "trained.json").write_text(json.dumps(result) + "\n", encoding="utf-8")
+    return result
+
+
+def in_parallel(
+    function: Callable[..., T], calls: Sequence[tuple[Any, ...]], workers: int, what: str
+) -> list[T]:
+    """The results of a function's calls, in their order, so many at a time, each with one thread.
+
+    Example:
+        >>> in_parallel(max, [(1, 2), (4, 3)], 1, "maxima")
+        [2, 4]
+    """
+    if workers == 1:
+        return [function(*call) for call in tqdm(calls, what, disable=None)]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, torch.set_num_threads, (1,)) as pool:
+        made = [pool.submit(function, *call) for call in calls]
+        return [future.result() for future in tqdm(made, what, disable=None)]
+
+
+def _check_folder(folder: Path, settings: Settings, library: Path) -> None:
+    """Begin a folder, or refuse one of another study."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "settings.json"
+    here = json.dumps(asdict(settings) | {"corpus": load_corpus(library).sha256})
+    if not path.exists():
+        path.write_text(here, encoding="utf-8")
+    if path.read_text(encoding="utf-8") != here:
+        raise ValueError(
+            f"folder must hold a study with these settings and this text, or nothing, got {folder}"
+        )
+
+
+def best_rate(losses: dict[str, float]) -> float:
+    """The rate of the lowest loss, and the smaller one of equals; no number is above every loss.
+
+    Example:
+        >>> best_rate({"-3": 2.5, "-2.5": 2.25})
+        -2.5
+    """
+    order = sorted((math.inf if math.isnan(v) else v, float(k)) for k, v in losses.items())
+    return order[0][1]
+
+
+def _trained(
+    run: DecoderRun, rate: float, settings: Settings, library: Path, folder: Path, trial: bool
+) -> dict[str, Any]:
+    return train(run, rate, settings, load_corpus(library), folder, trial=trial)
+
+
+def _loss(model: Transformer, passages: Tensor) -> Tensor:
+    logits = model(passages[:, :-1])
+    return F.cross_entropy(logits.flatten(0, 1), passages[:, 1:].flatten())
+
+
+def _save(state: Any, path: Path) -> None:
+    """An interruption leaves the old file or the new one, never half of one."""
+    part = path.with_suffix(".part")
+    torch.save(state, part)
+    os.replace(part, path)
+
+
+def _short(value: float) -> float:
+    """Five significant digits: what is stored."""
+    return float(f"{value:.5g}")

@@ -1,0 +1,391 @@
+"""From the records of a study to the figures that a chapter shows.
+
+A run that has not learned within its budget says that its time to learn is longer, and no more: the
+estimates here are those for censored data, Kaplan and Meier's curve :cite:p:`kaplan1958` and the
+log-rank test :cite:p:`mantel1966`. Its p values are those of a permutation test: a table of
+chi-squared holds for many runs, and here ten stand against ten.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.stats
+
+from sdpa_book.studies.training.plan import Comparison, best_rate, by_scaling
+from sdpa_book.studies.training.study import EVERY, Record
+from sdpa_book.studies.training.tasks import TASKS
+
+LEVEL = 0.05
+"""The chance that any contrast of a study is called a difference where there is none."""
+
+LEVEL_OF_INTERVALS = 0.95
+
+RELABELINGS = 200_000
+"""All relabelings of two groups of runs are made where they are no more than this; of more, so many
+are drawn.
+"""
+
+
+RESAMPLINGS = 20_000
+"""How often seeds are resampled for the interval of a ratio."""
+
+
+def reported(records: Iterable[Record], comparison: Comparison) -> dict[str, list[Record]]:
+    """The runs that report, each at the rate that was chosen for its fold, by scaling and in the
+    order of seeds. A scaling whose runs are not all made is left out.
+
+    Example:
+        >>> from sdpa_book.studies.training.plan import load_comparisons
+        >>> from sdpa_book.studies.training.results import load_study
+        >>> comparison = load_comparisons()["recall, d_k 64"]
+        >>> len(reported(load_study()[1], comparison)["sqrt_d_k"])
+        10
+    """
+    table = by_scaling(records, comparison.cell)
+    n_folds = TASKS[comparison.cell.task].n_folds
+    complete = {}
+    for scaling in comparison.scalings:
+        rates = table.get(scaling, {})
+        chosen = [best_rate(comparison, rates, fold) for fold in range(n_folds)]
+        runs = [
+            rates.get(rate, {}).get(seed) if (rate := chosen[seed % n_folds]) is not None else None
+            for seed in range(comparison.reporting)
+        ]
+        if all(runs):
+            complete[scaling] = [run for run in runs if run is not None]
+    return complete
+
+
+class Survival(NamedTuple):
+    """The share of runs that have not learned yet, a step function.
+
+    Attributes:
+        steps: where it falls, from 0.
+        share: from each of the steps on.
+        low: where the 95% confidence interval of the share begins.
+        high: where it ends.
+    """
+
+    steps: list[float]
+    share: list[float]
+    low: list[float]
+    high: list[float]
+
+
+def survival(records: Sequence[Record]) -> Survival:
+    """Kaplan and Meier's estimate from runs that have learned and runs that are censored.
+
+    Intervals are those of the log-log transformation, and where no run has learned yet, or all
+    have, the exact ones of :cite:t:`clopper1934`.
+    """
+    curve = scipy.stats.ecdf(_censored(records)).sf
+    with warnings.catch_warnings(action="ignore"):  # that method has none at 0 and at 1
+        band = curve.confidence_interval(method="log-log")
+    reach = (1 - LEVEL_OF_INTERVALS) / 2
+    reach **= 1 / len(records)
+    ends = {0.0: (0.0, 1.0 - reach), 1.0: (reach, 1.0)}
+    rows = [
+        (step, share, *ends.get(share, bounds))
+        for step, share, *bounds in zip(
+            curve.quantiles,
+            curve.probabilities,
+            band.low.probabilities,
+            band.high.probabilities,
+            strict=True,
+        )
+    ]
+    columns = zip((0.0, 1.0, *ends[1.0]), *rows, strict=True)
+    return Survival(*([float(x) for x in column] for column in columns))
+
+
+class Median(NamedTuple):
+    """The median time to learn and its 95% confidence interval; infinite where a run has to be
+    longer to say it, and from 0 where fewer than six runs say nothing of a lower limit.
+    """
+
+    steps: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        def shown(steps: float) -> str:
+            return f"{steps:,.0f}" if math.isfinite(steps) else "∞"
+
+        return f"{shown(self.steps)} ({shown(self.low)} to {shown(self.high)})"
+
+
+def median_time(records: Sequence[Record]) -> Median:
+    """The median time to learn: the first step by which half of the runs have learned.
+
+    Its interval is the one of :cite:t:`brookmeyer1982`, between the steps at which the limits of
+    the survival curve fall to a half. Times are multiples of ``EVERY`` steps.
+    """
+    curve = survival(records)
+
+    def falls(shares: Sequence[float]) -> float:
+        below = (
+            step for step, share in zip(curve.steps, shares, strict=True) if share <= 0.5 + 1e-9
+        )
+        return next(below, math.inf)
+
+    return Median(falls(curve.share), falls(curve.low), falls(curve.high))
+
+
+class Ratio(NamedTuple):
+    """How many times as long one group takes as another, with a 95% confidence interval."""
+
+    times: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.times:.1f} ({self.low:.1f} to {self.high:.1f})"
+
+
+def times_as_long(ours: Sequence[Record], theirs: Sequence[Record]) -> Ratio:
+    """The ratio of the medians of two groups of runs that have all learned.
+
+    A run is first seen to have learned at a look, and did so between it and the look before. So
+    each time is put in the middle of the two; for the interval seeds are resampled, and their
+    times lie anywhere between the two.
+
+    Raises:
+        ValueError: a run is censored, so that its time is not known.
+
+    Example:
+        >>> from sdpa_book.studies.training.plan import load_comparisons
+        >>> from sdpa_book.studies.training.results import load_study
+        >>> runs = reported(load_study()[1], load_comparisons()["recall, d_k 64"])
+        >>> print(times_as_long(runs["none"], runs["sqrt_d_k"]))
+        3.6 (3.3 to 4.3)
+    """
+    middles, drawn = [], []
+    for stream, (name, runs) in enumerate((("ours", ours), ("theirs", theirs))):
+        if any(record.learned_at is None for record in runs):
+            raise ValueError(f"{name} must have learned, got a run that is censored")
+        generator = np.random.default_rng([0, stream])
+        times = np.array([float(record.time) for record in runs])
+        chosen = generator.choice(times, (RESAMPLINGS, len(times)))
+        drawn.append(np.median(chosen - EVERY * generator.random(chosen.shape), axis=1))
+        middles.append(np.median(times) - EVERY / 2)
+    reach = (1 - LEVEL_OF_INTERVALS) / 2
+    low, high = np.quantile(drawn[0] / drawn[1], [reach, 1 - reach])
+    return Ratio(float(middles[0] / middles[1]), float(low), float(high))
+
+
+class Contrast(NamedTuple):
+    """A declared contrast and its test.
+
+    Attributes:
+        comparison: the name of the comparison that declares it.
+        scaling: what is compared.
+        against: with what it is compared.
+        median: of the runs with ``scaling``.
+        other: of those with ``against``.
+        p_value: of :func:`log_rank` over all relabelings.
+        adjusted: the same after Holm's correction for all contrasts of the study.
+    """
+
+    comparison: str
+    scaling: str
+    against: str
+    median: Median
+    other: Median
+    p_value: float
+    adjusted: float
+
+    @property
+    def verdict(self) -> str:
+        """``"later"``, ``"sooner"``, or what a test can say of no difference."""
+        if self.adjusted >= LEVEL:
+            return "no difference shown"
+        return "later" if self.median.steps > self.other.steps else "sooner"
+
+
+def contrasts(records: Iterable[Record], comparisons: Mapping[str, Comparison]) -> list[Contrast]:
+    """Every declared contrast whose runs are made, tested and corrected for the number of all that
+    are declared.
+    """
+    records = list(records)
+    declared = sum(len(comparison.contrasts) for comparison in comparisons.values())
+    tested = []
+    for name, comparison in comparisons.items():
+        runs = reported(records, comparison)
+        for scaling in comparison.contrasts:
+            if scaling in runs and comparison.against in runs:
+                ours, theirs = runs[scaling], runs[comparison.against]
+                medians = median_time(ours), median_time(theirs)
+                p_value = log_rank(ours, theirs).p_value
+                tested.append(Contrast(name, scaling, comparison.against, *medians, p_value, 1.0))
+    adjusted = holm([contrast.p_value for contrast in tested], declared)
+    return [c._replace(adjusted=p) for c, p in zip(tested, adjusted, strict=True)]
+
+
+def holm(p_values: Sequence[float], declared: int | None = None) -> list[float]:
+    """P values after the correction of :cite:t:`holm1979` for their number.
+
+    Args:
+        p_values: one for each test.
+        declared: how many tests there are; more than are given where some are still to come.
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03])
+        [0.03, 0.06, 0.06]
+    """
+    declared = len(p_values) if declared is None else declared
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for place, i in enumerate(order):
+        largest = max(largest, min(1.0, (declared - place) * p_values[i]))
+        adjusted[i] = largest
+    return adjusted
+
+
+def sweep(
+    records: Iterable[Record], comparison: Comparison, scaling: str
+) -> list[tuple[float, float, bool]]:
+    """Of the seeds that choose: for each learning rate the mean of their times, and whether they
+    all learned; where not, the mean is known to be longer.
+    """
+    rates = by_scaling(records, comparison.cell).get(scaling, {})
+    rows = []
+    for rate, seeds in rates.items():
+        runs = [record for record in seeds.values() if record.run.chooses]
+        if runs:
+            times = sum(record.time for record in runs) / len(runs)
+            rows.append((10**rate, times, all(r.learned_at is not None for r in runs)))
+    return rows
+
+
+def beside(
+    ours: Iterable[Record], theirs: Iterable[Record], comparisons: Mapping[str, Comparison]
+) -> list[tuple[str, str, Median, Median, float]]:
+    """Two studies, made on different devices say, scaling by scaling: the medians of both, and the
+    p value of the log-rank test between them.
+    """
+    ours, theirs = list(ours), list(theirs)
+    rows = []
+    for name, comparison in comparisons.items():
+        first, second = reported(ours, comparison), reported(theirs, comparison)
+        for scaling in first.keys() & second.keys():
+            pair = first[scaling], second[scaling]
+            medians = median_time(pair[0]), median_time(pair[1])
+            rows.append((name, scaling, *medians, log_rank(*pair).p_value))
+    return rows
+
+
+class LogRank(NamedTuple):
+    """The log-rank test of two groups of runs.
+
+    Attributes:
+        excess: how many more of ours have learned than if at each step every waiting run were as
+            likely as any other to be the one that learns.
+        p_value: the share of relabelings whose excess is as large, whatever its sign.
+    """
+
+    excess: float
+    p_value: float
+
+
+def log_rank(ours: Sequence[Record], theirs: Sequence[Record], *, paired: bool = False) -> LogRank:
+    """The log-rank test, its p value from relabeling the runs.
+
+    If the scaling made no difference, which runs are called ours would be a matter of chance. So
+    the excess is computed for every other way to call as many of all runs ours.
+
+    Args:
+        ours: the runs of one scaling.
+        theirs: those of another.
+        paired: swap only ours with theirs of the same place, as runs of one seed can be. It allows
+            for whatever two runs of a seed share, and n seeds cannot get below 2 / 2**n.
+
+    Example:
+        >>> from sdpa_book.studies.training.plan import load_comparisons
+        >>> from sdpa_book.studies.training.results import load_study
+        >>> runs = reported(load_study()[1], load_comparisons()["recall, d_k 64"])
+        >>> log_rank(runs["none"], runs["sqrt_d_k"], paired=True).p_value * 2**10
+        2.0
+    """
+    scores = _scores([*ours, *theirs])
+    rows = _swaps(len(ours)) if paired else _relabelings(len(scores), len(ours))
+    excess = scores[: len(ours)].sum()
+    as_large = np.abs(scores[rows].sum(axis=1)) >= abs(excess) - 1e-9
+    return LogRank(float(excess), float(as_large.mean()))
+
+
+def step_down(pairs: Sequence[tuple[Sequence[Record], Sequence[Record]]]) -> list[float]:
+    """P values of several paired log-rank tests, corrected for their number by the step-down
+    procedure of :cite:t:`westfall1993`.
+
+    In each of the 2**n ways all tests swap the runs of the same seeds. An excess, in units of its
+    standard deviation over these ways, counts as large where it exceeds the largest of its own test
+    and of all tests that are less clear. Tests that are clear together share their ways, so that
+    the p values need not be multiplied by the number of tests. For each test by itself the swaps
+    are exact; for tests that share a group they are so if the differences to it, all turned round,
+    are as likely.
+
+    Args:
+        pairs: the two groups of each test, with one run for each of the same n seeds.
+
+    Example:
+        >>> from sdpa_book.studies.training.plan import load_comparisons
+        >>> from sdpa_book.studies.training.results import load_study
+        >>> runs = reported(load_study()[1], load_comparisons()["recall, d_k 64"])
+        >>> pairs = [(runs[s], runs["sqrt_d_k"]) for s in ("none", "k_total")]
+        >>> max(step_down(pairs)) * 2**10
+        2.0
+    """
+    excesses = []
+    for ours, theirs in pairs:
+        excess = np.abs(_scores([*ours, *theirs])[_swaps(len(ours))].sum(axis=1))
+        excesses.append(excess / (np.sqrt((excess**2).mean()) or 1.0))
+    table = np.array(excesses)  # the first way is the one that was seen
+    adjusted, largest = [1.0] * len(table), 0.0
+    order = np.argsort(-table[:, 0])
+    for place, i in enumerate(order):
+        least_clear = table[order[place:]].max(axis=0)
+        largest = max(largest, float((least_clear >= table[i, 0] - 1e-9).mean()))
+        adjusted[i] = largest
+    return adjusted
+
+
+def _scores(records: Sequence[Record]) -> npt.NDArray[np.float64]:
+    """What each run adds to the excess of its group: 1 if it has learned, less its expected number,
+    the sum of 1 / (runs still waiting) over all learning up to its time.
+    """
+    times = np.array([record.time for record in records])
+    learned = np.array([record.learned_at is not None for record in records])
+    steps = times[learned]
+    hazards = 1 / (times >= steps[:, None]).sum(axis=1)
+    expected: npt.NDArray[np.float64] = (steps <= times[:, None]) @ hazards
+    return learned - expected
+
+
+@cache
+def _relabelings(n_runs: int, n_ours: int) -> npt.NDArray[np.intp]:
+    """Which runs are called ours, a row for each relabeling; the first is the one that was seen."""
+    if math.comb(n_runs, n_ours) <= RELABELINGS:
+        return np.array(list(itertools.combinations(range(n_runs), n_ours)))
+    drawn = np.random.default_rng(0).random((RELABELINGS, n_runs)).argsort(axis=1)[:, :n_ours]
+    return np.vstack([np.arange(n_ours), drawn])
+
+
+@cache
+def _swaps(n_pairs: int) -> npt.NDArray[np.intp]:
+    """The same where run i may change places with run n_pairs + i only."""
+    return np.array(list(itertools.product(*((i, n_pairs + i) for i in range(n_pairs)))))
+
+
+def _censored(records: Sequence[Record]) -> scipy.stats.CensoredData:
+    return scipy.stats.CensoredData(
+        uncensored=[float(r.time) for r in records if r.learned_at is not None],
+        right=[float(r.time) for r in records if r.learned_at is None],
+    )

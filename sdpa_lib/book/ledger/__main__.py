@@ -1,9 +1,0 @@
-"""``python -m sdpa_lib.book.ledger`` checks every claim and writes the ledger as CSV to standard
-output.
-"""
-
-import sys
-
-from sdpa_lib.book.ledger import check_claims
-
-sys.stdout.write(check_claims().csv())
