@@ -9,7 +9,7 @@ INSTALLED := .venv/.installed
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
 
-.PHONY: help book pdf test test-transformers test-site lighthouse explorables notebooks study heads bench serve lab lint clean
+.PHONY: help book pdf test test-plain test-transformers test-site lighthouse explorables notebooks study heads bench serve lab lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 19
@@ -26,9 +26,15 @@ book: $(INSTALLED) ## execute the chapters that changed and build the site
 pdf: book ## print the whole book as one PDF, which the site then offers (needs Chromium)
 	$(BIN)/python book/_ext/pdf.py
 
-test: $(INSTALLED) ## run the tests, the doctests, and every notebook through nbval
+test: $(INSTALLED) ## run the tests, the doctests, and every notebook through nbval (some: PARTS="tests sdpa_lib")
 	@# In the order of testpaths: else the files of few tests, which are the notebooks, come last.
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(PARTS)
+
+test-plain: export ATEN_CPU_CAPABILITY := default
+test-plain: $(INSTALLED) ## the same with the kernels that PyTorch and NumPy have for the plainest processor
+	@# NumPy is told by name what not to use, and only what this processor has.
+	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python -c 'import numpy; print(*numpy.show_config("dicts")["SIMD Extensions"].get("found", []))')" \
+	  $(MAKE) test
 
 test-transformers: $(INSTALLED) ## try every rescaling in models of Hugging Face Transformers, which this installs
 	$(BIN)/python -m pip install -q -r tests/hugging_face/requirements.txt

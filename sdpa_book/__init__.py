@@ -1,13 +1,20 @@
-"""What only the book needs: figures, tables, exercises, the ledger of claims and the training
-study.
+"""What only the book computes: its figures, tables, exercises, ledger of claims, studies, and the
+data of its explorables.
 
 The package imports the library and is never imported by it. It is in no wheel and needs more than
 torch and numpy: ``pip install -e "PATH[book]"``, with PATH a clone of the repository.
+
+Importing it has three effects on the process. PyTorch computes with one thread, unless
+``OMP_NUM_THREADS`` is set: the book's tensors are small, and threads that wait for each other cost
+more than they save. Matplotlib's settings become its defaults, so that figures are the same
+whatever a reader's own matplotlibrc says. And a warning that concerns only the users of Python
+3.13.0 is ignored, which belongs in no chapter.
 """
 
 import os
 import warnings
 
+import matplotlib as mpl
 import torch
 
 from sdpa_book.drawing import plotting
@@ -17,10 +24,7 @@ from sdpa_book.tables import Table
 
 __all__ = ["Measured", "Table", "check", "mean_and_error", "plotting"]
 
-# The book's tensors are small. Threads that wait for each other cost more than they save, on a busy
-# machine many times over. Whoever sets OMP_NUM_THREADS gets what it says.
 if "OMP_NUM_THREADS" not in os.environ:
     torch.set_num_threads(1)
-
-# torch.compile's advice to those whose Python is 3.13.0 belongs in no chapter.
+mpl.rcdefaults()
 warnings.filterwarnings("ignore", "Guards may run slower on Python 3.13.0", RuntimeWarning)

@@ -1,6 +1,7 @@
-"""The arrows of the house: the library stands without the book."""
+"""The arrows of the house: the library stands without the book, whose package does what it says."""
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,3 +40,24 @@ assert sdpa_lib.scaled_dot_product_attention(x, x, x, rescaling="k_total").equal
 assert sdpa_lib.measure_dot_products(4, 10, seed=0).count == 10
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_the_books_package_has_the_effects_that_it_names_and_no_other(tmp_path):
+    """One thread, Matplotlib's own settings, one warning ignored."""
+    (tmp_path / "matplotlibrc").write_text("axes.grid: True\n")
+    code = """
+import os, random, warnings
+import matplotlib, torch
+assert matplotlib.rcParams["axes.grid"]
+filters, seeds = len(warnings.filters), (random.getstate(), torch.random.initial_seed())
+kept = torch.get_default_dtype(), torch.is_grad_enabled(), dict(os.environ)
+import sdpa_book
+assert torch.get_num_threads() == 1
+assert not matplotlib.rcParams["axes.grid"]
+assert len(warnings.filters) == filters + 1, warnings.filters
+assert seeds == (random.getstate(), torch.random.initial_seed())
+assert kept == (torch.get_default_dtype(), torch.is_grad_enabled(), dict(os.environ))
+"""
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    environment["MATPLOTLIBRC"] = str(tmp_path)
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

@@ -63,10 +63,6 @@ _STYLE: Any = {
 }
 
 
-# A chapter's figures are the same whatever the reader's own matplotlibrc says.
-mpl.rcdefaults()
-
-
 def figure(
     rows: int = 1,
     columns: int = 1,
