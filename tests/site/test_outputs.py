@@ -1,0 +1,32 @@
+"""What the cells of the built book printed is what the notebooks store, as nbval would find it by
+executing them once more.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+import notebooks
+
+CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+
+
+def told(path: Path) -> list[list[dict[str, Any]]]:
+    """What each cell of a notebook puts out, pictures apart, and nothing of one not compared."""
+    return [
+        []
+        if "nbval-ignore-output" in cell.metadata.get("tags", [])
+        else [notebooks.words(output) for output in cell.outputs]
+        for cell in notebooks.read(path).cells
+        if cell.cell_type == "code"
+    ]
+
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_the_site_shows_what_is_stored(path: Path) -> None:
+    assert told(ROOT / "_build" / "jupyter_execute" / "book" / path.name) == told(path)
