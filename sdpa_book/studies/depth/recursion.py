@@ -1,157 +1,28 @@
-r"""The gradient at the start of training, block by block: measured in the study's model on the
-digits, and followed by a mean-field recursion.
+r"""What follows the gradient through blocks that have just been started: a mean-field recursion.
 
-The measurement: one batch, one backward pass through a model that has just been started, in double
-precision, so that its figures are the same on every processor. Those that are stored are made by
-``python -m sdpa_book.studies.training.depth``, in about forty minutes on one core.
-
-The recursion follows three numbers from block to block. Forward these are the variance V of a
-component of the residual stream and the correlation :math:`\rho` of two tokens of a sequence, by
-which their queries and their keys are correlated as well. Backward it is the gradient's mean
-square. Chapter 10 derives each of its terms.
+It follows three numbers from block to block. Forward these are the variance V of a component of the
+residual stream and the correlation :math:`\rho` of two tokens of a sequence, by which their queries
+and their keys are correlated as well. Backward it is the gradient's mean square. Chapter 10 derives
+each of its terms.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from functools import cache
-from pathlib import Path
-from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import joblib
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-from tqdm import tqdm
+from torch import Tensor
 
-from sdpa_book.studies.training.model import NORMS
-from sdpa_book.studies.training.results import provenance
-from sdpa_book.studies.training.study import Cell, Run, make_model
-from sdpa_book.studies.training.tasks import TASKS
+from sdpa_book.studies.transformer import NORMS
 from sdpa_lib._checks import check_count, check_number, unknown_name
-from sdpa_lib.rescaling import RESCALINGS
-
-STORED = Path(__file__).parent / "results" / "depth.json"
-"""The measurements that come with the library."""
-
-SEEDS = 30
-LAYERS = (2, 8, 24, 48)
-DIMENSIONS = (16, 64, 256)
-TASK = TASKS["digits"]
-
-STARTS = {"1/inputs": 1.0, "nn.Linear": 1 / 3}
-"""The variance with which matrices start, in units of one over the number of inputs."""
+from sdpa_lib.rescaling import get_rescaling
 
 BLOCK = 2**16
 """How many scores are put through softmax at a time: a block's stay in the processor's cache."""
-
-
-class Depth(NamedTuple):
-    """A model whose first gradient is measured: d_k, its number of blocks, the scaling of its
-    scores, where its normalisations stand, and which of ``STARTS`` its matrices have.
-    """
-
-    d_k: int
-    n_layers: int
-    scaling: str
-    norm: str = "pre"
-    start: str = "1/inputs"
-
-    @property
-    def in_study(self) -> Cell:
-        """The study's cell with this model."""
-        return Cell("digits", self.d_k, n_layers=self.n_layers, norm=self.norm)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ByBlock:
-    """Measurements block by block.
-
-    The lists of the residual stream have n_layers + 1 entries: what goes into each block, and what
-    comes out of the last one. Gradients there are over the gradient that the read-out sends into
-    the last normalisation's output, root mean square over root mean square.
-
-    Attributes:
-        query: in each block, the norm of the gradient of W_Q.
-        key: of W_K.
-        perceptron: of the perceptron's second matrix.
-        gradient: at the residual stream, the root mean square over the batch.
-        typical: at the residual stream, the root mean square in the median sequence of the batch.
-        variance: of a component of the residual stream.
-        apart: one minus the correlation of two tokens of a sequence, once they are normalised.
-    """
-
-    query: list[float]
-    key: list[float]
-    perceptron: list[float]
-    gradient: list[float]
-    typical: list[float]
-    variance: list[float]
-    apart: list[float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Start(ByBlock):
-    """What one backward pass at the start of training gives.
-
-    Attributes:
-        total: the norm of the gradient of all parameters.
-    """
-
-    total: float
-
-
-def first_gradient(cell: Depth, seed: int) -> Start:
-    """The first gradient of a model on the first batch of digits.
-
-    Args:
-        cell: the model.
-        seed: of the model's parameters and of the batch: the same parameters for every scaling.
-
-    Example:
-        >>> start = first_gradient(Depth(d_k=16, n_layers=2, scaling="sqrt_d_k"), seed=0)
-        >>> len(start.query), len(start.gradient)
-        (2, 3)
-    """
-    model = make_model(Run(cell.in_study, cell.scaling, 0.0, seed)).double()
-    for layer in model.modules():
-        if isinstance(layer, nn.Linear):
-            layer.weight.data *= math.sqrt(STARTS[cell.start])
-    (patches,), answers = TASK.batch(seed, 0)
-    stream = [model.embedded(patches.double())]  # (B, n, d_model) each
-    for block in model.blocks:
-        stream.append(block(stream[-1]))
-    normalised = model.normalised(stream[-1])
-    loss = F.cross_entropy(TASK.logits(model.read_out(normalised)), answers)
-    parameters = dict(model.named_parameters())
-    gradients = torch.autograd.grad(loss, [*parameters.values(), normalised, *stream])
-    norms = {name: g.norm().item() for name, g in zip(parameters, gradients, strict=False)}
-    tokens = gradients[len(parameters) :]
-    sent, *at_stream = (g.square().mean((1, 2)) for g in tokens)  # (B,) each
-    return Start(
-        total=math.hypot(*norms.values()),
-        query=[norms[name] for name in norms if name.endswith("attention.query.weight")],
-        key=[norms[name] for name in norms if name.endswith("attention.key.weight")],
-        perceptron=[norms[name] for name in norms if name.endswith("perceptron.2.weight")],
-        gradient=[(g.mean() / sent.mean()).sqrt().item() for g in at_stream],
-        typical=[(g.median() / sent.median()).sqrt().item() for g in at_stream],
-        variance=[x.square().mean().item() for x in stream],
-        apart=[_apart(x) for x in stream],
-    )
-
-
-def _apart(tokens: Tensor) -> float:
-    """How much two tokens' components differ, as a share: their mean square less their mean product
-    over the pairs of each sequence, which is the variance over its tokens; tokens (B, n, d_model).
-    """
-    normalised = F.layer_norm(tokens.detach(), tokens.shape[-1:])
-    return (normalised.var(1).mean() / normalised.square().mean()).item()
 
 
 class SoftmaxRows(NamedTuple):
@@ -250,7 +121,7 @@ def _check_correlation(correlation: float) -> float:
 
 class MeanField(NamedTuple):
     """What the recursion predicts at the residual stream, n_layers + 1 entries each, as in
-    :class:`Start`; ``gradient`` is a root mean square.
+    :class:`~sdpa_book.studies.depth.run.Start`; ``gradient`` is a root mean square.
     """
 
     variance: list[float]
@@ -367,111 +238,4 @@ def relative_divisor(scaling: str, n_keys: int, d_k: int) -> float:
         0.125
     """
     keys = torch.ones(n_keys, d_k, dtype=torch.float64)
-    return RESCALINGS[scaling](keys).item() / math.sqrt(d_k)
-
-
-def plan() -> list[Depth]:
-    """The models that are measured: undivided and with the root at every dimension and depth, with
-    every other rescaling at d_k = 64 and 24 blocks; and undivided and with the root as
-    ``nn.Linear`` starts them, in pre-norm.
-    """
-    compared = ("none", "sqrt_d_k")
-    return [
-        Depth(d_k, n_layers, scaling, norm)
-        for norm in NORMS
-        for d_k in DIMENSIONS
-        for n_layers in LAYERS
-        for scaling in RESCALINGS
-        if scaling in compared or (d_k, n_layers) == (64, 24)
-    ] + [
-        Depth(d_k, n_layers, scaling, start="nn.Linear")
-        for d_k in DIMENSIONS
-        for n_layers in LAYERS
-        for scaling in compared
-    ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Starts(ByBlock):
-    """The first gradients of one model over the seeds: block by block their medians.
-
-    Attributes:
-        cell: the model.
-        total: as in :class:`Start`, one number a seed.
-        first: ``gradient`` at the first block, one number a seed.
-    """
-
-    cell: Depth
-    total: list[float]
-    first: list[float]
-
-
-def measure(cell: Depth, seeds: int = SEEDS) -> Starts:
-    """Measure one model with so many seeds.
-
-    Example:
-        >>> len(measure(Depth(16, 2, "none"), seeds=3).total)
-        3
-    """
-    starts = [first_gradient(cell, seed) for seed in range(seeds)]
-    by_block = {
-        name: _short([*map(median, zip(*(getattr(s, name) for s in starts), strict=True))])
-        for name in (field.name for field in fields(ByBlock))
-    }
-    return Starts(
-        cell=cell,
-        total=_short([start.total for start in starts]),
-        first=_short([start.gradient[0] for start in starts]),
-        **by_block,
-    )
-
-
-def _short(numbers: Sequence[float]) -> list[float]:
-    return [float(f"{number:.4g}") for number in numbers]
-
-
-def load_depth(path: Path = STORED) -> tuple[dict[str, Any], dict[Depth, Starts]]:
-    """The provenance and the measurements, by model.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-
-    Example:
-        >>> provenance, measured = load_depth()
-        >>> provenance["seeds"], len(measured[Depth(64, 48, "none")].total)
-        (30, 30)
-    """
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    cells = (Starts(cell=Depth(*line.pop("cell")), **line) for line in stored["measured"])
-    return stored["provenance"], {measured.cell: measured for measured in cells}
-
-
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m sdpa_book.studies.training.depth", description=__doc__
-    )
-    parser.add_argument(
-        "--out", type=Path, default=STORED, help="the file (default: the library's own)"
-    )
-    parser.add_argument(
-        "--workers", type=int, default=1, help="models measured at a time (default: 1)"
-    )
-    options = parser.parse_args()
-    here = provenance(torch.device("cpu"))
-    made_with = {"seeds": SEEDS, "width": Cell("digits", 1).d_model, "dtype": "float64"} | {
-        name: here[name] for name in ("versions", "device")
-    }
-    made = joblib.Parallel(options.workers, return_as="generator")(
-        joblib.delayed(measure)(cell) for cell in plan()
-    )
-    lines = [json.dumps(vars(starts)) for starts in tqdm(made, total=len(plan()), disable=None)]
-    body = ",\n".join(lines)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(
-        f'{{"provenance": {json.dumps(made_with)},\n"measured": [\n{body}\n]}}\n', encoding="utf-8"
-    )
-
-
-if __name__ == "__main__":
-    main()
+    return get_rescaling(scaling)(keys).item() / math.sqrt(d_k)
