@@ -24,7 +24,7 @@ def main() -> None:
         epilog="the studies, and how long they take on one core: "
         + "; ".join(f"{name}, {plan.TAKES}" for name, plan in plans.items()),
     )
-    parser.add_argument("name", metavar="NAME", choices=NAMES, help=f"one of {', '.join(NAMES)}")
+    parser.add_argument("name", choices=NAMES, help="the study")
     parser.add_argument(
         "--out",
         type=Path,

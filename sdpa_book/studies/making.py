@@ -130,6 +130,14 @@ def made(
             yield places[done], done.result()
 
 
+def in_order(
+    function: Callable[..., T], calls: Sequence[tuple[Any, ...]], what: str, *, workers: int = 1
+) -> list[T]:
+    """The same results in the order of the calls."""
+    results = dict(made(function, calls, what, workers=workers))
+    return [results[place] for place in range(len(calls))]
+
+
 def alone(function: Callable[..., T], *call: Any) -> T:
     """The result of a call with one thread."""
     torch.set_num_threads(1)

@@ -1,6 +1,6 @@
 """What the study of depth declares before a run is made: in which models, and with how many seeds,
-the gradient at the start of training is measured. ``plan.toml`` holds its questions. The study takes
-about forty minutes on one core.
+the gradient at the start of training is measured. ``plan.toml`` holds its questions. The study
+takes about forty minutes on one core.
 
 **What is measured**: one batch of the digits, one backward pass through a model that has just been
 started, in double precision, so that its figures are the same on every processor. A model's figure

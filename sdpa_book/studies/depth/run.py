@@ -1,5 +1,5 @@
-"""The gradient at the start of training, block by block, in the training study's model on the digits:
-of one model, and of all that a plan names.
+"""The gradient at the start of training, block by block, in the training study's model on the
+digits: of one model, and of all that a plan names.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def measure(cell: Depth, seeds: int) -> Starts:
         3
     """
     starts = [first_gradient(cell, seed) for seed in range(seeds)]
-    by_block = {
+    by_block: dict[str, Any] = {
         name: _short([*map(median, zip(*(getattr(s, name) for s in starts), strict=True))])
         for name in (field.name for field in fields(ByBlock))
     }
