@@ -8,9 +8,9 @@ from statistics import median
 import pytest
 import torch
 
-from sdpa_book.studies.training import depth
-from sdpa_book.studies.training.depth import Depth, first_gradient, mean_field, softmax_rows
-from sdpa_book.studies.training.study import Run, make_model
+from sdpa_book.studies import depth
+from sdpa_book.studies.depth import Depth, first_gradient, mean_field, softmax_rows
+from sdpa_book.studies.training.plan import Run, make_model
 from sdpa_lib.sampling import sample
 
 PROVENANCE, STORED = depth.load_depth()

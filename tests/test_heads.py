@@ -34,7 +34,7 @@ from sdpa_book.studies.heads.measure import (
     tail_scale,
 )
 from sdpa_book.studies.heads.ngrams import ngram_losses
-from sdpa_book.studies.heads.results import (
+from sdpa_book.studies.heads.read import (
     HELD_OUT,
     LINE,
     MEASURED,
@@ -48,7 +48,7 @@ from sdpa_book.studies.heads.results import (
     load_vectors,
     make_results,
 )
-from sdpa_book.studies.heads.study import (
+from sdpa_book.studies.heads.plan import (
     CHOOSING,
     SCALINGS,
     STUDIES,

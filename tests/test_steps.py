@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from sdpa_book.studies.training import steps
-from sdpa_book.studies.training.steps import OPTIMISERS, POWERS, WIDTHS, Training, train
+from sdpa_book.studies import optimiser_steps as steps
+from sdpa_book.studies.optimiser_steps import OPTIMISERS, POWERS, WIDTHS, Training, train
 
 needs_muon = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="PyTorch before 2.9")
 EVERY = [pytest.param(name, marks=needs_muon if name == "Muon" else ()) for name in OPTIMISERS]

@@ -15,16 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpa_book.studies.training import results, study
-from sdpa_book.studies.training.model import SCALINGS, Transformer
+from sdpa_book.studies.transformer import SCALINGS, Transformer
 from sdpa_book.studies.training.plan import (
     Comparison,
     best_rate,
     by_scaling,
-    load_comparisons,
+    load_plan,
     plan,
 )
-from sdpa_book.studies.training.results import STORED, load_study, make_study, provenance
-from sdpa_book.studies.training.study import (
+from sdpa_book.studies.training.read import STORED, load_study, make_study, provenance
+from sdpa_book.studies.training.plan import (
     Cell,
     Record,
     Run,
@@ -32,7 +32,7 @@ from sdpa_book.studies.training.study import (
     make_model,
     train,
 )
-from sdpa_book.studies.training.summary import (
+from sdpa_book.studies.training.read import (
     beside,
     contrasts,
     holm,
@@ -44,11 +44,11 @@ from sdpa_book.studies.training.summary import (
     sweep,
     times_as_long,
 )
-from sdpa_book.studies.training.tasks import CHOOSING, TASKS, Digits, LongRecall, Recall
+from sdpa_book.studies.tasks import CHOOSING, TASKS, Digits, LongRecall, Recall
 
 SMALL = Cell("recall 8", d_k=4, d_model=8, n_heads=1, n_layers=1, budget=40)
 TINY = Comparison("tiny", "?", SMALL, ("none", "sqrt_d_k", "d_k"), rates=(-3.0, -2.5), reporting=2)
-DECLARED = load_comparisons()
+DECLARED = load_plan()
 
 
 @pytest.fixture(scope="module")
@@ -456,7 +456,7 @@ PLAIN = "[a]\ntask = 'recall 8'\nd_k = 4\nscalings = ['none']\nquestion = ''"
 def test_a_file_of_comparisons_with_a_slip_is_refused(tmp_path, text, message):
     (tmp_path / "study.toml").write_text(text)
     with pytest.raises(ValueError, match=message):
-        load_comparisons(tmp_path / "study.toml")
+        load_plan(tmp_path / "study.toml")
 
 
 # The file

@@ -3,7 +3,7 @@ recursion.
 """
 
 from sdpa_book.studies.depth.plan import DIMENSIONS, LAYERS, TASK, Depth
-from sdpa_book.studies.depth.read import Starts, load_depth
+from sdpa_book.studies.depth.read import Starts, listed_rescalings, load_depth
 from sdpa_book.studies.depth.recursion import (
     mean_field,
     perceptron_products,
@@ -21,6 +21,7 @@ __all__ = [
     "Depth",
     "Starts",
     "first_gradient",
+    "listed_rescalings",
     "load_depth",
     "mean_field",
     "perceptron_products",

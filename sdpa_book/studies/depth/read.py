@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sdpa_book.studies.depth.plan import Depth
+from sdpa_book.studies.making import with_known_rescalings
 
 STORED = Path(__file__).parent / "results" / "depth.json"
 """The measurements that come with the book."""
@@ -71,3 +73,14 @@ def load_depth(path: Path = STORED) -> tuple[dict[str, Any], dict[Depth, Starts]
     stored = json.loads(path.read_text(encoding="utf-8"))
     cells = (Starts(cell=Depth(*line.pop("cell")), **line) for line in stored["measured"])
     return stored["provenance"], {measured.cell: measured for measured in cells}
+
+
+def listed_rescalings(measured: Iterable[Depth]) -> list[str]:
+    """What a table of all rescalings lists: those of the library, which may not be measured yet,
+    and then those that were measured and that the library no longer has.
+
+    Example:
+        >>> listed_rescalings([Depth(64, 24, "of old")])[-1]
+        'of old'
+    """
+    return with_known_rescalings(model.scaling for model in measured)
