@@ -491,7 +491,7 @@ def test_a_study_is_made_and_read_again(library, tmp_path):
     content = path.read_bytes()
     make(path.parent, {"heads": Study(SMALL, runs, 2)})
     assert path.read_bytes() == content
-    with pytest.raises(ValueError, match="steps is 6 and not 600"):
+    with pytest.raises(ValueError, match="d_model is 16 and not 128"):
         make(path.parent, {"heads": Study(Settings(), runs, 2)})
     with pytest.raises(ValueError, match="folder must hold a study with these settings"):
         training.make_runs(runs, Settings(), tmp_path / "state", library=library)

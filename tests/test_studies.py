@@ -10,7 +10,7 @@ import torch
 from sdpa_book.drawing import plotting
 from sdpa_book.studies import NAMES, __main__, depth
 from sdpa_book.studies.heads.look import SWAPS
-from sdpa_book.studies.making import executor, made, with_known_rescalings
+from sdpa_book.studies.making import made, with_known_rescalings
 from sdpa_book.studies.training import load_plan, load_study, reported
 from sdpa_lib.rescaling import RESCALINGS, PowerOfDk
 
@@ -105,8 +105,6 @@ def test_runs_come_with_their_places_from_processes_too():
     calls = [(torch.tensor(x), 2) for x in (3.0, 4.0)]
     alone = dict(made(torch.pow, calls, "powers"))
     assert alone == dict(made(torch.pow, calls, "powers", workers=2)) == {0: 9.0, 1: 16.0}
-    with executor(2, None) as (pool, at_a_time):
-        assert (at_a_time, pool.submit(int, "3").result()) == (2, 3)
 
 
 # What is not measured
