@@ -9,7 +9,7 @@ INSTALLED := .venv/.installed
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
 
-.PHONY: help book pdf test test-plain test-transformers test-site lighthouse explorables notebooks study heads bench serve lab lint clean
+.PHONY: help book pdf test test-plain test-transformers test-site lighthouse explorables notebooks study bench serve lab lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 19
@@ -57,11 +57,8 @@ notebooks: $(INSTALLED) ## execute the chapters that changed and store their out
 	$(BIN)/python -m sdpa_book.ledger > sdpa_book/ledger/claims.csv
 	$(BIN)/python book/_ext/notebooks.py $(if $(ALL),--all) $(CHAPTER)
 
-study: $(INSTALLED) ## make the training study again, some ten hours on one core in all; interrupted, it goes on where it was
-	$(BIN)/python -m sdpa_book.studies.training
-
-heads: $(INSTALLED) ## train the decoders of chapter 14 and measure their heads, or go on with it
-	$(BIN)/python -m sdpa_book.studies.heads
+study: $(INSTALLED) ## make a study, or go on with it: NAME=training (ten hours on one core), depth (40 minutes), optimiser_steps (one hour) or heads (a few hours)
+	$(BIN)/python -m sdpa_book.studies $(NAME)
 
 bench: $(INSTALLED) ## run every benchmark on this device, in less than eight minutes, and store the results
 	$(BIN)/python -m pip install -q -r benchmarks/requirements.txt

@@ -3,7 +3,6 @@
 import gzip
 import json
 import math
-import shutil
 from dataclasses import asdict
 
 import matplotlib.pyplot as plt
@@ -34,32 +33,27 @@ from sdpa_book.studies.heads.measure import (
     tail_scale,
 )
 from sdpa_book.studies.heads.ngrams import ngram_losses
-from sdpa_book.studies.heads.results import (
-    HELD_OUT,
-    LINE,
-    MEASURED,
-    ORDERS,
-    PLACED,
+from sdpa_book.studies.heads.plan import CHOOSING, SCALINGS, DecoderRun, Settings, Study, load_plan
+from sdpa_book.studies.heads.read import (
     STORED,
-    contribution,
     load_places,
     load_results,
     load_values,
     load_vectors,
+)
+from sdpa_book.studies.heads.run import (
+    LINE,
+    ORDERS,
+    PLACED,
+    contribution,
+    make,
     make_results,
 )
-from sdpa_book.studies.heads.study import (
-    CHOOSING,
-    SCALINGS,
-    STUDIES,
-    DecoderRun,
-    Settings,
-    make_model,
-)
-from sdpa_book.studies.heads.train import held_out_loss, make_runs, passage_losses, train
+from sdpa_book.studies.heads.train import held_out_loss, make_model, passage_losses, train
 from sdpa_lib.attention import attention_scores, attention_weights
 from sdpa_lib.sampling import sample
 
+STUDIES = load_plan()
 SMALL = Settings(
     d_model=16,
     n_heads=2,
@@ -139,21 +133,6 @@ def test_counted_pieces_predict_what_followed_them():
         ngram_losses(text, torch.tensor([list(b"ab")]), 9)
 
 
-def test_the_hash_tells_texts_apart(library, corpus, tmp_path):
-    other = shutil.copytree(library, tmp_path / "other")
-    assert load_corpus(other).sha256 == corpus.sha256
-    (other / "module_3.py").write_text("x = 1\n")
-    assert load_corpus(other).sha256 != corpus.sha256
-
-
-def test_a_batch_follows_from_seed_and_step(corpus):
-    batch = corpus.batch(4, 16, seed=0, step=5)
-    assert batch.shape == (4, 17)
-    torch.testing.assert_close(batch, corpus.batch(4, 16, seed=0, step=5))
-    assert not torch.equal(batch, corpus.batch(4, 16, seed=0, step=6))
-    assert not torch.equal(batch, corpus.batch(4, 16, seed=1, step=5))
-
-
 def test_held_out_passages_do_not_overlap(corpus):
     pieces = sum(len(text) // 17 for text in corpus.held_out.values())
     passages = corpus.passages(pieces, 16)
@@ -163,11 +142,6 @@ def test_held_out_passages_do_not_overlap(corpus):
     )
     with pytest.raises(ValueError, match=f"count must be at most {pieces}"):
         corpus.passages(pieces + 1, 16)
-
-
-def test_a_folder_without_modules_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="folder must hold Python modules"):
-        load_corpus(tmp_path)
 
 
 # The measures
@@ -327,7 +301,7 @@ def test_rows_are_parted_into_place_and_what_is_read():
     assert (figures["place_squares"] < 0.5 * figures["read_squares"]).all()
 
 
-@pytest.mark.parametrize(("sigma", "n"), [(0.5, 100), (2.0, 100), (4.0, 200), (12.0, 70)])
+@pytest.mark.parametrize(("sigma", "n"), [(2.0, 100), (12.0, 70)])
 def test_normal_rows_are_those_that_are_drawn(sigma, n):
     rows = normal(4000, n, seed=9)
     rows = sigma * (rows - rows.mean(-1, keepdim=True)) / rows.std(-1, correction=0, keepdim=True)
@@ -344,28 +318,6 @@ def test_normal_rows_are_those_that_are_drawn(sigma, n):
 def test_an_exponential_tail_has_its_scale_at_every_length(n):
     uniform = torch.rand(200_000 // n, n, generator=torch.Generator().manual_seed(0)).double()
     assert tail_scale(-1.5 * uniform.log()).mean().item() == pytest.approx(1.5, rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("query", "key", "scores", "options", "says"),
-    [
-        ((1, 2, 9, 4), (1, 2, 9, 4), (1, 2, 9, 8), {"least": 4}, "scores must have the shape"),
-        ((2, 9, 4), (2, 9, 4), (2, 9, 9), {"least": 4}, "scores must have shape"),
-        ((1, 2, 9, 4), (1, 2, 9, 4), (1, 2, 9, 9), {}, "least must be at most the 9 queries"),
-        ((1, 2, 9, 4), (1, 2, 9, 4), (1, 2, 9, 9), {"least": 1}, "least must be at least 2"),
-        ((1, 2, 9, 4), (1, 2, 9, 5), (1, 2, 9, 9), {"least": 4}, "share their last dimension"),
-    ],
-)
-def test_shapes_that_do_not_fit_are_refused(query, key, scores, options, says):
-    with pytest.raises(ValueError, match=says):
-        head_figures(torch.ones(query), torch.ones(key), torch.ones(scores), **options)
-
-
-def test_short_rows_have_no_tail():
-    with pytest.raises(ValueError, match="at least 4 keys"):
-        tail_scale(torch.tensor([1.0, 2.0, -torch.inf, 0.0]))
-    with pytest.raises(ValueError, match="n must be at least 4"):
-        normal_rows(torch.tensor(1.0), torch.tensor(3))
 
 
 # The decoder
@@ -463,8 +415,7 @@ def trained(library, corpus, tmp_path_factory):
 def test_a_short_training_learns(trained):
     done, folder = trained
     assert done["step"] == 6
-    assert len(done["training"]) == 3
-    assert len(done["held_out"]) == 4
+    assert (len(done["training"]), len(done["held_out"])) == (3, 4)
     assert done["held_out"][-1] < done["held_out"][0]
     assert sorted(path.name for path in folder.glob("*.weights")) == [
         f"{ROOT.name}, step {step}.weights" for step in (0, 3, 6)
@@ -534,37 +485,28 @@ def test_a_study_is_made_and_read_again(library, tmp_path):
     for load in (load_values, load_places):
         with pytest.raises(ValueError, match="run and passage"):
             load(runs[1], "line", path)
+    with pytest.raises(ValueError, match="run 'sqrt_d_k, d_k 31, seed 0'"):
+        results[DecoderRun("sqrt_d_k", 31)]
+    # what is stored is not made again, and nothing with other settings is written over it
     content = path.read_bytes()
-    # nothing is left to do
-    make_results(path, runs, SMALL, tmp_path / "state", kept_moments=2, library=library)
+    make(path.parent, {"heads": Study(SMALL, runs, 2)})
     assert path.read_bytes() == content
+    with pytest.raises(ValueError, match="d_model is 16 and not 128"):
+        make(path.parent, {"heads": Study(Settings(), runs, 2)})
     with pytest.raises(ValueError, match="folder must hold a study with these settings"):
-        make_runs(runs, Settings(), tmp_path / "state", library=library)
-
-
-def test_a_run_whose_weights_are_gone_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="must hold the weights of sqrt_d_k"):
-        training.load_model(ROOT, 3, SMALL, tmp_path)
+        training.make_runs(runs, Settings(), tmp_path / "state", library=library)
 
 
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
         ({"moments": (0, 601)}, "moments must lie between 0 and steps = 600"),
-        ({"rates": ()}, "rates must name"),
         ({"trial_steps": 50}, "trial_steps must be a multiple of every = 30"),
-        ({"batch": 0}, "batch must be at least 1"),
-        ({"clip": 0.0}, "clip must be a finite number greater than 0"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, says):
     with pytest.raises(ValueError, match=says):
         Settings(**settings)
-
-
-def test_a_passage_that_is_too_long_is_refused(model):
-    with pytest.raises(ValueError, match="tokens must be at most 16 a passage, got 17"):
-        model(torch.zeros(1, 17, dtype=torch.long))
 
 
 # The picture
@@ -587,32 +529,26 @@ def test_the_ground_is_as_dark_as_the_root_of_the_weight():
 
 def test_every_declared_run_is_stored(stored):
     name, stored = stored
-    assert set(stored.results) == {run.name for run in STUDIES[name].runs}
-    settings = stored.provenance["settings"]
-    declared = asdict(STUDIES[name].settings)
-    assert {key: settings[key] for key in declared} == json.loads(json.dumps(declared))
+    assert set(stored.results) >= {run.name for run in STUDIES[name].runs}
+    settings, corpus = stored.provenance["settings"], stored.provenance["corpus"]
+    declared = json.loads(json.dumps(asdict(STUDIES[name].settings)))
+    assert declared.items() <= settings.items()
+    assert corpus["held_out"] == [module for module in corpus["files"] if is_held_out(module)]
     for name, result in stored.results.items():
         assert result.step == settings["steps"], name
-        assert tuple(result.moments) == tuple(settings["moments"])
-        for figure, values in result.figures.items():
-            shape = (len(result.moments), settings["n_layers"], settings["n_heads"])
-            assert values.shape == shape, (name, figure)
-            assert values.isfinite().all()
-        tried = stored.trials[result.run.scaling]
-        assert result.rate == training.best_rate(tried)
+        assert result.moments == settings["moments"]
+        shape = (len(result.moments), settings["n_layers"], settings["n_heads"])
+        assert {values.shape for values in result.figures.values()} == {shape}
+        assert all(values.isfinite().all() for values in result.figures.values())
+        assert result.rate == training.best_rate(stored.trials[result.run.scaling])
 
 
-def test_what_is_stored_says_what_it_was_made_from(stored):
-    _, stored = stored
-    corpus = stored.provenance["corpus"]
-    assert len(corpus["sha256"]) == 64
-    assert corpus["held_out"] == [name for name in corpus["files"] if is_held_out(name)]
-    assert {"python", "torch", "numpy", "sdpa-lib"} <= set(stored.provenance["versions"])
-
-
-def test_results_take_at_most_three_megabytes():
-    size = sum(path.stat().st_size for path in STORED.parent.iterdir())
-    assert size < 3 * 2**20
+@pytest.mark.parametrize("content", ["", '{"results": {}}'])
+def test_other_files_are_refused(content, tmp_path):
+    path = tmp_path / "other.json.gz"
+    path.write_bytes(gzip.compress(content.encode()))
+    with pytest.raises(ValueError, match="path must hold results"):
+        load_results(path)
 
 
 @pytest.mark.parametrize("passage", ["line", "held out"])
@@ -650,51 +586,8 @@ def test_what_heads_add_follows_from_stored_values(stored):
     torch.testing.assert_close(found, expected, rtol=0.01, atol=0.01)
 
 
-def test_the_held_out_passage_is_one_that_heads_are_measured_on(stored):
-    _, stored = stored
-    corpus = load_corpus()
-    if corpus.sha256 != stored.provenance["corpus"]["sha256"]:
-        pytest.skip("another Python's library")
-    measured = corpus.passages(MEASURED, stored.provenance["settings"]["n_tokens"])
-    expected = bytes(measured[HELD_OUT, : len(LINE)].tolist()).decode()
-    assert stored.passages == {"line": LINE, "held out": expected}
-
-
-def test_what_place_decides_is_stored_less_its_rows_means(stored):
-    name, stored = stored
-    run = STUDIES[name].runs[0]
-    if STUDIES[name].kept < 2:
-        return
-    places = load_places(run, "line", STORED.with_name(f"{name}.json.gz")).double()
-    assert len(places) == len(stored.kept[f"{run.name}, line"])
-    seen = torch.ones(places.shape[-2:]).tril().bool()
-    assert ((places > -math.inf) == seen).all()
-    known = places.masked_fill(~seen, 0.0)
-    torch.testing.assert_close(
-        known.sum(-1) / seen.sum(-1), torch.zeros_like(known[..., 0]), atol=0.01, rtol=0
-    )
-
-
 def test_the_same_model_divides_its_own_scores_in_a_swap(stored):
     for name, result in stored[1].results.items():
         own = result.run.scaling
         if own in result.swaps and own not in ("qk_norm", "log_n"):
             assert result.swaps[own][0] == pytest.approx(result.loss, abs=2e-3), name
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"results": {"a": 3}}', '{"results": {}}'])
-def test_other_files_are_refused(content, compressed, tmp_path):
-    path = tmp_path / "other.json.gz"
-    path.write_bytes(gzip.compress(content.encode()) if compressed else content.encode())
-    with pytest.raises(ValueError, match="path must hold results of python"):
-        load_results(path)
-
-
-def test_names_that_are_not_stored_are_refused():
-    with pytest.raises(ValueError, match="run 'sqrt_d_k, d_k 31, seed 0'"):
-        load_results()[DecoderRun("sqrt_d_k", 31)]
-    with pytest.raises(ValueError, match="run and passage"):
-        load_vectors(DecoderRun("sqrt_d_k"), "poem")
-    with pytest.raises(FileNotFoundError):
-        load_results(STORED.with_name("none.json.gz"))

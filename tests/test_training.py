@@ -14,41 +14,36 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdpa_book.studies.training import results, study
-from sdpa_book.studies.training.model import SCALINGS, Transformer
-from sdpa_book.studies.training.plan import (
-    Comparison,
-    best_rate,
-    by_scaling,
-    load_comparisons,
-    plan,
-)
-from sdpa_book.studies.training.results import STORED, load_study, make_study, provenance
-from sdpa_book.studies.training.study import (
-    Cell,
-    Record,
-    Run,
-    curve_steps,
-    make_model,
-    train,
-)
-from sdpa_book.studies.training.summary import (
-    beside,
-    contrasts,
+from sdpa_book.studies.tasks import CHOOSING, TASKS, Digits, LongRecall, Recall
+from sdpa_book.studies.training import read
+from sdpa_book.studies.training import run as making
+from sdpa_book.studies.training.censoring import (
     holm,
     log_rank,
     median_time,
-    reported,
     step_down,
     survival,
-    sweep,
     times_as_long,
 )
-from sdpa_book.studies.training.tasks import CHOOSING, TASKS, Digits, LongRecall, Recall
+from sdpa_book.studies.training.plan import (
+    Cell,
+    Comparison,
+    Record,
+    Run,
+    best_rate,
+    by_scaling,
+    curve_steps,
+    load_plan,
+    next_jobs,
+)
+from sdpa_book.studies.training.read import STORED, contrasts, load_study, reported
+from sdpa_book.studies.training.run import make, make_model, provenance, train
+from sdpa_book.studies.transformer import SCALINGS, Transformer
 
 SMALL = Cell("recall 8", d_k=4, d_model=8, n_heads=1, n_layers=1, budget=40)
 TINY = Comparison("tiny", "?", SMALL, ("none", "sqrt_d_k", "d_k"), rates=(-3.0, -2.5), reporting=2)
-DECLARED = load_comparisons()
+PLAN = {"tiny": TINY, "again": replace(TINY, name="again")}  # they share their runs
+DECLARED = load_plan()
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +104,6 @@ def test_attention_against_one_head_at_a_time(scaling, scores):
     x = torch.randn(2, TASKS["recall 8"].n_tokens, 32, generator=torch.Generator().manual_seed(0))
     by_hand = attention_by_hand(module, x, lambda q, k, h: scores(q, k, h, module))
     torch.testing.assert_close(module(x), by_hand, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(module.scores(x)[:, 1].shape, torch.Size([2, 16, 16]))
 
 
 def test_scalings_share_their_start():
@@ -159,24 +153,6 @@ def test_normalisation_after_the_sum():
     torch.testing.assert_close(model(*inputs), model.read_out(block(embedded)))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"scaling": "sqrt_dk"}, "Did you mean 'sqrt_d_k'"),
-        ({"scaling": "sigma"}, "scaling"),
-        ({"scaling": "sigma four"}, "scaling must have a number .* got 'sigma four'"),
-        ({"scaling": "sigma 0"}, "scaling must have a number .* got 'sigma 0'"),
-        ({"norm": "pst"}, "norm"),
-        ({"n_heads": 3}, "n_heads must divide d_model = 32, got 3"),
-        ({"d_k": 0}, "d_k must be at least 1, got 0"),
-        ({"n_layers": 0}, "n_layers must be at least 1, got 0"),
-    ],
-)
-def test_a_model_that_cannot_be_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        Transformer(Digits().embedding(32), 16, 10, **{"d_model": 32} | options)
-
-
 # The tasks
 
 
@@ -219,6 +195,11 @@ def test_batches_belong_to_a_seed_and_a_step(name):
     assert not torch.equal(held_out, task.held_out(2)[0][0])
 
 
+def test_long_recall_trains_on_its_lengths_in_turn():
+    lengths = [LongRecall().batch(0, step)[0][1].shape[1] - 8 for step in (0, 1, 3, 4)]
+    assert lengths == [8, 16, 64, 8]
+
+
 @pytest.mark.parametrize("task", [Recall(32), LongRecall((32,))])
 def test_recall_can_be_answered_by_looking_up_and_only_so(task):
     (names, values), answers = task.held_out(0)
@@ -241,27 +222,13 @@ def test_recall_can_be_answered_by_looking_up_and_only_so(task):
     assert guess.float().mean() < 0.25
 
 
-def test_long_recall_trains_on_its_lengths_in_turn():
-    task = LongRecall()
-    lengths = [task.batch(0, step)[0][1].shape[1] - 8 for step in range(5)]
-    assert lengths == [8, 16, 32, 64, 8]
-
-
-@pytest.mark.parametrize(
-    ("n_pairs", "message"), [(7, "at least 8, got 7"), (257, "at most n_names = 256, got 257")]
-)
-def test_a_recall_that_cannot_be_is_refused(n_pairs, message):
-    with pytest.raises(ValueError, match=message):
-        Recall(n_pairs)
-
-
 # One run
 
 
 def run_with(monkeypatch, accuracies, *, until=None, budget=1000, **cell):
     """A run whose measurements give these accuracies, one every 20 steps."""
     values = iter(accuracies)
-    monkeypatch.setattr(study, "_measure", lambda *_: (1.0, next(values)))
+    monkeypatch.setattr(making, "_measure", lambda *_: (1.0, next(values)))
     return train(
         Run(replace(SMALL, budget=budget, **cell), "none", -3.0, 0), until=until, device="cpu"
     )
@@ -291,7 +258,7 @@ def test_a_whole_run_goes_on_to_its_budget_and_still_says_when_it_learned(monkey
     assert (given_up.learned_at, given_up.censored_at, given_up.steps) == (None, 80, 80)
 
 
-def test_curves_of_runs_that_report():
+def test_runs_that_report_keep_their_course_and_those_that_choose_do_not():
     made = train(Run(SMALL, "sqrt_d_k", -3.0, 0), device="cpu")
     assert made.curves["step"] == [0, 20, 40] == list(curve_steps(40))
     assert {len(values) for values in made.curves.values()} == {3}
@@ -323,19 +290,6 @@ def test_clipping_and_rates_of_their_own_do_something():
     assert quick.loss != slow.loss
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"task": "recal 8"}, "Did you mean 'recall 8'"),
-        ({"optimiser": "adma"}, "Did you mean 'adam'"),
-        ({"norm": "pst"}, "Did you mean 'post'"),
-    ],
-)
-def test_a_cell_that_cannot_be_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        replace(SMALL, **options)
-
-
 # The plan
 
 FIVE = Comparison(
@@ -355,7 +309,7 @@ def carried_out(comparison, time_of):
     """
     records = []
     for _ in range(1000):
-        jobs = plan(records, [comparison])
+        jobs = next_jobs(records, [comparison])
         if not jobs:
             return records
         for run, until in jobs:
@@ -375,7 +329,7 @@ def carried_out(comparison, time_of):
 
 
 def test_a_sweep_starts_in_the_middle_and_gives_up_what_cannot_win():
-    assert [(j.run.rate, j.run.seed, j.until) for j in plan([], [FIVE])] == [
+    assert [(j.run.rate, j.run.seed, j.until) for j in next_jobs([], [FIVE])] == [
         (-3.0, CHOOSING, 400),
         (-3.0, CHOOSING + 1, 400),
     ]
@@ -431,52 +385,24 @@ def test_folds_choose_their_rates_by_themselves():
     assert [r.run.seed for r in runs] == list(range(10))
 
 
-def test_two_comparisons_share_the_runs_of_a_cell():
-    assert plan([], [FIVE, replace(FIVE, name="again")]) == plan([], [FIVE])
-
-
-PLAIN = "[a]\ntask = 'recall 8'\nd_k = 4\nscalings = ['none']\nquestion = ''"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (f"{PLAIN}\nbugdet = 3", "budget"),
-        ("[a]\ntask = 'recall 8'\nd_k = 4\nscalings = ['nine']\nquestion = ''", "'none'"),
-        (
-            "[a]\ntask = 'recall 8'\nd_k = 4\nscalings = []\nquestion = ''\ncontrasts = ['d_k']",
-            "contrasts",
-        ),
-        (f"{PLAIN}\nrates = [-2.0, -3.0]", r"rates must be .* got \(-2.0, -3.0\)"),
-        (f"{PLAIN}\nrates = []", r"rates must be .* got \(\)"),
-        (f"{PLAIN}\nchoosing = 0", "choosing must be at least 1, got 0"),
-        (f"{PLAIN}\nreporting = 0", "reporting must be at least 1, got 0"),
-    ],
-)
-def test_a_file_of_comparisons_with_a_slip_is_refused(tmp_path, text, message):
-    (tmp_path / "study.toml").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        load_comparisons(tmp_path / "study.toml")
-
-
 # The file
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The lines of a whole study, as one process makes it."""
-    path = tmp_path_factory.mktemp("whole") / "study.jsonl"
-    make_study(path, [TINY])
-    return path.read_text().splitlines(keepends=True)
+    out = tmp_path_factory.mktemp("whole")
+    make(out, PLAN)
+    return (out / STORED.name).read_text().splitlines(keepends=True)
 
 
 def runs_once(records, comparisons):
-    assert plan(records, comparisons) == []
+    assert next_jobs(records, comparisons) == []
     assert len({r.run for r in records}) == len(records)
 
 
 def test_a_study_goes_on_where_it_was_interrupted(tmp_path, whole):
-    path = tmp_path / "study.jsonl"
+    path = tmp_path / STORED.name
     path.write_text("".join(whole))
     records = load_study(path)[1]
     runs_once(records, [TINY])
@@ -484,18 +410,19 @@ def test_a_study_goes_on_where_it_was_interrupted(tmp_path, whole):
         "".join(whole[:-2]) + whole[-2][:40]
     )  # the last run is missing, the one before was being written
     assert len(load_study(path)[1]) == len(records) - 2
-    make_study(path, [TINY], workers=2)
+    make(tmp_path, PLAN, workers=2)
     again = load_study(path)[1]
     assert {r.run: r for r in again} == {r.run: r for r in records}
 
 
 def test_studies_with_other_settings_do_not_mix(tmp_path):
-    path = tmp_path / "study.jsonl"
-    path.write_text(json.dumps(provenance(torch.device("cpu")) | {"settings": {}}) + "\n")
-    before = path.read_text()
-    with pytest.raises(ValueError, match="other settings; give another path"):
-        make_study(path, [])
-    assert path.read_text() == before
+    path = tmp_path / STORED.name
+    before = provenance(torch.device("cpu"))
+    before["settings"]["stay"] = 100
+    path.write_text(json.dumps(before) + "\n")
+    with pytest.raises(ValueError, match="stay is 100 and not 200; give another folder"):
+        make(tmp_path, PLAN)
+    assert json.loads(path.read_text()) == before
 
 
 @pytest.mark.parametrize(
@@ -503,37 +430,32 @@ def test_studies_with_other_settings_do_not_mix(tmp_path):
     [({"versions": {"torch": "1.0"}}, 1), ({"device": "another device"}, 0)],
 )
 def test_runs_made_elsewhere_are_kept_and_say_where(tmp_path, whole, other, missing):
-    path = tmp_path / "study.jsonl"
+    path = tmp_path / STORED.name
     here, *runs = whole
     there = json.dumps(json.loads(here) | other) + "\n"
     kept = [there, *runs[: len(runs) - missing]]
     path.write_text("".join(kept))
-    make_study(path, [TINY])
+    make(tmp_path, PLAN)
     assert path.read_text().startswith("".join([*kept, here]))  # what is made here comes after
     provenances, records = load_study(path)
     assert provenances == [json.loads(there), json.loads(here)]
     runs_once(records, [TINY])
-    make_study(path, [TINY])
+    make(tmp_path, PLAN)
     assert load_study(path)[0] == provenances
 
 
 def test_a_run_comes_back_from_its_line_as_it_was():
     made = train(Run(replace(SMALL, norm="post", clip=1.0), "d_k", -2.5, 1), device="cpu")
-    back = results._record(json.loads(results._to_line(made)))
-    assert (back, back.device, back.seconds) == (made, made.device, made.seconds)
-    assert back.torch == made.torch == torch.__version__
+    back = read._record(json.loads(making._to_line(made)))
+    assert (back, back.device, back.torch) == (made, made.device, torch.__version__)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("", "no whole line"),
-        ("{}\nnonsense\n{}\n", "line 2"),
-        ('{}\n{"task": "recall 8"}\n', "line 2"),
-    ],
+    [("", "no whole line"), ('{}\n{"task": "recall 8"}\n{}\n', "line 2")],
 )
 def test_a_file_that_holds_no_study_is_refused(tmp_path, text, message):
-    path = tmp_path / "study.jsonl"
+    path = tmp_path / STORED.name
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         load_study(path)
@@ -544,7 +466,7 @@ def test_a_cluster_that_loses_a_worker_loses_no_run_and_makes_none_twice(tmp_pat
     distributed = pytest.importorskip("distributed")
     import psutil  # comes with distributed
 
-    path, alone = tmp_path / "study.jsonl", tmp_path / "alone.jsonl"
+    path, alone = tmp_path / STORED.name, tmp_path / "alone.jsonl"
     alone.write_text("".join(whole))
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
@@ -558,7 +480,7 @@ def test_a_cluster_that_loses_a_worker_loses_no_run_and_makes_none_twice(tmp_pat
 
         killer = threading.Thread(target=kill, daemon=True)  # a study that fails ends the test
         killer.start()
-        make_study(path, [TINY], scheduler=cluster.scheduler_address)
+        make(tmp_path, PLAN, scheduler=cluster.scheduler_address)
         killer.join()
     records = load_study(path)[1]
     runs_once(records, [TINY])
@@ -612,6 +534,11 @@ def test_the_log_rank_test_of_a_published_trial():
     assert (contrast.median.steps, contrast.other.steps, contrast.verdict) == (23, 8, "later")
 
 
+def test_holms_correction_counts_what_is_still_to_come():
+    assert holm([0.01], declared=5) == pytest.approx([0.05])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
 def test_the_log_rank_test_by_hand():
     """Of four runs, one learns at each of four steps: hazards of 1/4, 1/3, 1/2 and 1, and scores of
     3/4, 5/12, -1/12 and -13/12. Six relabelings have an excess of ±7/6, ±2/3 and ±1/3.
@@ -649,21 +576,6 @@ def test_the_step_down_correction_by_hand():
     assert step_down([less, clear]) == pytest.approx([1.0, 2 / 4])
 
 
-def test_the_step_down_correction_calls_few_studies_different():
-    """Three tests of eight seeds, without any difference: at most one study of twenty has a p value
-    below 0.05, and uncorrected more have.
-    """
-    generator = torch.Generator().manual_seed(0)
-    times = 20 + 20 * torch.randint(60, (300, 3, 2, 8), generator=generator)
-    least, alone = [], []
-    for drawn in times:
-        pairs = [tuple([record(int(t)) for t in group] for group in test) for test in drawn]
-        least.append(min(step_down(pairs)))
-        alone.append(min(step_down([pair])[0] for pair in pairs))
-    corrected, not_corrected = ((torch.tensor(p) <= 0.05).double().mean() for p in (least, alone))
-    assert 0.01 < corrected < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300) < not_corrected
-
-
 def test_how_many_times_as_long():
     """Looks at 120 and 60 mean about 110 and 50 steps, and 100 to 120 over 40 to 60."""
     ratio = times_as_long([record(120)] * 5, [record(60)] * 5)
@@ -671,21 +583,6 @@ def test_how_many_times_as_long():
     assert 100 / 60 < ratio.low < ratio.times < ratio.high < 120 / 40
     with pytest.raises(ValueError, match=r"theirs.*censored"):
         times_as_long([record(120)], [record(None)])
-
-
-@pytest.mark.parametrize("paired", [False, True])
-def test_relabeled_runs_are_called_different_as_often_as_the_level_says(paired):
-    """Without any difference p values below 0.05 come in at most one study of twenty."""
-    generator = torch.Generator().manual_seed(0)
-    times = 20 + 20 * torch.randint(60, (300, 2, 8), generator=generator)
-    p_values = torch.tensor(
-        [
-            log_rank(*([record(int(t)) for t in group] for group in both), paired=paired).p_value
-            for both in times
-        ]
-    )
-    rejected = (p_values <= 0.05).double().mean().item()
-    assert 0.01 < rejected < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
 
 
 def test_what_is_concluded_where_all_or_none_have_learned():
@@ -698,45 +595,22 @@ def test_what_is_concluded_where_all_or_none_have_learned():
     assert survival([record(60)] * 4).share == [1.0, 0.0]
 
 
-def test_holms_correction_counts_what_is_still_to_come():
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.01], declared=5) == pytest.approx([0.05])
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
-
-
-def test_a_study_made_twice_stands_beside_itself(stored):
-    rows = beside(stored, stored, DECLARED)
-    assert rows
-    for _, _, ours, theirs, p_value in rows:
-        assert ours == theirs
-        assert p_value > 0.99
-
-
 # What is stored
 
 
 def test_the_stored_study_is_complete_and_made_with_these_settings(stored):
-    """A scaling that was added since has no runs yet; whatever was begun is there to its end."""
+    """What was declared is there, and every declared contrast is tested."""
     for there in load_study()[0]:
         here = json.loads(json.dumps(provenance(torch.device("cpu"))))
         assert there["settings"] == here["settings"]
     runs_once(stored, DECLARED.values())
     for comparison in DECLARED.values():
-        assert set(reported(stored, comparison)) == set(comparison.scalings)
-
-
-def test_no_declared_contrast_is_left_out(stored):
+        runs = reported(stored, comparison)
+        assert set(runs) == set(comparison.scalings)
+        assert not any(r.run.chooses for group in runs.values() for r in group)
     tested = contrasts(stored, DECLARED)
-    assert len(tested) == sum(len(c.contrasts) for c in DECLARED.values())
-    assert all(t.adjusted >= t.p_value for t in tested)
-
-
-def test_choosing_and_reporting_runs_are_apart(stored):
-    for comparison in DECLARED.values():
-        for scaling, runs in reported(stored, comparison).items():
-            assert not any(r.run.chooses for r in runs)
-            assert all(r.censored_at == comparison.cell.budget for r in runs)
-            assert len(sweep(stored, comparison, scaling)) >= len(comparison.rates)
+    assert len(tested) == sum(len(c.contrasts) for c in DECLARED.values()) > 20
+    assert max(t.adjusted / t.p_value for t in tested) == pytest.approx(len(tested))
 
 
 # Under these scalings a relative error of 1e-7 stays small for the first steps, and runs agree to
@@ -756,7 +630,3 @@ def test_stored_runs_begin_as_they_do_here(stored, name):
     for curve, values in again.curves.items():
         within = {"abs": 0.01} if curve == "accuracy" else {"rel": 2e-3}
         assert values[:2] == pytest.approx(chosen.curves[curve][:2], **within), curve
-
-
-def test_the_stored_file_is_small():
-    assert STORED.stat().st_size < 3_000_000

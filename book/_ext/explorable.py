@@ -20,7 +20,7 @@ import torch
 from docutils import nodes
 from sdpa_book.drawing import plotting, svg
 from sdpa_book.drawing.attended_text import looked_at
-from sdpa_book.studies.heads.results import LONGER, load_vectors
+from sdpa_book.studies.heads.read import LONGER, load_vectors
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective

@@ -26,16 +26,15 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D
 from sdpa_book.drawing import plotting, svg
+from sdpa_book.studies import depth as depths
+from sdpa_book.studies import optimiser_steps as steps
 from sdpa_book.studies.heads.measure import normal_rows
-from sdpa_book.studies.heads.results import LONGER, load_places, load_results, load_vectors
-from sdpa_book.studies.heads.study import DecoderRun
-from sdpa_book.studies.training import depth as depths
-from sdpa_book.studies.training import steps
-from sdpa_book.studies.training.plan import load_comparisons
-from sdpa_book.studies.training.results import load_study
-from sdpa_book.studies.training.study import EVERY, Record
-from sdpa_book.studies.training.summary import reported, survival
-from sdpa_book.studies.training.tasks import TASKS, Recall
+from sdpa_book.studies.heads.plan import DecoderRun
+from sdpa_book.studies.heads.read import LONGER, load_places, load_results, load_vectors
+from sdpa_book.studies.tasks import TASKS, Recall
+from sdpa_book.studies.training.censoring import survival
+from sdpa_book.studies.training.plan import EVERY, Record, load_plan
+from sdpa_book.studies.training.read import load_study, reported
 from torch import Tensor
 
 DIGITS = 4
@@ -426,7 +425,7 @@ def budget() -> dict[str, Any]:
     """For each comparison and rescaling the steps at which the models that report have learned, and
     by how many have, where a step has so many, the interval of the share that has not.
     """
-    study, records = load_comparisons(), load_study()[1]
+    study, records = load_plan(), load_study()[1]
     cells: dict[str, dict[str, Any]] = {}
     for name in COMPARISONS:
         d_k, task = study[name].cell.d_k, TASKS[study[name].cell.task]

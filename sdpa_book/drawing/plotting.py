@@ -24,7 +24,7 @@ from torch import Tensor
 
 from sdpa_book.drawing.svg import DescribedFigure
 from sdpa_lib._checks import check_count, check_finite
-from sdpa_lib.rescaling import Rescaling, get_rescaling
+from sdpa_lib.rescaling import RESCALINGS, Rescaling, get_rescaling
 
 INK, MUTED, GRID = "#1f2430", "#5b6472", "#d9dde3"
 
@@ -219,3 +219,17 @@ def heatmap(
     ax.grid(False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
+
+
+def style_of_stored(name: str, *, marker: bool = False) -> dict[str, Any]:
+    """The same for a name that stands with stored results: what the library no longer has is
+    muted, and called by that name.
+
+    Example:
+        >>> style_of_stored("of old")["label"]
+        'of old'
+    """
+    if name in RESCALINGS:
+        return style(name, marker=marker)
+    plain = {"color": MUTED, "linestyle": "-", "label": name}
+    return plain | ({"marker": "p"} if marker else {})

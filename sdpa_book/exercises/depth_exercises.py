@@ -1,7 +1,7 @@
 """Exercises of the chapter "Through many layers: what arrives at the bottom?"."""
 
 from sdpa_book.exercises.exercise import Exercise
-from sdpa_book.studies.training.depth import mean_field
+from sdpa_book.studies.depth import mean_field
 
 
 def _from_few_to_many() -> float:

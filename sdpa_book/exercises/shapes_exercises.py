@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from sdpa_book.exercises.exercise import Exercise
-from sdpa_book.studies.heads.results import LONGER, load_vectors
-from sdpa_book.studies.heads.study import DecoderRun
+from sdpa_book.studies.heads.plan import DecoderRun
+from sdpa_book.studies.heads.read import LONGER, load_vectors
 from sdpa_lib.sampling import sample
 
 _Q, _K, _V = (

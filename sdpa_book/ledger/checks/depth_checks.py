@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sdpa_book.ledger.verdict import Finding, found
 from sdpa_book.measured import Measured, mean_and_error, median_and_error, ratio
-from sdpa_book.studies.training.depth import Depth, Starts, load_depth
+from sdpa_book.studies.depth import Depth, Starts, load_depth
 from sdpa_lib.saturation import sample_gradients
 
 

@@ -18,10 +18,18 @@ from scipy.stats import binomtest
 from sdpa_book.ledger.checks.decoders import of_the_root
 from sdpa_book.ledger.verdict import STANDARD_ERRORS, Finding, found
 from sdpa_book.measured import Measured, mean_and_error
-from sdpa_book.studies.training.plan import Comparison, by_scaling, load_comparisons
-from sdpa_book.studies.training.results import load_study
-from sdpa_book.studies.training.study import LEARNED, LOSS_BOUND, STAY, WARM_UP, Record
-from sdpa_book.studies.training.summary import Contrast, contrasts, reported, times_as_long
+from sdpa_book.studies.training.censoring import times_as_long
+from sdpa_book.studies.training.plan import (
+    LEARNED,
+    LOSS_BOUND,
+    STAY,
+    WARM_UP,
+    Comparison,
+    Record,
+    by_scaling,
+    load_plan,
+)
+from sdpa_book.studies.training.read import Contrast, contrasts, load_study, reported
 
 RISE_BOUND = 100.0
 """A run diverges where its gradient is ever so many times that of its first step."""
@@ -270,7 +278,7 @@ def _study() -> tuple[Record, ...]:
 
 @cache
 def _comparisons() -> dict[str, Comparison]:
-    return load_comparisons()
+    return load_plan()
 
 
 @cache

@@ -1,3 +1,30 @@
 """Trained heads: a small decoder on the source of Python's standard library, under several
 scalings, and what its queries and keys are like.
 """
+
+from sdpa_book.studies.heads.plan import SCALINGS, DecoderRun, load_plan, rate_at
+from sdpa_book.studies.heads.read import (
+    LONGER,
+    STORED,
+    WIDE,
+    load_places,
+    load_results,
+    load_values,
+    load_vectors,
+)
+from sdpa_book.studies.heads.run import PLACED
+
+__all__ = [
+    "LONGER",
+    "PLACED",
+    "SCALINGS",
+    "STORED",
+    "WIDE",
+    "DecoderRun",
+    "load_places",
+    "load_plan",
+    "load_results",
+    "load_values",
+    "load_vectors",
+    "rate_at",
+]

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from sdpa_book.studies.heads.measure import LEAST, head_figures, position_part
 from sdpa_book.studies.heads.train import passage_losses
-from sdpa_book.studies.training.model import Attention, Transformer
+from sdpa_book.studies.transformer import Attention, Transformer
 from sdpa_lib._checks import unknown_name
 from sdpa_lib.attention import attention_scores
 from sdpa_lib.rescaling import RESCALINGS, LogCount, PowerOfDk

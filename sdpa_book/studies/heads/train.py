@@ -6,42 +6,71 @@ from __future__ import annotations
 
 import json
 import math
-import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from sdpa_book.studies.heads.corpus import LIBRARY, Corpus, load_corpus
-from sdpa_book.studies.heads.study import CHOOSING, DecoderRun, Settings, make_model, rate_at
-from sdpa_book.studies.training.model import Transformer
+from sdpa_book.studies.heads.plan import CHOOSING, DecoderRun, Settings, rate_at
+from sdpa_book.studies.making import denormals_are_zero, in_order, short
+from sdpa_book.studies.transformer import Transformer, check_scaling, draw
 from sdpa_lib._checks import check_count
+from sdpa_lib.sampling import make_generator
 
-T = TypeVar("T")
+DIGITS = 5
+"""Significant digits of a loss that is stored."""
+
+N_BYTES = 256
+"""The tokens are bytes."""
 
 SAVE_EVERY = 50
 """An interruption loses at most so many steps."""
 
 
-@contextmanager
-def denormals_are_zero() -> Iterator[None]:
-    """Within it, numbers too small for full precision are 0: weights of saturated rows underflow,
-    and each such number costs ten times as much. After it they are themselves again, for whatever
-    else the process computes.
+class ByteEmbedding(nn.Module):
+    """A learned vector for each byte, plus one for its place."""
+
+    def __init__(self, n_tokens: int, d_model: int) -> None:
+        super().__init__()
+        self.byte = nn.Parameter(draw(N_BYTES, d_model))
+        self.place = nn.Parameter(draw(n_tokens, d_model))
+
+    def forward(self, tokens: Tensor) -> Tensor:  # (B, n) to (B, n, d_model)
+        if tokens.shape[1] > len(self.place):
+            raise ValueError(
+                f"tokens must be at most {len(self.place)} a passage, got {tokens.shape[1]}"
+            )
+        return self.byte[tokens] + self.place[: tokens.shape[1]]
+
+
+def make_model(run: DecoderRun, settings: Settings) -> Transformer:
+    """A run's decoder at its start: the same parameters for every scaling of a seed and width.
+
+    Example:
+        >>> model = make_model(DecoderRun("none"), Settings(n_tokens=8))
+        >>> model(torch.zeros(2, 8, dtype=torch.long)).shape
+        torch.Size([2, 8, 256])
     """
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
+    check_scaling(run.scaling)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(make_generator(run.seed).initial_seed())
+        return Transformer(
+            ByteEmbedding(settings.n_tokens, settings.d_model),
+            settings.n_tokens,
+            N_BYTES,
+            d_model=settings.d_model,
+            n_heads=settings.n_heads,
+            d_k=run.d_k,
+            n_layers=settings.n_layers,
+            scaling=run.scaling,
+            is_causal=True,
+        )
 
 
 @denormals_are_zero()
@@ -91,7 +120,7 @@ def train(
         if not trial and step in settings.moments:
             _save(model.state_dict(), weights_path(folder, run, step))
         if step % settings.every == 0 and len(done["held_out"]) == step // settings.every:
-            done["held_out"].append(_short(held_out_loss(model, held_out)))
+            done["held_out"].append(short(held_out_loss(model, held_out), DIGITS))
         if step == last or not all(map(math.isfinite, losses)):
             break
         loss = _loss(model, corpus.batch(settings.batch, settings.n_tokens, run.seed, step))
@@ -104,7 +133,7 @@ def train(
         optimiser.step()
         done["step"] = step + 1
         if done["step"] % settings.every == 0:
-            done["training"].append(_short(sum(losses) / len(losses)))
+            done["training"].append(short(sum(losses) / len(losses), DIGITS))
             losses.clear()
         if done["step"] % SAVE_EVERY == 0 or done["step"] == last:
             state = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
@@ -179,7 +208,7 @@ def make_runs(
     _check_folder(folder, settings, library)
     scalings = list(dict.fromkeys(run.scaling for run in runs))
     trials = [(scaling, rate) for scaling in scalings for rate in settings.rates]
-    tried = in_parallel(
+    tried = in_order(
         _trained,
         [
             (
@@ -192,36 +221,19 @@ def make_runs(
             )
             for scaling, rate in trials
         ],
-        workers,
         "trials",
+        workers=workers,
     )
     ends: dict[str, dict[str, float]] = {scaling: {} for scaling in scalings}
     for (scaling, rate), done in zip(trials, tried, strict=True):
         ends[scaling][f"{rate:g}"] = done["held_out"][-1]
     chosen = {scaling: best_rate(of_rate) for scaling, of_rate in ends.items()}
     calls = [(run, chosen[run.scaling], settings, library, folder, False) for run in runs]
-    made = in_parallel(_trained, calls, workers, "runs")
-    done_runs = {run.name: done for run, done in zip(runs, made, strict=True)}
+    trained = in_order(_trained, calls, "runs", workers=workers)
+    done_runs = {run.name: done for run, done in zip(runs, trained, strict=True)}
     result = {"trials": ends, "runs": done_runs}
     (folder / "trained.json").write_text(json.dumps(result) + "\n", encoding="utf-8")
     return result
-
-
-def in_parallel(
-    function: Callable[..., T], calls: Sequence[tuple[Any, ...]], workers: int, what: str
-) -> list[T]:
-    """The results of a function's calls, in their order, so many at a time, each with one thread.
-
-    Example:
-        >>> in_parallel(max, [(1, 2), (4, 3)], 1, "maxima")
-        [2, 4]
-    """
-    if workers == 1:
-        return [function(*call) for call in tqdm(calls, what, disable=None)]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, torch.set_num_threads, (1,)) as pool:
-        made = [pool.submit(function, *call) for call in calls]
-        return [future.result() for future in tqdm(made, what, disable=None)]
 
 
 def _check_folder(folder: Path, settings: Settings, library: Path) -> None:
@@ -264,8 +276,3 @@ def _save(state: Any, path: Path) -> None:
     part = path.with_suffix(".part")
     torch.save(state, part)
     os.replace(part, path)
-
-
-def _short(value: float) -> float:
-    """Five significant digits: what is stored."""
-    return float(f"{value:.5g}")

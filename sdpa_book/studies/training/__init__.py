@@ -1,3 +1,33 @@
-"""Training under every scaling: a small Transformer, two tasks, and a study whose results are
-stored.
-"""
+"""Training under every scaling: a small Transformer, two tasks, and when it learns."""
+
+from sdpa_book.studies.training.censoring import (
+    holm,
+    log_rank,
+    median_time,
+    step_down,
+    survival,
+    times_as_long,
+)
+from sdpa_book.studies.training.plan import EVERY, Cell, Record, Run, load_plan
+from sdpa_book.studies.training.read import contrasts, load_study, reported, sweep
+from sdpa_book.studies.training.run import make_model, train
+
+__all__ = [
+    "EVERY",
+    "Cell",
+    "Record",
+    "Run",
+    "contrasts",
+    "holm",
+    "load_plan",
+    "load_study",
+    "log_rank",
+    "make_model",
+    "median_time",
+    "reported",
+    "step_down",
+    "survival",
+    "sweep",
+    "times_as_long",
+    "train",
+]

@@ -1,11 +1,21 @@
-"""Which runs a study consists of: its questions, as a file of comparisons, and the rule by which
-learning rates are chosen.
+"""What the training study declares before a run is made: which model on which task, what is
+measured, and by which rule learning rates are chosen. ``plan.toml`` holds its questions. The study
+takes about ten hours on one core.
 
-The rule. Seeds from ``CHOOSING`` on choose, and report nothing. Each rate of a comparison is tried
-with all of them; the best is the one with the smallest sum of times to learn, where a censored run
-counts with the step at which it was censored, and among rates at which nothing learned the one with
-the lowest loss at the end. As long as the best stands at an edge of what was tried, one more rate
-beyond is. The best rate then gets the seeds that report.
+**Time to learn**: the first step, of those at which a model is measured, from which on it answers
+``LEARNED`` of the held-out questions for ``STAY`` steps in a row. A run that has not learned within
+its budget is censored there: it did not learn *by then*, and more is not known of it.
+
+**Blow-up**: after the learning rate has warmed up, a training loss of more than ``LOSS_BOUND``
+times that of guessing, a gradient whose norm is above ``GRADIENT_BOUND``, or a loss that is no
+number. It is looked for at every step, and counted apart from the time to learn: a run may blow up
+and learn.
+
+**The rule.** Seeds from ``CHOOSING`` on choose, and report nothing. Each rate of a comparison is
+tried with all of them; the best is the one with the smallest sum of times to learn, where a
+censored run counts with the step at which it was censored, and among rates at which nothing learned
+the one with the lowest loss at the end. As long as the best stands at an edge of what was tried,
+one more rate beyond is. The best rate then gets the seeds that report.
 
 Rates are tried from the middle outwards, and a run is given up once its rate cannot win any more:
 when it alone has taken as many steps as all runs of the best rate so far together. The rate chosen
@@ -14,19 +24,154 @@ is the same as without this.
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sdpa_book.studies.training.model import check_scaling
-from sdpa_book.studies.training.study import Cell, Record, Run
-from sdpa_book.studies.training.tasks import CHOOSING, TASKS
+from sdpa_book.studies.making import load_tables
+from sdpa_book.studies.tasks import CHOOSING, TASKS
+from sdpa_book.studies.transformer import NORMS, check_scaling
 from sdpa_lib._checks import check_count, unknown_name
 
-DECLARED = Path(__file__).parent / "study.toml"
+DECLARED = Path(__file__).with_name("plan.toml")
 """The comparisons of the book's study."""
+TAKES = "about ten hours"
+
+LEARNED = 0.9
+"""The share of held-out questions that a model answers once it has learned."""
+STAY = 200
+"""For how many steps it has to stay there."""
+EVERY = 20
+"""Steps from one measurement to the next."""
+WARM_UP = 20
+"""Steps over which the learning rate rises from zero."""
+LOSS_BOUND = 2.0
+"""A training loss of so many times that of guessing is a blow-up."""
+GRADIENT_BOUND = 1000.0
+"""A gradient of a larger norm is a blow-up."""
+
+OPTIMISERS = ("adam", "sgd", "momentum")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What all runs share that are compared with each other.
+
+    Attributes:
+        task: a name in ``TASKS``.
+        d_k, d_model, n_heads, n_layers, norm: of the model.
+        optimiser: ``"adam"``, ``"sgd"``, or ``"momentum"``, which is SGD with a momentum of 0.9.
+        clip: gradients of a larger norm are shortened to it; ``None`` leaves them.
+        other_rate: the learning rate, as a power of 10, of all parameters but W_Q and W_K, whose
+            own is then the run's; ``None`` gives the run's to all.
+        budget: steps until a run that has not learned is given up.
+        whole: a run that reports goes on to its budget after it has learned.
+    """
+
+    task: str
+    d_k: int
+    d_model: int = 64
+    n_heads: int = 2
+    n_layers: int = 2
+    norm: str = "pre"
+    optimiser: str = "adam"
+    clip: float | None = None
+    other_rate: float | None = None
+    budget: int = 4000
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if self.task not in TASKS:
+            raise unknown_name("task", self.task, TASKS)
+        if self.optimiser not in OPTIMISERS:
+            raise unknown_name("optimiser", self.optimiser, OPTIMISERS)
+        if self.norm not in NORMS:
+            raise unknown_name("norm", self.norm, NORMS)
+
+
+class Run(NamedTuple):
+    """One training: a cell, a scaling, a learning rate 10^rate and a seed."""
+
+    cell: Cell
+    scaling: str
+    rate: float
+    seed: int
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the run helps to choose a learning rate, and reports nothing."""
+        return self.seed >= CHOOSING
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run gave.
+
+    Attributes:
+        learned_at: the time to learn, and ``None`` where the run is censored.
+        censored_at: up to which step it would have counted: the budget, or for a run that chooses
+            less, when the rate could not win any more.
+        steps: how many were made.
+        loss, accuracy: at the last measurement, on what is held out.
+        worst_loss: the largest training loss after the warm-up, over that of guessing.
+        worst_gradient: the largest norm of the whole gradient after the warm-up.
+        finite: no loss was infinite or not a number.
+        curves: of a run that reports, one number for each step of ``curve_steps``: ``loss`` and
+            ``accuracy`` on what is held out; ``entropy`` of a row of weights as a fraction of ln n
+            and ``score_std``, the standard deviation of a row of scores, each averaged over rows,
+            heads and layers; ``gradient`` and ``gradient_qk``, the norm of the gradient of all
+            parameters and of W_Q and W_K alone.
+        tested: accuracy on other lengths, by length and, where it was exchanged after training, by
+            rescaling.
+        device: what it ran on.
+        torch: PyTorch's version there: a cluster may have another than the machine that stores;
+            empty where the line of versions before the run is all that says it.
+        seconds: how long it took.
+    """
+
+    run: Run
+    learned_at: int | None
+    censored_at: int
+    steps: int
+    loss: float
+    accuracy: float
+    worst_loss: float
+    worst_gradient: float
+    finite: bool
+    curves: dict[str, list[float]] = field(default_factory=dict)
+    tested: dict[str, float] = field(default_factory=dict)
+    device: str = field(default="", compare=False)
+    torch: str = field(default="", compare=False)
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def blew_up(self) -> bool:
+        """The one flag for a run that exploded, whatever became of it afterwards."""
+        return (
+            not self.finite or self.worst_loss > LOSS_BOUND or self.worst_gradient > GRADIENT_BOUND
+        )
+
+    @property
+    def time(self) -> int:
+        """The time to learn, or the step until which it is known to be longer."""
+        return self.censored_at if self.learned_at is None else self.learned_at
+
+
+def curve_steps(budget: int) -> Iterator[int]:
+    """The steps at which the curves of a run have a point: the first dozen measurements, then about
+    six to a doubling.
+
+    Example:
+        >>> list(curve_steps(200))
+        [0, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200]
+        >>> len(list(curve_steps(4000)))
+        32
+    """
+    step = 0
+    while step <= budget:
+        yield step
+        step += EVERY * max(1, step // (6 * EVERY))
 
 
 @dataclass(frozen=True)
@@ -60,8 +205,6 @@ class Comparison:
     reporting: int = 10
 
     def __post_init__(self) -> None:
-        for scaling in self.scalings:
-            check_scaling(scaling)
         for scaling in (*self.contrasts, *([self.against] if self.contrasts else [])):
             if scaling not in self.scalings:
                 raise unknown_name("contrasts", scaling, self.scalings)
@@ -78,36 +221,32 @@ class Job(NamedTuple):
     until: int
 
 
-def load_comparisons(path: Path = DECLARED) -> dict[str, Comparison]:
+def load_plan(path: Path = DECLARED) -> dict[str, Comparison]:
     """The comparisons of a study by name, in the order in which they are made.
 
     Each table of the file names the fields of its :class:`Comparison` and of that one's
-    :class:`~sdpa_book.studies.training.study.Cell`; what it leaves out has the default.
+    :class:`Cell`; what it leaves out has the default. Scalings are looked up when they are trained:
+    what was stored under a name that the library no longer has can still be read.
 
     Raises:
         ValueError: a field or a name is not known.
 
     Example:
-        >>> load_comparisons()["recall, d_k 64"].cell.d_k
+        >>> load_plan()["recall, d_k 64"].cell.d_k
         64
     """
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {name: _comparison(name, table) for name, table in tables.items()}
+
+    def build(name: str, of_cell: dict[str, Any], own: dict[str, Any]) -> Comparison:
+        return Comparison(name=name, cell=Cell(**of_cell), **own)
+
+    return load_tables(path, (Cell, Comparison), build, given=("name", "cell"))
 
 
-def _comparison(name: str, table: Mapping[str, Any]) -> Comparison:
-    of_cell = {f.name for f in fields(Cell)}
-    known = of_cell | {f.name for f in fields(Comparison)} - {"name", "cell"}
-    for key in table:
-        if key not in known:
-            raise unknown_name(f"a field of [{name}]", key, known)
-    cell = Cell(**{key: value for key, value in table.items() if key in of_cell})
-    own: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in table.items()
-        if key not in of_cell
-    }
-    return Comparison(name=name, cell=cell, **own)
+def check_scalings(comparisons: Iterable[Comparison]) -> None:
+    """Refuse scalings that the model does not have."""
+    for comparison in comparisons:
+        for scaling in comparison.scalings:
+            check_scaling(scaling)
 
 
 Rates = dict[float, dict[int, Record]]
@@ -123,7 +262,7 @@ def by_scaling(records: Iterable[Record], cell: Cell) -> dict[str, Rates]:
     return {name: dict(sorted(rates.items())) for name, rates in table.items()}
 
 
-def plan(records: Iterable[Record], comparisons: Iterable[Comparison]) -> list[Job]:
+def next_jobs(records: Iterable[Record], comparisons: Iterable[Comparison]) -> list[Job]:
     """The runs that can be made next, given those made: none when the study is complete."""
     made: dict[tuple[Cell, str], Rates] = {}
     for record in records:

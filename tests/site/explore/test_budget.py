@@ -3,9 +3,13 @@ import re
 
 import pytest
 
-from sdpa_book.studies.training.plan import load_comparisons
-from sdpa_book.studies.training.results import load_study
-from sdpa_book.studies.training.summary import median_time, reported, survival
+from sdpa_book.studies.training import (
+    load_plan,
+    load_study,
+    median_time,
+    reported,
+    survival,
+)
 
 from .conftest import drag, state, wait_for_state
 
@@ -15,7 +19,7 @@ CELLS = {"16-32": "recall, d_k 16", "64-32": "recall, d_k 64", "64-64": "recall,
 @pytest.fixture(scope="module")
 def study():
     """By cell and rescaling the runs that report."""
-    comparisons, records = load_comparisons(), load_study()[1]
+    comparisons, records = load_plan(), load_study()[1]
     return {cell: reported(records, comparisons[name]) for cell, name in CELLS.items()}
 
 

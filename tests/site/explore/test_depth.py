@@ -5,7 +5,7 @@ import statistics
 import pytest
 from playwright.sync_api import expect
 
-from sdpa_book.studies.training import depth
+from sdpa_book.studies import depth
 
 from .conftest import check_labels, drag, state, wait_for_quiet, wait_for_state
 

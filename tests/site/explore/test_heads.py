@@ -9,7 +9,7 @@ from letters import faint_letters
 from playwright.sync_api import expect
 
 import sdpa_lib as sdpa
-from sdpa_book.studies.heads.results import LONGER, load_places, load_vectors
+from sdpa_book.studies.heads.read import LONGER, load_places, load_vectors
 
 from .conftest import PLACES, state, wait_for_quiet, wait_for_state
 

@@ -4,7 +4,7 @@ import math
 import pytest
 import torch
 
-from sdpa_book.studies.training import steps
+from sdpa_book.studies import optimiser_steps as steps
 
 from .conftest import check_labels, drag, state, wait_for_state
 

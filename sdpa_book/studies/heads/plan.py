@@ -1,4 +1,5 @@
-r"""Which decoders are trained, how, and what is asked of them: declared before a run is made.
+r"""What the study of heads declares before a run is made: which decoders are trained, how, and what
+is asked of them. ``plan.toml`` holds the runs. The study takes a few hours on one core.
 
 **The question.** Do the queries and keys of a trained language model keep the assumptions under
 which this book divides scores, and where do its heads stand in the phase diagram of chapter 11?
@@ -41,17 +42,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor, nn
-
-from sdpa_book.studies.training.model import Transformer, check_scaling, draw
+from sdpa_book.studies.making import load_tables
 from sdpa_lib._checks import check_count, check_number
-from sdpa_lib.sampling import make_generator
 
-N_BYTES = 256
-"""The tokens are bytes."""
+DECLARED = Path(__file__).with_name("plan.toml")
+"""The studies of the book."""
+TAKES = "a few hours"
 
 CHOOSING = 100
 """The seed that chooses a learning rate."""
@@ -128,16 +127,6 @@ class DecoderRun(NamedTuple):
         return f"{self.scaling}, d_k {self.d_k}, seed {self.seed}"
 
 
-SCALINGS = ("sqrt_d_k", "none", "d_k", "k_rss", "qk_norm", "learned", "log_n")
-"""What is compared, by its names in :data:`sdpa_book.studies.training.model.SCALINGS`."""
-
-RUNS = (
-    *(DecoderRun(scaling) for scaling in SCALINGS),
-    *(DecoderRun(scaling, seed=seed) for seed in (1, 2) for scaling in ("sqrt_d_k", "qk_norm")),
-)
-"""The book's study, in the order in which it is made."""
-
-
 class Study(NamedTuple):
     """Runs and what they share, and of how many moments the first run's vectors are kept, 0 if no
     run's are.
@@ -148,67 +137,39 @@ class Study(NamedTuple):
     kept: int
 
 
-STUDIES = {
-    "heads": Study(Settings(), RUNS, kept=1),
-    "longer": Study(
-        Settings(
-            steps=2400,
-            every=60,
-            moments=(0, 20, 80, 160, 320, 600, 900, 1300, 1800, 2400),
-        ),
-        (
-            *(DecoderRun(scaling) for scaling in ("sqrt_d_k", "none", "qk_norm")),
-            DecoderRun("sqrt_d_k", seed=1),
-        ),
-        kept=5,
-    ),
-    "wide": Study(
-        Settings(rates=(-3.0, -2.5, -2.0), trial_d_k=64),
-        tuple(DecoderRun(scaling, d_k=64) for scaling in ("sqrt_d_k", "none", "d_k")),
-        kept=0,
-    ),
-}
-"""What is compared; some of its runs for four times as long; and some with wider heads."""
+@dataclass(frozen=True)
+class _Asked:
+    """What a table says besides its settings: runs as scaling, d_k and seed."""
+
+    question: str
+    runs: tuple[tuple[str, int, int], ...]
+    kept: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.runs or any(len(run) != 3 for run in self.runs):
+            raise ValueError(f"runs must be lists of scaling, d_k and seed, got {self.runs}")
 
 
-class ByteEmbedding(nn.Module):
-    """A learned vector for each byte, plus one for its place."""
+def load_plan(path: Path = DECLARED) -> dict[str, Study]:
+    """The studies of a file by name, in the order in which they are made.
 
-    def __init__(self, n_tokens: int, d_model: int) -> None:
-        super().__init__()
-        self.byte = nn.Parameter(draw(N_BYTES, d_model))
-        self.place = nn.Parameter(draw(n_tokens, d_model))
-
-    def forward(self, tokens: Tensor) -> Tensor:  # (B, n) to (B, n, d_model)
-        if tokens.shape[1] > len(self.place):
-            raise ValueError(
-                f"tokens must be at most {len(self.place)} a passage, got {tokens.shape[1]}"
-            )
-        return self.byte[tokens] + self.place[: tokens.shape[1]]
-
-
-def make_model(run: DecoderRun, settings: Settings) -> Transformer:
-    """A run's decoder at its start: the same parameters for every scaling of a seed and width.
+    Each table names its runs and the fields of its :class:`Settings`; what it leaves out of these
+    has the default.
 
     Example:
-        >>> model = make_model(DecoderRun("none"), Settings(n_tokens=8))
-        >>> model(torch.zeros(2, 8, dtype=torch.long)).shape
-        torch.Size([2, 8, 256])
+        >>> len(load_plan()["heads"].runs)
+        11
     """
-    check_scaling(run.scaling)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(make_generator(run.seed).initial_seed())
-        return Transformer(
-            ByteEmbedding(settings.n_tokens, settings.d_model),
-            settings.n_tokens,
-            N_BYTES,
-            d_model=settings.d_model,
-            n_heads=settings.n_heads,
-            d_k=run.d_k,
-            n_layers=settings.n_layers,
-            scaling=run.scaling,
-            is_causal=True,
-        )
+
+    def build(name: str, asked: dict[str, Any], settings: dict[str, Any]) -> Study:
+        known = _Asked(**asked)
+        return Study(Settings(**settings), tuple(DecoderRun(*r) for r in known.runs), known.kept)
+
+    return load_tables(path, (_Asked, Settings), build)
+
+
+SCALINGS = tuple(dict.fromkeys(run.scaling for run in load_plan()["heads"].runs))
+"""What is compared, by its names in :data:`sdpa_book.studies.transformer.SCALINGS`."""
 
 
 def rate_at(step: int, settings: Settings, trial: bool) -> float:

@@ -1,16 +1,13 @@
-"""What is stored of a study: figures, as JSON that is compressed, and beside them, as ``.npz``,
-vectors and matrices in half precision.
+"""What is measured of one decoder, and the trainings and measurements of a plan, stored as
+:mod:`~sdpa_book.studies.heads.read` reads them.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import platform
-import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-import sdpa_lib
 from sdpa_book.studies.heads.corpus import LIBRARY, Corpus, as_tokens, load_corpus
 from sdpa_book.studies.heads.look import (
     SWAPS,
@@ -32,24 +28,18 @@ from sdpa_book.studies.heads.look import (
 )
 from sdpa_book.studies.heads.measure import DRAWN, LEAST, STRIDE, head_figures, parted_figures
 from sdpa_book.studies.heads.ngrams import ngram_losses
-from sdpa_book.studies.heads.study import CHOOSING, DecoderRun, Settings
-from sdpa_book.studies.heads.train import (
+from sdpa_book.studies.heads.plan import CHOOSING, DecoderRun, Settings, Study
+from sdpa_book.studies.heads.read import key_of, load_results, vectors_path
+from sdpa_book.studies.heads.train import load_model, make_runs, passage_losses
+from sdpa_book.studies.making import (
+    check_settings,
     denormals_are_zero,
-    in_parallel,
-    load_model,
-    make_runs,
-    passage_losses,
+    device_name,
+    in_order,
+    short,
+    versions,
 )
-from sdpa_book.studies.training.model import Transformer
-from sdpa_book.studies.training.study import device_name
-from sdpa_lib._checks import unknown_name
-
-STORED = Path(__file__).parent / "results" / "heads.json.gz"
-"""The figures that come with the book."""
-LONGER = STORED.with_name("longer.json.gz")
-"""Those of the longer trainings."""
-WIDE = STORED.with_name("wide.json.gz")
-"""Those with heads of 64 components."""
+from sdpa_book.studies.transformer import Transformer, check_scaling
 
 LINE = "def area(width, height):\n    return width * height\n\nprint(area("
 """A few lines that anyone can read, and no module holds: on them heads are shown."""
@@ -68,197 +58,51 @@ ORDERS = 7
 """Up to how many bytes the pieces have whose counts the decoders are compared with."""
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a run gave.
-
-    Attributes:
-        run: which one.
-        rate: its learning rate, as a power of 10.
-        step: how many steps it took.
-        training: the training loss in nats a byte, mean over each ``Settings.every`` steps.
-        held_out: the loss on held-out passages, at the start and after each ``Settings.every``.
-        loss: at the end, on ``TESTED`` held-out passages.
-        error: its standard error, from one passage to the next.
-        moments: the steps before which its heads were measured.
-        figures: by name (moments, layers, heads), float64: what
-            :func:`~sdpa_book.studies.heads.look.model_figures` gives.
-        factors: (moments, layers, heads): the learned number that multiplies the scores; 1 where
-            there is none.
-        swaps: by divisor the loss at the end with it, as it is and with one temperature a head.
-        changes: by what is done to the model at the end, by how much its loss rises, with the
-            standard error from one passage to the next: the swaps with one temperature a head;
-            ``uniform``, every key that is seen gets the same weight in all heads; ``place``, scores
-            follow from places alone.
-        parted: by name (layers, heads), float64, at the end: what
-            :func:`~sdpa_book.studies.heads.measure.parted_figures` gives; and ``uniform``, by how
-            much the loss rises if that head alone gives all keys the same weight.
-    """
-
-    run: DecoderRun
-    rate: float
-    step: int
-    training: list[float]
-    held_out: list[float]
-    loss: float
-    error: float
-    moments: list[int]
-    figures: dict[str, Tensor]
-    factors: Tensor
-    swaps: dict[str, tuple[float, float]]
-    changes: dict[str, tuple[float, float]]
-    parted: dict[str, Tensor]
-
-
-@dataclass(frozen=True)
-class Results:
-    """The stored study.
-
-    Attributes:
-        provenance: settings, text, versions, device.
-        trials: by scaling and learning rate the loss at the end of each trial.
-        passages: by name the text whose queries and keys are kept.
-        kept: by run and passage the steps whose queries and keys are kept.
-        checks: the figures of kept queries and keys, (layers, heads), from before they were
-            rounded, by run and passage: of the last step. Where values are kept, ``contribution``
-            is the mean length of what a head adds to the residual stream.
-        baselines: losses of pieces of one byte, of up to two, and so on, on the bytes that
-            :attr:`Result.loss` is taken from: counted in all of the training text (``text``), and
-            in the passages that the runs of seed 0 read (``read``).
-        results: by the run's name.
-    """
-
-    provenance: dict[str, Any]
-    trials: dict[str, dict[str, float]]
-    passages: dict[str, str]
-    kept: dict[str, list[int]]
-    checks: dict[str, dict[str, Tensor]]
-    baselines: dict[str, list[float]]
-    results: dict[str, Result]
-
-    def __getitem__(self, run: DecoderRun) -> Result:
-        """The result of a run.
-
-        Raises:
-            ValueError: it is not stored.
-        """
-        if run.name not in self.results:
-            raise unknown_name("run", run.name, self.results)
-        return self.results[run.name]
-
-
-def load_results(path: Path = STORED) -> Results:
-    """The stored figures.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: the file holds something else.
-
-    Example:
-        >>> load_results()[DecoderRun("sqrt_d_k")].figures["sigma"].shape
-        torch.Size([10, 4, 4])
-    """
-    content = path.read_bytes()
-    try:
-        stored = json.loads(gzip.decompress(content))
-        results = {}
-        for name, of_run in stored.pop("results").items():
-            of_run["figures"] = {k: _tensor(v) for k, v in of_run["figures"].items()}
-            of_run["parted"] = {k: _tensor(v) for k, v in of_run["parted"].items()}
-            of_run["factors"] = _tensor(of_run["factors"])
-            for name_of_pairs in ("swaps", "changes"):
-                of_run[name_of_pairs] = {k: (v[0], v[1]) for k, v in of_run[name_of_pairs].items()}
-            results[name] = Result(run=DecoderRun(**of_run.pop("run")), **of_run)
-        checks = {
-            key: {k: _tensor(v) for k, v in of_key.items()}
-            for key, of_key in stored.pop("checks").items()
-        }
-        return Results(results=results, checks=checks, **stored)
-    except (
-        OSError,
-        EOFError,
-        zlib.error,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ValueError,
-    ) as error:
-        raise ValueError(
-            f"path must hold results of python -m sdpa_book.studies.heads, got {path}: {error}"
-        ) from None
-
-
-def load_vectors(run: DecoderRun, passage: str, path: Path = STORED) -> tuple[Tensor, Tensor]:
-    """The kept queries and keys of a run on a passage.
+def make(
+    out: Path,
+    plan: Mapping[str, Study],
+    *,
+    workers: int = 1,
+    scheduler: str | None = None,
+) -> None:
+    """Train and measure what ``out`` does not hold yet, and store each study of a plan.
 
     Args:
-        run: which one.
-        passage: in :attr:`Results.passages`.
-        path: of the figures; the vectors stand beside it.
-
-    Returns:
-        Queries and keys, (steps, layers, heads, n, d_k), float32, for the steps of
-        :attr:`Results.kept`.
+        out: the folder of the figures; weights, to go on from, are kept in its folder ``state``.
+        plan: the studies.
+        workers: runs at a time, each with one thread.
+        scheduler: none, since weights are kept on this machine.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: no such run or passage is kept.
-
-    Example:
-        >>> query, key = load_vectors(DecoderRun("sqrt_d_k"), "line")
-        >>> query.shape[1:3], query.dtype
-        (torch.Size([4, 4]), torch.float32)
+        ValueError: a scaling is not known, or the folder holds studies with other settings or
+            another text.
     """
-    query, key = _load(path, _key(run, passage)).unbind(2)
-    return query, key
+    if scheduler is not None:
+        raise ValueError("scheduler must be none: heads keeps weights in a folder of this machine")
+    for study in plan.values():
+        for run in study.runs:
+            check_scaling(run.scaling)
+    for name, study in plan.items():
+        path = out / f"{name}.json.gz"
+        if _is_stored(study, path):
+            continue
+        make_results(
+            path,
+            study.runs,
+            study.settings,
+            out / "state" / name,
+            kept_moments=study.kept,
+            workers=workers,
+        )
 
 
-def load_values(run: DecoderRun, passage: str, path: Path = LONGER) -> tuple[Tensor, Tensor]:
-    """What the first run of the longer study makes of its weights at the end, to work through by
-    hand.
-
-    Args:
-        run, passage, path: as in :func:`load_vectors`; values are kept of the first run of a study
-            that keeps more than one moment.
-
-    Returns:
-        The values, (layers, heads, n, d_v), and W_O, (layers, heads, d_v, d_model), float32.
-        ``(weights @ value) @ output``, summed over heads, is what a layer's attention adds to the
-        residual stream.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: they are not kept of that run and passage.
-
-    Example:
-        >>> value, output = load_values(DecoderRun("sqrt_d_k"), "line")
-        >>> value.shape[-1], output.shape
-        (32, torch.Size([4, 4, 32, 128]))
-    """
-    key = _key(run, passage)
-    return _load(path, f"{key}, values"), _load(path, f"{key}, output")
-
-
-def load_places(run: DecoderRun, passage: str, path: Path = LONGER) -> Tensor:
-    """What place alone decides of a run's scores: their mean over passages of the training text,
-    each less its row's mean, for as many places as a passage has.
-
-    Args:
-        run, passage, path: as in :func:`load_values`.
-
-    Returns:
-        (steps, layers, heads, n, n), float32, -inf at hidden keys, for the steps of
-        :attr:`Results.kept`.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is not kept of that run and passage.
-
-    Example:
-        >>> load_places(DecoderRun("sqrt_d_k"), "line").shape
-        torch.Size([5, 4, 4, 63, 63])
-    """
-    return _load(path, f"{_key(run, passage)}, places")
+def _is_stored(study: Study, path: Path) -> bool:
+    """Whether a file holds a study; one with other settings is left alone."""
+    if not path.exists():
+        return False
+    there, here = load_results(path), json.loads(json.dumps(asdict(study.settings)))
+    check_settings(path, there.provenance["settings"], here)
+    return all(run.name in there.results for run in study.runs)
 
 
 def make_results(
@@ -289,7 +133,7 @@ def make_results(
     corpus = load_corpus(library)
     steps = [_moments(settings, trained["runs"][run.name]["step"]) for run in runs]
     calls = [(*pair, settings, library, folder) for pair in zip(runs, steps, strict=True)]
-    measured = in_parallel(_measured, calls, workers, "measured")
+    measured = in_order(_measured, calls, "measured", workers=workers)
     results = {
         run.name: {"run": run._asdict()} | trained["runs"][run.name] | figures
         for run, figures in zip(runs, measured, strict=True)
@@ -304,13 +148,13 @@ def make_results(
         many = min(kept_moments, len(moments)) if first else min(kept_moments, 1)
         if not many or run[1:] != runs[0][1:]:
             continue
-        key, last = _key(run, "line"), len(moments) - 1
+        key, last = key_of(run, "line"), len(moments) - 1
         kept[key] = [moments[last - i * last // max(1, many - 1)] for i in range(many)][::-1]
         models = [load_model(run, step, settings, folder) for step in kept[key]]
         vectors[key] = _vectors(models, line)
         checks[key] = _checks(models[-1], line)
         if first:
-            beside = _key(run, "held out")
+            beside = key_of(run, "held out")
             kept[beside] = [moments[-1]]
             vectors[beside] = _vectors(models[-1:], held_out)
             checks[beside] = _checks(models[-1], held_out)
@@ -337,7 +181,7 @@ def make_results(
     text = json.dumps(stored, allow_nan=False, separators=(",", ":"))
     path.write_bytes(gzip.compress(text.encode(), mtime=0))
     if vectors:
-        np.savez_compressed(_beside(path), **vectors)
+        np.savez_compressed(vectors_path(path), **vectors)
 
 
 def measure_run(
@@ -416,9 +260,7 @@ def provenance(settings: Settings, corpus: Corpus) -> dict[str, Any]:
             "held_out": list(corpus.held_out),
             "sha256": corpus.sha256,
         },
-        "versions": {"python": platform.python_version()}
-        | {name: version(name) for name in ("torch", "numpy")}
-        | {"sdpa-lib": sdpa_lib.__version__},
+        "versions": versions("torch", "numpy"),
         "device": device_name(torch.device("cpu")),
     }
 
@@ -479,12 +321,6 @@ def _values(model: Transformer, tokens: Tensor) -> tuple[Tensor, Tensor]:
     return torch.stack(values), torch.stack(outputs)
 
 
-def contribution(weights: Tensor, value: Tensor, output: Tensor) -> Tensor:
-    """The mean length over rows of what each head adds to the residual stream, (layers, heads)."""
-    lengths: Tensor = (weights @ value @ output).norm(dim=-1)
-    return lengths.mean(-1)
-
-
 def _checks(model: Transformer, tokens: Tensor) -> dict[str, Any]:
     """The figures of one passage, (layers, heads)."""
     of_layers = [
@@ -502,28 +338,14 @@ def _factor(attention: Any) -> list[float]:
     return factors
 
 
-def _beside(path: Path) -> Path:
-    """Where the vectors stand that go with the figures at a path."""
-    return path.with_name(f"{path.name.partition('.')[0]}.npz")
-
-
-def _load(path: Path, name: str) -> Tensor:
-    with np.load(_beside(path)) as kept:
-        if name not in kept:
-            raise unknown_name("run and passage", name, kept.files)
-        return torch.from_numpy(kept[name]).float()
-
-
-def _key(run: DecoderRun, passage: str) -> str:
-    return f"{run.name}, {passage}"
-
-
-def _tensor(values: Any) -> Tensor:
-    return torch.tensor(values, dtype=torch.float64)
+def contribution(weights: Tensor, value: Tensor, output: Tensor) -> Tensor:
+    """The mean length over rows of what each head adds to the residual stream, (layers, heads)."""
+    lengths: Tensor = (weights @ value @ output).norm(dim=-1)
+    return lengths.mean(-1)
 
 
 def _short(values: Any) -> Any:
     """Numbers, in lists within lists, with four significant digits."""
     if isinstance(values, float):
-        return float(f"{values:.4g}")
+        return short(values)
     return [_short(value) for value in values]

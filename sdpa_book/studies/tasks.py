@@ -14,7 +14,7 @@ from functools import cache
 import torch
 from torch import Generator, Tensor, nn
 
-from sdpa_book.studies.training.model import draw
+from sdpa_book.studies.transformer import draw
 from sdpa_lib._checks import check_count
 from sdpa_lib.sampling import make_generator, standard_normal
 

@@ -1,174 +1,59 @@
-"""One training: which model on which task, how long it takes to learn, and what it did on the way.
+"""One training: how long a model takes to learn, and what it did on the way; and all of them, each
+stored as soon as it is done: a line of JSON for the provenance, then one for each run.
 
-What the study measures is declared here, before any run is made.
-
-- **Time to learn**: the first step, of those at which a model is measured, from which on it answers
-  ``LEARNED`` of the held-out questions for ``STAY`` steps in a row. A run that has not learned
-  within its budget is censored there: it did not learn *by then*, and more is not known of it.
-- **Blow-up**: after the learning rate has warmed up, a training loss of more than ``LOSS_BOUND``
-  times that of guessing, a gradient whose norm is above ``GRADIENT_BOUND``, or a loss that is no
-  number. It is looked for at every step, and counted apart from the time to learn: a run may blow
-  up and learn.
+A run made elsewhere, with other versions or on another device, is kept like any other: it says what
+it ran on, and a line before it the versions.
 """
 
 from __future__ import annotations
 
+import json
 import math
-import platform
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from tqdm import tqdm
 
-from sdpa_book.studies.training.model import NORMS, Transformer
-from sdpa_book.studies.training.tasks import CHOOSING, TASKS, LongRecall, Task
-from sdpa_lib._checks import unknown_name
+from sdpa_book.studies.making import (
+    alone,
+    check_settings,
+    denormals_are_zero,
+    device_name,
+    executor,
+    short,
+    versions,
+)
+from sdpa_book.studies.tasks import TASKS, LongRecall, Task
+from sdpa_book.studies.training.plan import (
+    EVERY,
+    LEARNED,
+    STAY,
+    WARM_UP,
+    Cell,
+    Comparison,
+    Job,
+    Record,
+    Run,
+    check_scalings,
+    curve_steps,
+    next_jobs,
+)
+from sdpa_book.studies.training.read import STORED, load_study
+from sdpa_book.studies.transformer import Transformer
 from sdpa_lib.device import get_device
 from sdpa_lib.rescaling import LogBeyond, LogSteps, Rescaling
 from sdpa_lib.sampling import make_generator
 from sdpa_lib.saturation import entropy
 
-LEARNED = 0.9
-"""The share of held-out questions that a model answers once it has learned."""
-STAY = 200
-"""For how many steps it has to stay there."""
-EVERY = 20
-"""Steps from one measurement to the next."""
-WARM_UP = 20
-"""Steps over which the learning rate rises from zero."""
-LOSS_BOUND = 2.0
-"""A training loss of so many times that of guessing is a blow-up."""
-GRADIENT_BOUND = 1000.0
-"""A gradient of a larger norm is a blow-up."""
-
 TEST_LENGTHS = (64, 256, 1024, 4096, 8192)
 """Among how many pairs a model that was trained on several lengths is tested."""
-
-OPTIMISERS = ("adam", "sgd", "momentum")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What all runs share that are compared with each other.
-
-    Attributes:
-        task: a name in ``TASKS``.
-        d_k, d_model, n_heads, n_layers, norm: of the model.
-        optimiser: ``"adam"``, ``"sgd"``, or ``"momentum"``, which is SGD with a momentum of 0.9.
-        clip: gradients of a larger norm are shortened to it; ``None`` leaves them.
-        other_rate: the learning rate, as a power of 10, of all parameters but W_Q and W_K, whose
-            own is then the run's; ``None`` gives the run's to all.
-        budget: steps until a run that has not learned is given up.
-        whole: a run that reports goes on to its budget after it has learned.
-    """
-
-    task: str
-    d_k: int
-    d_model: int = 64
-    n_heads: int = 2
-    n_layers: int = 2
-    norm: str = "pre"
-    optimiser: str = "adam"
-    clip: float | None = None
-    other_rate: float | None = None
-    budget: int = 4000
-    whole: bool = False
-
-    def __post_init__(self) -> None:
-        if self.task not in TASKS:
-            raise unknown_name("task", self.task, TASKS)
-        if self.optimiser not in OPTIMISERS:
-            raise unknown_name("optimiser", self.optimiser, OPTIMISERS)
-        if self.norm not in NORMS:
-            raise unknown_name("norm", self.norm, NORMS)
-
-
-class Run(NamedTuple):
-    """One training: a cell, a scaling, a learning rate 10^rate and a seed."""
-
-    cell: Cell
-    scaling: str
-    rate: float
-    seed: int
-
-    @property
-    def chooses(self) -> bool:
-        """Whether the run helps to choose a learning rate, and reports nothing."""
-        return self.seed >= CHOOSING
-
-
-@dataclass(frozen=True)
-class Record:
-    """What a run gave.
-
-    Attributes:
-        learned_at: the time to learn, and ``None`` where the run is censored.
-        censored_at: up to which step it would have counted: the budget, or for a run that chooses
-            less, when the rate could not win any more.
-        steps: how many were made.
-        loss, accuracy: at the last measurement, on what is held out.
-        worst_loss: the largest training loss after the warm-up, over that of guessing.
-        worst_gradient: the largest norm of the whole gradient after the warm-up.
-        finite: no loss was infinite or not a number.
-        curves: of a run that reports, one number for each step of ``curve_steps``: ``loss`` and
-            ``accuracy`` on what is held out; ``entropy`` of a row of weights as a fraction of ln n
-            and ``score_std``, the standard deviation of a row of scores, each averaged over rows,
-            heads and layers; ``gradient`` and ``gradient_qk``, the norm of the gradient of all
-            parameters and of W_Q and W_K alone.
-        tested: accuracy on other lengths, by length and, where it was exchanged after training, by
-            rescaling.
-        device: what it ran on.
-        torch: PyTorch's version there: a cluster may have another than the machine that stores;
-            empty where the line of versions before the run is all that says it.
-        seconds: how long it took.
-    """
-
-    run: Run
-    learned_at: int | None
-    censored_at: int
-    steps: int
-    loss: float
-    accuracy: float
-    worst_loss: float
-    worst_gradient: float
-    finite: bool
-    curves: dict[str, list[float]] = field(default_factory=dict)
-    tested: dict[str, float] = field(default_factory=dict)
-    device: str = field(default="", compare=False)
-    torch: str = field(default="", compare=False)
-    seconds: float = field(default=0.0, compare=False)
-
-    @property
-    def blew_up(self) -> bool:
-        """The one flag for a run that exploded, whatever became of it afterwards."""
-        return (
-            not self.finite or self.worst_loss > LOSS_BOUND or self.worst_gradient > GRADIENT_BOUND
-        )
-
-    @property
-    def time(self) -> int:
-        """The time to learn, or the step until which it is known to be longer."""
-        return self.censored_at if self.learned_at is None else self.learned_at
-
-
-def curve_steps(budget: int) -> Iterator[int]:
-    """The steps at which the curves of a run have a point: the first dozen measurements, then about
-    six to a doubling.
-
-    Example:
-        >>> list(curve_steps(200))
-        [0, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200]
-        >>> len(list(curve_steps(4000)))
-        32
-    """
-    step = 0
-    while step <= budget:
-        yield step
-        step += EVERY * max(1, step // (6 * EVERY))
 
 
 def make_model(run: Run) -> Transformer:
@@ -238,7 +123,7 @@ def train(
                 point = {"step": step, "loss": loss_held_out, "accuracy": accuracy}
                 point |= {"gradient": gradient, "gradient_qk": _norm(_query_and_key(model))}
                 for name, value in (point | _look(model, *held_out[0])).items():
-                    curves.setdefault(name, []).append(_short(value))
+                    curves.setdefault(name, []).append(short(value))
             if step >= cell.budget and whole:
                 break
             if stretch is not None and step - stretch >= STAY and not whole:
@@ -257,10 +142,10 @@ def train(
         learned_at=stretch if learned else None,
         censored_at=until,
         steps=step,
-        loss=_short(loss_held_out) if math.isfinite(loss_held_out) else math.log(task.n_classes),
-        accuracy=_short(accuracy),
-        worst_loss=_short(worst_loss),
-        worst_gradient=_short(worst_gradient),
+        loss=short(loss_held_out) if math.isfinite(loss_held_out) else math.log(task.n_classes),
+        accuracy=short(accuracy),
+        worst_loss=short(worst_loss),
+        worst_gradient=short(worst_gradient),
         finite=finite,
         curves=curves,
         tested=_test(model, task, run.seed, chosen) if whole and finite else {},
@@ -268,18 +153,6 @@ def train(
         torch=torch.__version__,
         seconds=round(time.perf_counter() - start, 1),
     )
-
-
-def device_name(device: torch.device) -> str:
-    """What a device is called in a record.
-
-    Example:
-        >>> device_name(torch.device("cpu")).endswith(" cpu")
-        True
-    """
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{platform.machine()} {device.type}"
 
 
 def _optimiser(run: Run, model: Transformer) -> torch.optim.Optimizer:
@@ -364,10 +237,99 @@ def _test(model: Transformer, task: Task, seed: int, device: torch.device) -> di
                 generator = make_generator(seed, 1_000_000 + 10_000 * part + n_pairs)
                 inputs, answers = _to(device, *task.sequences(4, n_pairs, generator))
                 right.append((task.logits(model(*inputs)).argmax(-1) == answers).float().mean())
-            tested[f"{n_pairs}{name}"] = _short(torch.stack(right).mean().item())
+            tested[f"{n_pairs}{name}"] = short(torch.stack(right).mean().item())
     return tested
 
 
-def _short(value: float) -> float:
-    """Four significant digits: what is stored."""
-    return float(f"{value:.4g}")
+def make(
+    out: Path,
+    plan: Mapping[str, Comparison],
+    *,
+    workers: int = 1,
+    scheduler: str | None = None,
+) -> None:
+    """Make all runs of a study that ``out/cpu.jsonl`` does not hold yet, and append them.
+
+    Args:
+        out: the folder; made when it is not there.
+        plan: what the study consists of; the first comparisons are made first.
+        workers, scheduler: as in :func:`~sdpa_book.studies.making.executor`.
+
+    Raises:
+        ValueError: the file holds a study with other settings: two studies don't mix. Runs of other
+            versions and devices do, and say so.
+    """
+    comparisons = list(plan.values())
+    check_scalings(comparisons)
+    path = out / STORED.name
+    records = _open(path)
+    with (
+        path.open("a", encoding="utf-8") as file,
+        executor(workers, scheduler) as (pool, at_a_time),
+        tqdm(desc="runs", initial=len(records), disable=None) as bar,
+    ):
+        flying: dict[Future[Record], Run] = {}
+        while True:
+            jobs = [
+                job for job in next_jobs(records, comparisons) if job.run not in flying.values()
+            ]
+            for job in jobs[: at_a_time - len(flying)]:
+                flying[pool.submit(alone, _make, job)] = job.run
+            bar.total = len(records) + len(flying) + len(jobs)  # what is known of so far
+            if not flying:
+                break
+            for done in wait(flying, return_when=FIRST_COMPLETED).done:
+                del flying[done]
+                records.append(done.result())
+                file.write(_to_line(records[-1]))
+                file.flush()
+                bar.update()
+
+
+@denormals_are_zero()
+def _make(job: Job) -> Record:
+    return train(job.run, until=job.until)
+
+
+def provenance(device: torch.device) -> dict[str, Any]:
+    """What decides a study's figures besides what stands in each run."""
+    return {
+        "settings": {
+            "learned": LEARNED,
+            "stay": STAY,
+            "every": EVERY,
+            "warm_up": WARM_UP,
+            "tasks": {name: repr(task) for name, task in TASKS.items()},
+        },
+        "versions": versions("torch", "numpy", "scikit-learn"),
+        "device": device_name(device),
+    }
+
+
+def _open(path: Path) -> list[Record]:
+    """The records that a file holds; a file that is not there yet is begun, a line cut off at the
+    end is removed, and where versions or device have changed since, a line says what comes next.
+    """
+    here = json.loads(json.dumps(provenance(get_device())))
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(here) + "\n", encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    there, records = load_study(path)
+    check_settings(path, there[-1]["settings"], here["settings"])
+    whole = text[: text.rindex("\n") + 1]
+    if there[-1] != here:
+        whole += json.dumps(here) + "\n"
+    if whole != text:
+        path.write_text(whole, encoding="utf-8")
+    return records
+
+
+def _to_line(record: Record) -> str:
+    """A record as a line, without what has its default."""
+    cell, made = record.run.cell, asdict(record)
+    given = {f.name: getattr(cell, f.name) for f in fields(Cell)}
+    line = {f.name: given[f.name] for f in fields(Cell) if given[f.name] != f.default}
+    line |= {"scaling": record.run.scaling, "rate": record.run.rate, "seed": record.run.seed}
+    line |= {name: value for name, value in made.items() if name != "run" and value != {}}
+    return json.dumps(line, allow_nan=False) + "\n"

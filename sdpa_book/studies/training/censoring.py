@@ -1,4 +1,4 @@
-"""From the records of a study to the figures that a chapter shows.
+"""What times to learn say, of which some are known to be longer than a run was watched.
 
 A run that has not learned within its budget says that its time to learn is longer, and no more: the
 estimates here are those for censored data, Kaplan and Meier's curve :cite:p:`kaplan1958` and the
@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -19,12 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.stats
 
-from sdpa_book.studies.training.plan import Comparison, best_rate, by_scaling
-from sdpa_book.studies.training.study import EVERY, Record
-from sdpa_book.studies.training.tasks import TASKS
-
-LEVEL = 0.05
-"""The chance that any contrast of a study is called a difference where there is none."""
+from sdpa_book.studies.training.plan import EVERY, Record
 
 LEVEL_OF_INTERVALS = 0.95
 
@@ -36,32 +31,6 @@ are drawn.
 
 RESAMPLINGS = 20_000
 """How often seeds are resampled for the interval of a ratio."""
-
-
-def reported(records: Iterable[Record], comparison: Comparison) -> dict[str, list[Record]]:
-    """The runs that report, each at the rate that was chosen for its fold, by scaling and in the
-    order of seeds. A scaling whose runs are not all made is left out.
-
-    Example:
-        >>> from sdpa_book.studies.training.plan import load_comparisons
-        >>> from sdpa_book.studies.training.results import load_study
-        >>> comparison = load_comparisons()["recall, d_k 64"]
-        >>> len(reported(load_study()[1], comparison)["sqrt_d_k"])
-        10
-    """
-    table = by_scaling(records, comparison.cell)
-    n_folds = TASKS[comparison.cell.task].n_folds
-    complete = {}
-    for scaling in comparison.scalings:
-        rates = table.get(scaling, {})
-        chosen = [best_rate(comparison, rates, fold) for fold in range(n_folds)]
-        runs = [
-            rates.get(rate, {}).get(seed) if (rate := chosen[seed % n_folds]) is not None else None
-            for seed in range(comparison.reporting)
-        ]
-        if all(runs):
-            complete[scaling] = [run for run in runs if run is not None]
-    return complete
 
 
 class Survival(NamedTuple):
@@ -161,9 +130,8 @@ def times_as_long(ours: Sequence[Record], theirs: Sequence[Record]) -> Ratio:
         ValueError: a run is censored, so that its time is not known.
 
     Example:
-        >>> from sdpa_book.studies.training.plan import load_comparisons
-        >>> from sdpa_book.studies.training.results import load_study
-        >>> runs = reported(load_study()[1], load_comparisons()["recall, d_k 64"])
+        >>> from sdpa_book.studies.training import load_plan, load_study, reported
+        >>> runs = reported(load_study()[1], load_plan()["recall, d_k 64"])
         >>> print(times_as_long(runs["none"], runs["sqrt_d_k"]))
         3.6 (3.3 to 4.3)
     """
@@ -179,54 +147,6 @@ def times_as_long(ours: Sequence[Record], theirs: Sequence[Record]) -> Ratio:
     reach = (1 - LEVEL_OF_INTERVALS) / 2
     low, high = np.quantile(drawn[0] / drawn[1], [reach, 1 - reach])
     return Ratio(float(middles[0] / middles[1]), float(low), float(high))
-
-
-class Contrast(NamedTuple):
-    """A declared contrast and its test.
-
-    Attributes:
-        comparison: the name of the comparison that declares it.
-        scaling: what is compared.
-        against: with what it is compared.
-        median: of the runs with ``scaling``.
-        other: of those with ``against``.
-        p_value: of :func:`log_rank` over all relabelings.
-        adjusted: the same after Holm's correction for all contrasts of the study.
-    """
-
-    comparison: str
-    scaling: str
-    against: str
-    median: Median
-    other: Median
-    p_value: float
-    adjusted: float
-
-    @property
-    def verdict(self) -> str:
-        """``"later"``, ``"sooner"``, or what a test can say of no difference."""
-        if self.adjusted >= LEVEL:
-            return "no difference shown"
-        return "later" if self.median.steps > self.other.steps else "sooner"
-
-
-def contrasts(records: Iterable[Record], comparisons: Mapping[str, Comparison]) -> list[Contrast]:
-    """Every declared contrast whose runs are made, tested and corrected for the number of all that
-    are declared.
-    """
-    records = list(records)
-    declared = sum(len(comparison.contrasts) for comparison in comparisons.values())
-    tested = []
-    for name, comparison in comparisons.items():
-        runs = reported(records, comparison)
-        for scaling in comparison.contrasts:
-            if scaling in runs and comparison.against in runs:
-                ours, theirs = runs[scaling], runs[comparison.against]
-                medians = median_time(ours), median_time(theirs)
-                p_value = log_rank(ours, theirs).p_value
-                tested.append(Contrast(name, scaling, comparison.against, *medians, p_value, 1.0))
-    adjusted = holm([contrast.p_value for contrast in tested], declared)
-    return [c._replace(adjusted=p) for c, p in zip(tested, adjusted, strict=True)]
 
 
 def holm(p_values: Sequence[float], declared: int | None = None) -> list[float]:
@@ -247,39 +167,6 @@ def holm(p_values: Sequence[float], declared: int | None = None) -> list[float]:
         largest = max(largest, min(1.0, (declared - place) * p_values[i]))
         adjusted[i] = largest
     return adjusted
-
-
-def sweep(
-    records: Iterable[Record], comparison: Comparison, scaling: str
-) -> list[tuple[float, float, bool]]:
-    """Of the seeds that choose: for each learning rate the mean of their times, and whether they
-    all learned; where not, the mean is known to be longer.
-    """
-    rates = by_scaling(records, comparison.cell).get(scaling, {})
-    rows = []
-    for rate, seeds in rates.items():
-        runs = [record for record in seeds.values() if record.run.chooses]
-        if runs:
-            times = sum(record.time for record in runs) / len(runs)
-            rows.append((10**rate, times, all(r.learned_at is not None for r in runs)))
-    return rows
-
-
-def beside(
-    ours: Iterable[Record], theirs: Iterable[Record], comparisons: Mapping[str, Comparison]
-) -> list[tuple[str, str, Median, Median, float]]:
-    """Two studies, made on different devices say, scaling by scaling: the medians of both, and the
-    p value of the log-rank test between them.
-    """
-    ours, theirs = list(ours), list(theirs)
-    rows = []
-    for name, comparison in comparisons.items():
-        first, second = reported(ours, comparison), reported(theirs, comparison)
-        for scaling in first.keys() & second.keys():
-            pair = first[scaling], second[scaling]
-            medians = median_time(pair[0]), median_time(pair[1])
-            rows.append((name, scaling, *medians, log_rank(*pair).p_value))
-    return rows
 
 
 class LogRank(NamedTuple):
@@ -308,9 +195,8 @@ def log_rank(ours: Sequence[Record], theirs: Sequence[Record], *, paired: bool =
             for whatever two runs of a seed share, and n seeds cannot get below 2 / 2**n.
 
     Example:
-        >>> from sdpa_book.studies.training.plan import load_comparisons
-        >>> from sdpa_book.studies.training.results import load_study
-        >>> runs = reported(load_study()[1], load_comparisons()["recall, d_k 64"])
+        >>> from sdpa_book.studies.training import load_plan, load_study, reported
+        >>> runs = reported(load_study()[1], load_plan()["recall, d_k 64"])
         >>> log_rank(runs["none"], runs["sqrt_d_k"], paired=True).p_value * 2**10
         2.0
     """
@@ -336,9 +222,8 @@ def step_down(pairs: Sequence[tuple[Sequence[Record], Sequence[Record]]]) -> lis
         pairs: the two groups of each test, with one run for each of the same n seeds.
 
     Example:
-        >>> from sdpa_book.studies.training.plan import load_comparisons
-        >>> from sdpa_book.studies.training.results import load_study
-        >>> runs = reported(load_study()[1], load_comparisons()["recall, d_k 64"])
+        >>> from sdpa_book.studies.training import load_plan, load_study, reported
+        >>> runs = reported(load_study()[1], load_plan()["recall, d_k 64"])
         >>> pairs = [(runs[s], runs["sqrt_d_k"]) for s in ("none", "k_total")]
         >>> max(step_down(pairs)) * 2**10
         2.0

@@ -1,0 +1,86 @@
+"""What is stored of the first gradients."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sdpa_book.studies.depth.plan import Depth
+from sdpa_book.studies.making import with_known_rescalings
+
+STORED = Path(__file__).parent / "results" / "depth.json"
+"""The measurements that come with the book."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByBlock:
+    """Measurements block by block.
+
+    The lists of the residual stream have n_layers + 1 entries: what goes into each block, and what
+    comes out of the last one. Gradients there are over the gradient that the read-out sends into
+    the last normalisation's output, root mean square over root mean square.
+
+    Attributes:
+        query: in each block, the norm of the gradient of W_Q.
+        key: of W_K.
+        perceptron: of the perceptron's second matrix.
+        gradient: at the residual stream, the root mean square over the batch.
+        typical: at the residual stream, the root mean square in the median sequence of the batch.
+        variance: of a component of the residual stream.
+        apart: one minus the correlation of two tokens of a sequence, once they are normalised.
+    """
+
+    query: list[float]
+    key: list[float]
+    perceptron: list[float]
+    gradient: list[float]
+    typical: list[float]
+    variance: list[float]
+    apart: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Starts(ByBlock):
+    """The first gradients of one model over the seeds: block by block their medians.
+
+    Attributes:
+        cell: the model.
+        total: the norm of the gradient of all parameters, one number a seed.
+        first: ``gradient`` at the first block, one number a seed.
+        made_with: versions and device, where they are others than the file's.
+    """
+
+    cell: Depth
+    total: list[float]
+    first: list[float]
+    made_with: dict[str, Any] | None = None
+
+
+def load_depth(path: Path = STORED) -> tuple[dict[str, Any], dict[Depth, Starts]]:
+    """The provenance and the measurements, by model.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+
+    Example:
+        >>> provenance, measured = load_depth()
+        >>> provenance["dtype"], len(measured[Depth(64, 48, "none")].total)
+        ('float64', 30)
+    """
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    cells = (Starts(cell=Depth(*line.pop("cell")), **line) for line in stored["measured"])
+    return stored["provenance"], {measured.cell: measured for measured in cells}
+
+
+def listed_rescalings(measured: Iterable[Depth]) -> list[str]:
+    """What a table of all rescalings lists: those of the library, which may not be measured yet,
+    and then those that were measured and that the library no longer has.
+
+    Example:
+        >>> listed_rescalings([Depth(64, 24, "of old")])[-1]
+        'of old'
+    """
+    return with_known_rescalings(model.scaling for model in measured)

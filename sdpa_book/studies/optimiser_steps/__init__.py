@@ -1,0 +1,38 @@
+"""How far a step of training moves the scores: five optimisers, several powers of ``d_k``."""
+
+from sdpa_book.studies.optimiser_steps.plan import (
+    D_MODEL,
+    FINE,
+    FIRST_POWERS,
+    OPTIMISERS,
+    RATE_WIDTHS,
+    STEPS,
+    WIDTHS,
+)
+from sdpa_book.studies.optimiser_steps.problem import (
+    Problem,
+    excess,
+    first_step,
+    make_problem,
+    scores,
+)
+from sdpa_book.studies.optimiser_steps.read import exponent, load_steps
+from sdpa_book.studies.optimiser_steps.run import train
+
+__all__ = [
+    "D_MODEL",
+    "FINE",
+    "FIRST_POWERS",
+    "OPTIMISERS",
+    "RATE_WIDTHS",
+    "STEPS",
+    "WIDTHS",
+    "Problem",
+    "excess",
+    "exponent",
+    "first_step",
+    "load_steps",
+    "make_problem",
+    "scores",
+    "train",
+]

@@ -1,0 +1,124 @@
+"""What the study of optimiser steps declares before a run is made: how far a step of training moves
+the scores, under five optimisers and several powers of ``d_k``. ``plan.toml`` holds its questions.
+The study takes about an hour on one core.
+
+**What is measured**: the spread of the scores at the start, how far the partners' scores rise in
+one step and in ``STEPS``, and the learning rate of lowest loss. Each figure is stored for every
+seed.
+
+**Stopping**: a training takes ``STEPS`` steps, or ends where its loss is no number, and then it is
+the worst. The best rate is looked for on a grid of half decades, which goes on until it reaches a
+decade beyond the best on either side, and then on eighths around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from sdpa_book.studies.making import load_tables
+from sdpa_lib._checks import check_count, check_number, unknown_name
+
+DECLARED = Path(__file__).with_name("plan.toml")
+"""The questions of the book's study."""
+TAKES = "about an hour"
+
+N_TOKENS, D_MODEL = 16, 32
+SMOOTHING = 0.1
+STEPS = 100
+FINE = 8  # learning rates a decade
+
+
+class Kind(NamedTuple):
+    """An optimiser.
+
+    Attributes:
+        make: from the parameters and the learning rate.
+        rate: the learning rate with which steps are compared.
+        step: the power of d_k by which the first step grows, given p.
+    """
+
+    make: Callable[[list[Tensor], float], Optimizer]
+    rate: float
+    step: Callable[[float], float]
+
+
+OPTIMISERS: dict[str, Kind] = {
+    "SGD": Kind(lambda w, rate: torch.optim.SGD(w, rate), 0.1, lambda p: 1 - 2 * p),
+    "momentum": Kind(
+        lambda w, rate: torch.optim.SGD(w, rate, momentum=0.9), 0.01, lambda p: 1 - 2 * p
+    ),
+    "Adam": Kind(lambda w, rate: torch.optim.Adam(w, rate), 1e-3, lambda p: 1 - p),
+    "Adafactor": Kind(
+        # the paper's first epsilon: PyTorch's own is larger than the square of a small gradient
+        lambda w, rate: torch.optim.Adafactor(w, rate, eps=(1e-30, 1e-3)),
+        5e-3,
+        lambda p: 1 - p,
+    ),
+    "Muon": Kind(
+        lambda w, rate: torch.optim.Muon(w, rate, weight_decay=0.0), 3e-3, lambda p: 1 - p
+    ),
+}
+"""By name. Muon is PyTorch's from 2.9 on, with its default factor of the matrix's shape."""
+
+
+MEASURES = ("moves", "first steps", "rates", "rates from zero")
+"""What can be asked: how far scores move in one step and in many; in one alone; which learning rate
+is best; and which, where the fresh head's own scores are subtracted throughout.
+"""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is measured of which optimisers.
+
+    Attributes:
+        name: in ``MEASURES``.
+        question: in words.
+        optimisers: names in ``OPTIMISERS``.
+        powers: the scores are divided by d_k to these.
+        widths: the values of d_k.
+        seeds: how many problems.
+    """
+
+    name: str
+    question: str
+    optimisers: tuple[str, ...]
+    powers: tuple[float, ...]
+    widths: tuple[int, ...]
+    seeds: int
+
+    def __post_init__(self) -> None:
+        if self.name not in MEASURES:
+            raise unknown_name("table", self.name, MEASURES)
+        for optimiser in self.optimisers:
+            if optimiser not in OPTIMISERS:
+                raise unknown_name("optimisers", optimiser, OPTIMISERS)
+        for power in self.powers:
+            check_number("powers", power)
+        for d_k in self.widths:
+            check_count("widths", d_k)
+        check_count("seeds", self.seeds)
+
+
+def load_plan(path: Path = DECLARED) -> dict[str, Question]:
+    """The questions of a study by name, in the order in which they are answered.
+
+    Example:
+        >>> load_plan()["rates"].seeds
+        3
+    """
+    return load_tables(
+        path, (Question,), lambda name, own: Question(name=name, **own), given=("name",)
+    )
+
+
+WIDTHS, POWERS = load_plan()["moves"].widths, load_plan()["moves"].powers
+RATE_WIDTHS, FIRST_POWERS = load_plan()["rates"].widths, load_plan()["first steps"].powers
+"""What chapter 13 and its figures show."""

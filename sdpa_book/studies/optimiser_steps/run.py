@@ -1,0 +1,277 @@
+"""The trainings of :mod:`~sdpa_book.studies.optimiser_steps.problem`, and the figures of a plan."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from sdpa_book.studies.making import check_settings, device_name, made, short, versions, write
+from sdpa_book.studies.optimiser_steps.plan import (
+    D_MODEL,
+    FINE,
+    N_TOKENS,
+    OPTIMISERS,
+    STEPS,
+    Question,
+)
+from sdpa_book.studies.optimiser_steps.problem import excess, make_problem, scores
+from sdpa_book.studies.optimiser_steps.read import STORED, load_steps
+from sdpa_lib._checks import check_count, check_number, unknown_name
+
+DIGITS = 5
+"""Significant digits that are stored."""
+
+
+class Training(NamedTuple):
+    """What some steps did.
+
+    Attributes:
+        start: the standard deviation of the scores at the start.
+        first: by how much the scores of the partners rose in the first step, on average.
+        last: the same in all steps.
+        moved: how far W_Q ended from where it began, over its size then, as Frobenius norms.
+        losses: the excess loss before each step, and after the last; cut off where it is no number.
+    """
+
+    start: float
+    first: float
+    last: float
+    moved: float
+    losses: list[float]
+
+    def loss(self, criterion: str) -> float:
+        """What is compared between learning rates: the mean over all steps (``"mean"``), or over
+        the last ``STEPS`` / 5 (``"end"``); infinite where training was cut off.
+        """
+        losses = self.losses[-STEPS // 5 :] if criterion == "end" else self.losses
+        return statistics.fmean(losses) if math.isfinite(self.losses[-1]) else math.inf
+
+
+def train(
+    d_k: int,
+    power: float,
+    optimiser: str,
+    *,
+    rate: float | None = None,
+    seed: int,
+    steps: int = STEPS,
+    dtype: torch.dtype = torch.float64,
+    from_zero: bool = False,
+) -> Training:
+    """Train W_Q and W_K.
+
+    Args:
+        d_k: the dimension of the head, at least 1.
+        power: the scores are divided by d_k to this power.
+        optimiser: a name in ``OPTIMISERS``.
+        rate: the learning rate; ``None`` takes the one of ``OPTIMISERS``.
+        seed: 0 or more.
+        steps: at least 1.
+        dtype: of the computation.
+        from_zero: the fresh head's own scores are subtracted throughout, so that they start at 0
+            and nothing of them has to be unlearned. The matrices and their steps stay as they are.
+
+    Raises:
+        ValueError: the optimiser is not known, or a number is out of range.
+
+    Example:
+        >>> wide, narrow = (train(d_k, 0.5, "SGD", seed=0, steps=1) for d_k in (4096, 256))
+        >>> 0.9 < wide.first / narrow.first < 1.1  # the root keeps the step of gradient descent
+        True
+    """
+    if optimiser not in OPTIMISERS:
+        raise unknown_name("optimiser", optimiser, OPTIMISERS)
+    kind = OPTIMISERS[optimiser]
+    rate = kind.rate if rate is None else check_number("rate", rate, above=0.0)
+    check_count("steps", steps)
+    problem = make_problem(d_k, seed, dtype=dtype)
+    updates = kind.make([problem.w_q, problem.w_k], rate)
+    began = problem.w_q.detach().clone()
+    losses: list[float] = []
+    rises: list[float] = []
+    before = None
+    for step in range(steps + 1):
+        z = scores(problem, power)
+        before = z.detach() if before is None else before
+        loss = excess(z - before if from_zero else z, problem.partner)
+        losses.append(loss.item())
+        if step in (1, steps):
+            rises.append((z.detach() - before)[range(N_TOKENS), problem.partner].mean().item())
+        if step == steps or not math.isfinite(losses[-1]):
+            break
+        updates.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        updates.step()
+    assert before is not None
+    first, last = (rises[0], rises[-1]) if rises else (math.nan, math.nan)
+    moved = ((problem.w_q.detach() - began).norm() / began.norm()).item()
+    return Training(before.std().item(), first, last, moved, losses)
+
+
+def _in_float32(
+    d_k: int, power: float, optimiser: str, log_rate: float, seed: int, from_zero: bool
+) -> Training:
+    return train(
+        d_k,
+        power,
+        optimiser,
+        rate=10**log_rate,
+        seed=seed,
+        dtype=torch.float32,
+        from_zero=from_zero,
+    )
+
+
+def best_rates(
+    d_k: int, power: float, optimiser: str, n_seeds: int, *, from_zero: bool = False
+) -> dict[str, list[float]]:
+    """The learning rate of lowest loss, for each seed: first on a grid of half decades that goes a
+    decade beyond the best on either side, then on eighths around it. For ``from_zero`` see
+    :func:`train`.
+
+    Returns:
+        By criterion of :meth:`Training.loss` the decimal logarithms, one for each of
+        ``n_seeds`` seeds.
+    """
+
+    @functools.cache
+    def run(eighths: int, seed: int) -> Training:
+        return _in_float32(d_k, power, optimiser, eighths / FINE, seed, from_zero)
+
+    def lowest(criterion: str, grid: Iterable[int], seeds: Sequence[int]) -> int:
+        return min(
+            grid, key=lambda k: statistics.fmean(run(k, seed).loss(criterion) for seed in seeds)
+        )
+
+    half, seeds = FINE // 2, range(n_seeds)
+    best = {}
+    for criterion in ("end", "mean"):
+        centre = round(FINE * math.log10(OPTIMISERS[optimiser].rate) / half) * half
+        seen: set[int] = set()
+        while not seen >= (around := {centre + i * half for i in range(-2, 3)}):
+            seen |= around
+            centre = lowest(criterion, sorted(seen), seeds)
+        fine = range(centre - half, centre + half + 1)
+        best[criterion] = [lowest(criterion, fine, [seed]) / FINE for seed in seeds]
+    return best
+
+
+def _moves(optimiser: str, power: float, widths: Sequence[int], n_seeds: int) -> dict[str, Any]:
+    """For each seed and width: the scores' spread at the start, and how far the partners' rose in
+    one step, in as many steps of that much less, and in as many whole ones.
+    """
+    rate = OPTIMISERS[optimiser].rate
+    made: dict[str, Any] = {"start": [], "one step": [], "small steps": [], "steps": []}
+    for seed in range(n_seeds):
+        whole, small = (
+            [train(d_k, power, optimiser, rate=r, seed=seed) for d_k in widths]
+            for r in (rate, rate / STEPS)
+        )
+        made["start"].append([short(run.start, DIGITS) for run in whole])
+        made["one step"].append([short(run.first, DIGITS) for run in whole])
+        made["small steps"].append([short(run.last, DIGITS) for run in small])
+        made["steps"].append([short(run.last, DIGITS) for run in whole])
+    return made
+
+
+def _first_steps(
+    optimiser: str, power: float, widths: Sequence[int], n_seeds: int
+) -> dict[str, Any]:
+    """Of what :func:`_moves` gives the spread at the start and the one step."""
+    made: dict[str, Any] = {"start": [], "one step": []}
+    for seed in range(n_seeds):
+        runs = [train(d_k, power, optimiser, seed=seed, steps=1) for d_k in widths]
+        made["start"].append([short(run.start, DIGITS) for run in runs])
+        made["one step"].append([short(run.first, DIGITS) for run in runs])
+    return made
+
+
+def _rates(
+    optimiser: str, power: float, widths: Sequence[int], n_seeds: int, from_zero: bool = False
+) -> dict[str, Any]:
+    """By criterion, for each width and seed, the decimal logarithm of the best rate, and how far
+    W_Q moves at the best rate of the end.
+    """
+    best = [best_rates(d_k, power, optimiser, n_seeds, from_zero=from_zero) for d_k in widths]
+    made: dict[str, Any] = {c: [rates[c] for rates in best] for c in best[0]}
+    made["moved"] = [
+        [
+            short(_in_float32(d_k, power, optimiser, rate, seed, from_zero).moved, DIGITS)
+            for seed, rate in enumerate(rates["end"])
+        ]
+        for d_k, rates in zip(widths, best, strict=True)
+    ]
+    return made
+
+
+def answer(question: Question, optimiser: str, power: float) -> dict[str, Any]:
+    """What a question measures of one optimiser and power: lists over seeds and widths, or, of
+    learning rates, over widths and seeds.
+    """
+    given = optimiser, power, question.widths, question.seeds
+    if question.name == "moves":
+        return _moves(*given)
+    if question.name == "first steps":
+        return _first_steps(*given)
+    return _rates(*given, from_zero=question.name == "rates from zero")
+
+
+def settings(plan: Mapping[str, Question]) -> dict[str, Any]:
+    """What decides the figures."""
+    noted: dict[str, Any] = {
+        "tokens": N_TOKENS,
+        "d_model": D_MODEL,
+        "steps": STEPS,
+        "rates": {name: kind.rate for name, kind in OPTIMISERS.items()},
+    }
+    return noted | {
+        f"{name}, {field}": list(value) if isinstance(value, tuple) else value
+        for name, question in plan.items()
+        for field, value in (("widths", question.widths), ("seeds", question.seeds))
+    }
+
+
+def make(
+    out: Path,
+    plan: Mapping[str, Question],
+    *,
+    workers: int = 1,
+    scheduler: str | None = None,
+) -> None:
+    """Make the figures of a plan that ``out/steps.json`` does not hold yet, and store those of each
+    optimiser and power as soon as they are done.
+
+    Args:
+        out: the folder; made when it is not there.
+        plan: the questions.
+        workers, scheduler: as in :func:`~sdpa_book.studies.making.executor`.
+
+    Raises:
+        ValueError: the file was made with other settings.
+    """
+    path, noted = out / STORED.name, settings(plan)
+    here = {"versions": versions("torch", "numpy"), "device": device_name(torch.device("cpu"))}
+    stored = load_steps(path) if path.exists() else {"provenance": {"settings": {}} | here}
+    check_settings(path, stored["provenance"]["settings"], noted)
+    stored["provenance"]["settings"] |= noted
+    noted_here = stored["provenance"] == stored["provenance"] | here
+    elsewhere = {} if noted_here else {"made_with": here}
+    missing = [
+        (question, optimiser, power)
+        for name, question in plan.items()
+        for optimiser in question.optimisers
+        for power in question.powers
+        if f"{power:g}" not in stored.get(name, {}).get(optimiser, {})
+    ]
+    for place, answered in made(answer, missing, "figures", workers=workers, scheduler=scheduler):
+        question, optimiser, power = missing[place]
+        of_optimiser = stored.setdefault(question.name, {}).setdefault(optimiser, {})
+        of_optimiser[f"{power:g}"] = answered | elsewhere
+        write(path, json.dumps(stored, allow_nan=False) + "\n")
