@@ -13,9 +13,10 @@ import torch
 from sdpa_book.drawing import plotting
 from sdpa_book.exercises import check
 from sdpa_book.measured import Measured, mean_and_error
+from sdpa_book.names import display_name
 from sdpa_book.tables import Table
 
-__all__ = ["Measured", "Table", "check", "mean_and_error", "plotting"]
+__all__ = ["Measured", "Table", "check", "display_name", "mean_and_error", "plotting"]
 
 # The book's tensors are small. Threads that wait for each other cost more than they save, on a busy
 # machine many times over. Whoever sets OMP_NUM_THREADS gets what it says.

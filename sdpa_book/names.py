@@ -22,34 +22,34 @@ OTHERS = {
 """By code's name. Others are read as they are written, such as ``learned`` and ``normal``."""
 
 
-def called(name: str | Rescaling) -> str:
+def display_name(name: str | Rescaling) -> str:
     """The name that people read, where no formula can stand.
 
     Example:
-        >>> called("sqrt_d_k"), called("none"), called("k_total"), called("student_t")
-        ('√d_k', 'undivided', 'k_total', 'Student’s t')
+        >>> [display_name(name) for name in ("sqrt_d_k", "none", "k_total", "student_t")]
+        ['√d_k', 'undivided', 'k_total', 'Student’s t']
     """
     if isinstance(name, str) and name not in known_rescalings():
         return OTHERS.get(name, name)
     return get_rescaling(name).label
 
 
-def in_words(name: str) -> str:
+def word_for(name: str) -> str:
     """The same beside a curve or within a sentence, where even √d_k is too much of a formula.
 
     Example:
-        >>> in_words("sqrt_d_k"), in_words("none")
+        >>> word_for("sqrt_d_k"), word_for("none")
         ('root', 'undivided')
     """
-    return "root" if name == "sqrt_d_k" else called(name)
+    return "root" if name == "sqrt_d_k" else display_name(name)
 
 
-def in_figures(rescaling: str | Rescaling) -> str:
+def plot_label(rescaling: str | Rescaling) -> str:
     r"""A rescaling's name for Matplotlib: the text's name where that is a word or a length of keys,
     else the formula.
 
     Example:
-        >>> print(in_figures("none"), in_figures("k_total"), in_figures("sqrt_d_k"))
+        >>> print(plot_label("none"), plot_label("k_total"), plot_label("sqrt_d_k"))
         undivided $k_\mathrm{total}$ $\sqrt{d_k}$
     """
     chosen = get_rescaling(rescaling)
@@ -61,5 +61,5 @@ def in_figures(rescaling: str | Rescaling) -> str:
 
 def names_of_code() -> dict[str, str]:
     """What people call by another name than code does, by code's."""
-    both = {name: called(name) for name in (*RESCALINGS, *OTHERS)}
+    both = {name: display_name(name) for name in (*RESCALINGS, *OTHERS)}
     return {code: name for code, name in both.items() if name != code}

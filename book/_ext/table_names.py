@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from docutils import nodes
-from sdpa_book.names import called, names_of_code
+from sdpa_book.names import display_name, names_of_code
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
@@ -82,7 +82,7 @@ def table(html: str) -> str:
 def spelled(text: str, heading: str) -> str:
     """A cell's text, where it is a heading or says what divides: elsewhere "none" is a word."""
     names_a_scaling = text == heading or heading.startswith("divided by")
-    return re.sub("none$", called("none"), text) if names_a_scaling else text
+    return re.sub("none$", display_name("none"), text) if names_a_scaling else text
 
 
 def typeset(text: str) -> str:

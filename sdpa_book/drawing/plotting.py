@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sdpa_book.drawing.svg import DescribedFigure
-from sdpa_book.names import in_figures
+from sdpa_book.names import plot_label
 from sdpa_lib._checks import check_count, check_finite
 from sdpa_lib.rescaling import Rescaling, get_rescaling
 
@@ -116,7 +116,7 @@ def style(rescaling: str | Rescaling, *, marker: bool = False) -> dict[str, Any]
     chosen = get_rescaling(rescaling)
     spare = SEQUENCE[zlib.crc32(chosen.name.encode()) % len(SEQUENCE)]
     color, line, symbol = chosen.look or (spare, (0, (1, 2, 4, 2)), "p")
-    drawn = {"color": color, "linestyle": line, "label": in_figures(chosen)}
+    drawn = {"color": color, "linestyle": line, "label": plot_label(chosen)}
     return drawn | ({"marker": symbol} if marker else {})
 
 

@@ -9,7 +9,7 @@ in ``book/_explore/src``. The module has
   ``data.NAME``. The sliders take few values, so all that doesn't follow a drag is in such tables;
 - ``scripts()``, if parts of its data are loaded later: classic scripts by their names.
 
-``template.py`` beside them is what a new one is copied from.
+A new one is copied from ``template.py`` beside them and ``book/_explore/template.js``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import sdpa_lib as sdpa
 from sdpa_book.explorables import looks
-from sdpa_book.names import called
+from sdpa_book.names import display_name
 
 SUFFIX = "_explorable"
 EXPLORABLES = tuple(
@@ -46,7 +46,7 @@ def script(name: str) -> str:
         "colours": {role: looks.on_both_grounds(color) for role, color in looks.COLOURS.items()},
         "letters": {role: looks.of_letters(color) for role, color in looks.COLOURS.items()},
         "rescalings": [{"name": name} | looks.look(name) for name in sdpa.RESCALINGS],
-        "distributions": {name: called(name) for name in sdpa.DISTRIBUTIONS},
+        "distributions": {name: display_name(name) for name in sdpa.DISTRIBUTIONS},
     }
     module = explorable(name)
     if hasattr(module, "data"):

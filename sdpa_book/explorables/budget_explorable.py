@@ -9,7 +9,7 @@ from typing import Any
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
-from sdpa_book.names import called
+from sdpa_book.names import display_name
 from sdpa_book.studies.training.plan import load_comparisons
 from sdpa_book.studies.training.results import load_study
 from sdpa_book.studies.training.study import EVERY, Record
@@ -50,7 +50,7 @@ def data() -> dict[str, Any]:
     learned = [cell["learned"] for cell in cells.values()]
     last = max(times[-1] for cell in learned for times in cell.values())
     return {
-        "labels": {name: called(name) for name in learned[0]},
+        "labels": {name: display_name(name) for name in learned[0]},
         "cells": cells,
         "start": list(cells)[-1],
         "steps": list(range(EVERY, 100 * math.ceil(last / 100) + 1, EVERY)),

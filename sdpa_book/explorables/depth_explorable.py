@@ -7,7 +7,7 @@ from typing import Any
 
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
-from sdpa_book.names import in_words
+from sdpa_book.names import word_for
 from sdpa_book.studies.training import depth as depths
 
 ALT = (
@@ -42,7 +42,7 @@ def data() -> dict[str, Any]:
             )
         return of_widths
 
-    labels = {name: in_words(name) for name in ("none", "sqrt_d_k")}
+    labels = {name: word_for(name) for name in ("none", "sqrt_d_k")}
     return {
         "d_k": depths.DIMENSIONS,
         "blocks": depths.LAYERS,

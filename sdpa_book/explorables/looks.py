@@ -12,7 +12,7 @@ from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D
 
 from sdpa_book.drawing import plotting, svg
-from sdpa_book.names import called
+from sdpa_book.names import display_name
 
 OPTIMISERS = {"SGD": plotting.SEQUENCE[0], "Adam": plotting.SEQUENCE[3]}
 """Their colours in chapter 13's figures."""
@@ -38,7 +38,7 @@ def look(name: str) -> dict[str, Any]:
     style = plotting.style(name, marker=True)
     marker = MarkerStyle(style["marker"])
     return {
-        "label": called(name),
+        "label": display_name(name),
         "colours": on_both_grounds(style["color"]),
         "letters": of_letters(style["color"]),
         "dashes": dashes(style["linestyle"]),

@@ -11,7 +11,7 @@ import torch
 
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
-from sdpa_book.names import in_figures
+from sdpa_book.names import plot_label
 
 ALT = (
     "A map of the spread of the scores against the number of keys: far below the border a "
@@ -64,6 +64,6 @@ def draw() -> None:
         ("d_k", 1 / 8, "black"),
     ):
         ax.axhline(sigma, **plotting.style(name))
-        ax.text(9e4, 1.1 * sigma, in_figures(name), color=color, ha="right")
+        ax.text(9e4, 1.1 * sigma, plot_label(name), color=color, ha="right")
     ax.set(xscale="log", yscale="log", xlabel="keys", ylabel="std of the scores, $d_k = 64$")
     ax.set_title("strong colour: one key has the weight; faint: all share it", fontsize=11)

@@ -12,7 +12,7 @@ from torch import Tensor
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
-from sdpa_book.names import called
+from sdpa_book.names import display_name
 
 ALT = (
     "Two curves against the divisor, with four divisors on them: the effective keys rise from "
@@ -38,7 +38,7 @@ def data() -> dict[str, Any]:
     return {
         "n": n,
         "d_k": d_k,
-        "labels": {name: called(name) for name in COMPARED},
+        "labels": {name: display_name(name) for name in COMPARED},
         "ratios": [rounded(r) for r in ratios],
         "along": [
             [[setting.measure(r * root) for r in ratios] for setting in row] for row in settings
