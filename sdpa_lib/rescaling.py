@@ -245,7 +245,7 @@ class PowerOfDk(Rescaling):
 
     @property
     def label(self) -> str:
-        return {"none": "1 (none)", "sqrt_d_k": "√d_k"}.get(self.name, self.name)
+        return {"none": "undivided", "sqrt_d_k": "√d_k"}.get(self.name, self.name)
 
     @property
     def look(self) -> Look | None:  # type: ignore[override]  # the base class has none

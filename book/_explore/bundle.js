@@ -22,6 +22,7 @@ const COMMON = {
   format: "iife",
   target: "es2020",
   charset: "utf8",
+  preserveSymlinks: true, // a test's node_modules is one
 };
 
 /** An explorable is a file of src that exports what has its name. */

@@ -15,6 +15,7 @@ from typing import Any
 
 from docutils import nodes
 from sdpa_book.ledger import RECORD, Entry, Verdict, load_record
+from sdpa_book.names import display_name
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -121,7 +122,7 @@ def written(text: str) -> list[nodes.Node]:
     """A text with indices, exponents and minus signs, as in the tables of the chapters, and numbers
     that do not part. Columns are narrow: a line may end before a ±.
     """
-    text = text.replace("sqrt(d_k)", "√d_k")
+    text = text.replace("sqrt(d_k)", display_name("sqrt_d_k"))
     text = unbroken(typeset(PER_CENT.sub(" %", text))).replace("\u00a0±", " ±")
     parts = SET.split(text)
     made: list[nodes.Node] = [nodes.Text(parts[0])] if parts[0] else []

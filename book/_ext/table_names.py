@@ -8,19 +8,12 @@ import re
 from typing import Any
 
 from docutils import nodes
+from sdpa_book.names import display_name, names_of_code
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-NAMES = {
-    "sqrt_d_k": "√d_k",
-    "n_sqrt_d_k": "n√d_k",
-    "k_norm_4": "k_4",
-    "qk_norm": "QK-norm",
-    "log_n": "with ln n",
-    "t5_start": "T5’s start",
-    "student_t": "Student’s t",
-}
-"""What code calls a scaling or a distribution, and what people do."""
+NAMES = {code: name for code, name in names_of_code().items() if code != "none"}
+"""Elsewhere than in :func:`spelled` "none" is a word."""
 
 ROW = re.compile(r"<tr>(.*?)</tr>", re.S)
 CELL = re.compile(r"(<t[dh][^>]*>)(.*?)(</t[dh]>)", re.S)
@@ -87,10 +80,9 @@ def table(html: str) -> str:
 
 
 def spelled(text: str, heading: str) -> str:
-    """A cell's text, where it says that nothing divides: elsewhere "none" is a word."""
-    if text == "none" and text != heading and heading.startswith("divided by"):
-        return "nothing"
-    return re.sub("none$", "undivided", text) if text == heading else text
+    """A cell's text, where it is a heading or says what divides: elsewhere "none" is a word."""
+    names_a_scaling = text == heading or heading.startswith("divided by")
+    return re.sub("none$", display_name("none"), text) if names_a_scaling else text
 
 
 def typeset(text: str) -> str:

@@ -8,7 +8,6 @@ blindness; line style and marker tell the same once more.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +22,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sdpa_book.drawing.svg import DescribedFigure
+from sdpa_book.names import plot_label
 from sdpa_lib._checks import check_count, check_finite
 from sdpa_lib.rescaling import RESCALINGS, Rescaling, get_rescaling
 
@@ -100,7 +100,7 @@ def figure(
 
 def style(rescaling: str | Rescaling, *, marker: bool = False) -> dict[str, Any]:
     r"""The keyword arguments that draw a rescaling's line in its own colour and style, with its
-    label: the name that the text has for it, or else its formula.
+    label.
 
     One without a look of its own gets a colour of ``SEQUENCE`` by its name, and a line that no look
     has.
@@ -108,19 +108,12 @@ def style(rescaling: str | Rescaling, *, marker: bool = False) -> dict[str, Any]
     Example:
         >>> style("sqrt_d_k")["color"]
         '#0b6fb3'
-        >>> print(style("none")["label"], style("k_total")["label"])
-        undivided $k_\mathrm{total}$
     """
     chosen = get_rescaling(rescaling)
     spare = SEQUENCE[zlib.crc32(chosen.name.encode()) % len(SEQUENCE)]
     color, line, symbol = chosen.look or (spare, (0, (1, 2, 4, 2)), "p")
-    length = re.fullmatch(r"k_(\w+)", chosen.label)
-    label = rf"$k_\mathrm{{{length[1]}}}$" if length else f"${chosen.formula}$"
-    if chosen.name == "none":
-        label = "undivided"
-    return {"color": color, "linestyle": line, "label": label} | (
-        {"marker": symbol} if marker else {}
-    )
+    drawn = {"color": color, "linestyle": line, "label": plot_label(chosen)}
+    return drawn | ({"marker": symbol} if marker else {})
 
 
 def density_curve(values: Tensor, points: int = 400) -> tuple[np.ndarray, np.ndarray]:

@@ -78,12 +78,12 @@ def test_a_heading_does_not_part_at_a_sign():
     assert "p(1 − p)</td>" in made
 
 
-def test_nothing_is_named_where_it_divides():
+def test_none_is_undivided_where_it_says_what_divides():
     rows = [["divided by", "std, none", "starved"], ["none", "1", "none"]]
     html = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in rows)
     assert table(html) == (
         "<tr><td>divided by</td><td>std, undivided</td><td>starved</td></tr>"
-        "<tr><td>nothing</td><td>1</td><td>none</td></tr>"
+        "<tr><td>undivided</td><td>1</td><td>none</td></tr>"
     )
 
 

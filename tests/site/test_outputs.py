@@ -7,10 +7,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import notebooks
 import pytest
 from conftest import ROOT
-
-import notebooks
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 
@@ -24,7 +23,6 @@ def told(path: Path) -> list[list[dict[str, Any]]]:
         for cell in notebooks.read(path).cells
         if cell.cell_type == "code"
     ]
-
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)

@@ -1,17 +1,8 @@
-/** What book/_ext/explorable_data.py wrote at the build: names, looks, and tables for every setting of the sliders. */
+/** What sdpa_book/explorables gave at the build: names, looks, and tables for every setting of the sliders. */
 export const data = window.explorableData;
 
-/** The names of the rescalings, in the book's order. */
-export const names = data.rescalings.map(({ name }) => name);
-
-/** By name: label, colours on the light and on the dark ground, those of letters, dashes, and the outline of the marker. */
+/** The rescalings by name, in the book's order: what people call it, colours on the light and on the dark ground, those of letters, dashes, and the outline of the marker. */
 export const looks = Object.fromEntries(data.rescalings.map((look) => [look.name, look]));
-
-/** What menus call a rescaling. */
-export const labels = Object.fromEntries(data.rescalings.map(({ name, label }) => [name, label]));
-
-/** The same less what stands in brackets, where there is little room. */
-export const short = (name) => labels[name].replace(/ \(.*\)$/, "");
 
 /** A table's entry for a setting: its rows and columns are the values of two sliders. */
 export const lookUp = (table, rows, row, columns, column) =>
@@ -26,13 +17,14 @@ const variables = Object.fromEntries([
   ]),
 ]);
 
-const called = (name) => (name in data.colours ? name : `rescaling-${names.indexOf(name)}`);
+const places = Object.keys(looks);
+const variable = (name) => (name in data.colours ? name : `rescaling-${places.indexOf(name)}`);
 
 /** The colour of a role or a rescaling, on whatever ground the reader has. */
-export const colour = (name) => `var(--ex-${called(name)})`;
+export const colour = (name) => `var(--ex-${variable(name)})`;
 
 /** Its colour for letters, which need more contrast than lines. */
-export const lettersColour = (name) => `var(--ex-letters-${called(name)})`;
+export const lettersColour = (name) => `var(--ex-letters-${variable(name)})`;
 
 /** A style sheet with those colours: its selectors are those of explorables.css. */
 export function colourSheet() {

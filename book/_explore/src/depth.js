@@ -139,7 +139,7 @@ export const depth = {
   },
 };
 
-const called = ["undivided", "with the root"];
+const called = [stored.labels.none, `with the ${stored.labels.sqrt_d_k}`];
 
 /** Which of the marks the reader has set, by their places among `names`, and to which norm. */
 const guessed = (state) =>
@@ -159,7 +159,7 @@ function question(state) {
     return `Your guesses: ${where}. Now drag the upright line to ${last} blocks.`;
   return marks.length
     ? `Your guess: ${where}. Set the other one too, or drag the upright line to ${last} blocks.`
-    : `Drag the red circle (undivided) and the blue square (with the root) down to your guess for ${last} blocks, then the upright line to ${last}.`;
+    : `Drag the red circle (${called[0]}) and the blue square (${called[1]}) down to your guess for ${last} blocks, then the upright line to ${last}.`;
 }
 
 /** How many times as large the medians are as with the fewest blocks. */

@@ -28,9 +28,9 @@ const effectiveKeys = (place, sigma) => counts[place] ** share[place][sigmas.ind
 
 /** The divisors whose lines are drawn, each with the standard deviation of scores that it leaves. */
 const divisors = [
-  ["none", "undivided", (dK) => Math.sqrt(dK)],
-  ["sqrt_d_k", "√d_k", () => 1],
-  ["d_k", "d_k", (dK) => 1 / Math.sqrt(dK)],
+  ["none", (dK) => Math.sqrt(dK)],
+  ["sqrt_d_k", () => 1],
+  ["d_k", (dK) => 1 / Math.sqrt(dK)],
 ];
 
 /** One row, normal with standard deviation 1: of n keys it has the first n, so that more keys leave those that are there. */
@@ -249,7 +249,8 @@ function drawPlane(app, n, sigma, dK) {
     { text: "border σ_c", level: y(critical) },
     { text: "half of it", level: y(critical / 2) },
   ];
-  for (const [name, text, sigmaOf] of divisors) {
+  for (const [name, sigmaOf] of divisors) {
+    const { label: text, dashes } = looks[name];
     const level = y(sigmaOf(dK));
     if (level > bottom) {
       beside.push({ text: `↓ ${text}`, level: bottom }); // below the map
@@ -259,7 +260,7 @@ function drawPlane(app, n, sigma, dK) {
       .attr("data-rescaling", name)
       .attr("data-sigma", sigmaOf(dK))
       .style("stroke-width", 2)
-      .style("stroke-dasharray", looks[name].dashes);
+      .style("stroke-dasharray", dashes);
     beside.push({ text, level });
   }
   const heights = apart(
@@ -282,7 +283,7 @@ function drawPlane(app, n, sigma, dK) {
 
 /** What the ground means, written at the first place where neither a divisor’s line runs nor the point stands, or where most room is left. */
 function nameRegions(group, x, y, { n, sigma, d_k: dK }) {
-  const lines = divisors.map(([, , sigmaOf]) => y(sigmaOf(dK)));
+  const lines = divisors.map(([, sigmaOf]) => y(sigmaOf(dK)));
   const place = (text, width, ...places) => {
     const free = ([m, at]) => {
       const beside = Math.abs(x(m) - x(n)) - width / 2;

@@ -1,6 +1,6 @@
 /** One row of softmax under a larger or smaller divisor: what of the gradient is left, a curve that the reader draws. */
 import * as d3 from "./d3.js";
-import { colour, data } from "./data.js";
+import { colour, data, looks } from "./data.js";
 import * as math from "./math.js";
 import { drawCursor } from "./handles.js";
 import { axes, element, fresh, point, rich, rule, say, show2, show3, showCount } from "./shared.js";
@@ -110,7 +110,7 @@ const shareOfDecades = (entry) =>
 function name(r) {
   if (r === 1) return "r = 1, the root";
   const dK = Math.round(r < 1 ? r ** -2 : r ** 2);
-  return `r = ${written(r)}, as ${r < 1 ? "undivided" : "divided by d_k"} at d_k = ${showCount(dK)}`;
+  return `r = ${written(r)}, as ${r < 1 ? looks.none.label : `divided by ${looks.d_k.label}`} at d_k = ${showCount(dK)}`;
 }
 
 const countOf = (x) => (x < 10 ? show2(x) : showCount(Number(x.toPrecision(2))));

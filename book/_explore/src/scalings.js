@@ -49,7 +49,7 @@ const sliders = [
     question: "The keys become ten times as long. Which divisors move with the curves?",
     press: "Make them longer",
     moves: ["k_mean", "k_total"],
-    answer: "Longer keys: k_mean and k_total move with the curves.",
+    answer: `Longer keys: ${labels.k_mean} and ${labels.k_total} move with the curves.`,
   },
   {
     name: "n",
@@ -62,7 +62,7 @@ const sliders = [
     question: `The row gets ${data.scalings.n.at(-1)} keys in place of 32. Which divisors move?`,
     press: "Add the keys",
     moves: ["k_total"],
-    answer: "More keys: k_total alone moves.",
+    answer: `More keys: ${labels.k_total} alone moves.`,
   },
   {
     name: "d_k",
@@ -75,7 +75,7 @@ const sliders = [
     question: `d_k grows from ${data.scalings.d_k[0]} to ${data.scalings.d_k.at(-1)}. Which divisors move with the curves?`,
     press: "Make d_k larger",
     moves: ["sqrt_d_k", "k_mean", "k_total"],
-    answer: "Larger d_k: all but undivided move. So k_mean alone moved with a and d_k, not with n.",
+    answer: `Larger d_k: all but ${labels.none} move. So ${labels.k_mean} alone moved with a and d_k, not with n.`,
   },
 ];
 
@@ -240,7 +240,7 @@ function tell(state, { moving, start }, now, then) {
   const keys = (at, name) => brief(n * at.keys(at.sizes[name]));
   if (!then) {
     const [none, root, mean, total] = NAMES.map((name) => keys(now, name));
-    return `Divided by √d_k a query attends to ${root} of ${n} keys, by k_mean to ${mean}; undivided to ${none}, by k_total to ${total}.`;
+    return `Divided by ${labels.sqrt_d_k} a query attends to ${root} of ${n} keys, by ${labels.k_mean} to ${mean}; ${labels.none} to ${none}, by ${labels.k_total} to ${total}.`;
   }
   const change = (name, text = keys) => `${text(then, name)}${NEXT}${text(now, name)}`;
   const gradient = (at, name) => gradientText(at, at.sizes[name]);

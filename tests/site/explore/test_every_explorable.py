@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from conftest import AXE, SITE
-from explorable import STATIC
 from letters import faint_letters
+
+from sdpa_book.explorables import EXPLORABLES
 
 from .conftest import FOLDER, PLACES, SOURCES
 
@@ -18,7 +19,7 @@ def test_every_explorable_has_its_source_picture_place_and_tests():
         if f"export const {path.stem} = {{" in path.read_text(encoding="utf-8")
     }
     tested = {path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py")}
-    assert made == set(STATIC), "book/_explore/src and STATIC of book/_ext/explorable.py"
+    assert made == set(EXPLORABLES), "book/_explore/src and sdpa_book/explorables"
     assert made == set(PLACES), "book/_explore/src and the chapters"
     assert made <= tested
 

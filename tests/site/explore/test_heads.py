@@ -4,11 +4,11 @@ import math
 import re
 
 import pytest
-from explorable_data import HEADS
 from letters import faint_letters
 from playwright.sync_api import expect
 
 import sdpa_lib as sdpa
+from sdpa_book.explorables.heads_explorable import HEADS
 from sdpa_book.studies.heads.read import LONGER, load_places, load_vectors
 
 from .conftest import PLACES, state, wait_for_quiet, wait_for_state

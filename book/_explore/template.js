@@ -1,0 +1,28 @@
+/** How wide are dot products? Copy this to src/NAME.js, and write NAME wherever it says "template". */
+import * as d3 from "./d3.js";
+import { colour, data } from "./data.js";
+import { axes, fresh, point, show } from "./shared.js";
+
+const { d_k: widths, std } = data.template;
+
+export const template = {
+  title: "How wide are dot products?",
+  controls: [
+    { name: "d_k", label: "components, d_k", values: widths, value: widths[0], text: String },
+  ],
+  readouts: [["std", "std of q·k", 1]],
+  panels: [["line", "standard deviation of q·k", 200, {}]],
+  update({ state, panels: { line } }) {
+    const here = std[widths.indexOf(state.d_k)];
+    const x = d3.scaleLinear([0, widths.at(-1)], line.xRange);
+    const y = d3.scaleLinear([0, 1.1 * Math.max(...std)], line.yRange);
+    axes(line, { x, y, xLabel: "d_k" });
+    const group = fresh(line.svg, "points");
+    widths.forEach((dK, i) =>
+      point(group, x(dK), y(std[i]), dK === state.d_k ? 7 : 4, colour("key")),
+    );
+    const spoken = `The standard deviation of q·k is ${show(here, 1)} for d_k = ${state.d_k}.`;
+    line.describe(spoken);
+    return { values: { std: here }, spoken };
+  },
+};

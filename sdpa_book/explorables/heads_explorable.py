@@ -1,0 +1,91 @@
+"""Whom the characters of a passage look at, in every head, as a decoder learns."""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import Any
+
+import torch
+
+import sdpa_lib as sdpa
+from sdpa_book.drawing import plotting
+from sdpa_book.drawing.attended_text import looked_at
+from sdpa_book.studies.heads.measure import normal_rows
+from sdpa_book.studies.heads.plan import DecoderRun
+from sdpa_book.studies.heads.read import LONGER, load_places, load_results, load_vectors
+
+ALT = (
+    "Three heads: a passage of code up to two places, in which the background of a character "
+    "is the darker the more weight it gets."
+)
+
+HEADS = DecoderRun("sqrt_d_k")
+FIRST = 7
+"""The first character that may look: shorter rows say nothing of a spread."""
+
+LEVELS_PER_ROOT = 24
+"""A score is kept as the root of its distance from its row's largest, in so many parts of 1: fine
+where a weight is, coarse where none is.
+"""
+
+GAP = 0.125
+"""From one spread of normal rows to the next: between, their keys are interpolated."""
+
+
+def data() -> dict[str, Any]:
+    """Which passage, and of which moments of a training a decoder's scores are there. `reach` is,
+    by head and by the character that looks, from `first` on, how far a score goes from the mean of
+    its row at any moment, in the whole row and in its two parts; `normal`, by that character and by
+    the spread, what normal rows with as many keys have of effective ones.
+    """
+    stored = load_results(LONGER)
+    query, key = load_vectors(HEADS, "line", LONGER)
+    whole, place = sdpa.attention_scores(query, key), load_places(HEADS, "line", LONGER)
+    parts = torch.stack([whole, place, whole - place])
+    rows = [parts[..., at, : at + 1] for at in range(FIRST, key.shape[-2])]
+    most = [(row - row.mean(-1, keepdim=True)).abs().amax((0, 1, -1)) for row in rows]
+    widest = max(row.std(-1, correction=0).max().item() for row in rows)
+    spreads = torch.arange(0, widest + GAP, GAP)
+    _, squares, _ = normal_rows(spreads, torch.tensor([[row.shape[-1]] for row in rows]))
+
+    return {
+        "first": FIRST,
+        "reach": torch.stack(most, dim=-1).flatten(0, 1).ceil().int().tolist(),
+        "gap": GAP,
+        "normal": [[float(f"{x:.3g}") for x in of_row] for of_row in (1 / squares).tolist()],
+        "text": stored.passages["line"],
+        "moments": stored.kept[f"{HEADS.name}, line"],
+        "layers": key.shape[1],
+        "heads": key.shape[2],
+        "unit": LEVELS_PER_ROOT,
+    }
+
+
+def scripts() -> dict[str, str]:
+    """By name a classic script with a moment's scores: all rows of all heads, each up to its own
+    character, a byte a score; then the same less what place decides.
+    """
+    query, key = load_vectors(HEADS, "line", LONGER)
+    scores = sdpa.attention_scores(query, key, is_causal=True)
+    seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    read = (scores - load_places(HEADS, "line", LONGER)).masked_fill(~seen, -math.inf)
+    both = torch.stack([scores, read], dim=1)  # (moments, 2, layers, heads, n, n)
+    below = both.amax(-1, keepdim=True) - both
+    levels = (below.sqrt() * LEVELS_PER_ROOT).round().clamp(max=255).to(torch.uint8)
+    scripts = {}
+    for moment, of_moment in zip(data()["moments"], levels, strict=True):
+        kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
+        scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]="{kept}";\n'
+    return scripts
+
+
+def draw() -> None:
+    """Whom the last character looks at, in three heads."""
+    _, axes = plotting.figure(rows=3, height=1.7)
+    query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
+    weights = sdpa.attention_weights(query, key, is_causal=True)
+    line = data()["text"]
+    for ax, (layer, head) in zip(axes, ((0, 3), (1, 1), (2, 2)), strict=True):
+        looked_at(ax, line, weights[layer, head], (30, 62))
+        ax.set_title(f"layer {layer + 1}, head {head + 1}")

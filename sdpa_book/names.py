@@ -1,0 +1,65 @@
+"""What people call the things that code calls ``sqrt_d_k``, ``qk_norm`` or ``student_t``: in
+figures, tables, explorables and chapters.
+
+A rescaling says it itself, by its ``label`` and its formula. The names of what is no rescaling, a
+distribution or a way to train, stand here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sdpa_lib.rescaling import RESCALINGS, Rescaling, get_rescaling, known_rescalings
+
+OTHERS = {
+    "qk_norm": "QK-norm",
+    "log_n": "with ln n",
+    "t5_start": "T5’s start",
+    "rademacher": "±1",
+    "laplace": "Laplace",
+    "student_t": "Student’s t",
+}
+"""By code's name. Others are read as they are written, such as ``learned`` and ``normal``."""
+
+
+def display_name(name: str | Rescaling) -> str:
+    """The name that people read, where no formula can stand.
+
+    Example:
+        >>> [display_name(name) for name in ("sqrt_d_k", "none", "k_total", "student_t")]
+        ['√d_k', 'undivided', 'k_total', 'Student’s t']
+    """
+    if isinstance(name, str) and name not in known_rescalings():
+        return OTHERS.get(name, name)
+    return get_rescaling(name).label
+
+
+def word_for(name: str) -> str:
+    """The same beside a curve or within a sentence, where even √d_k is too much of a formula.
+
+    Example:
+        >>> word_for("sqrt_d_k"), word_for("none")
+        ('root', 'undivided')
+    """
+    return "root" if name == "sqrt_d_k" else display_name(name)
+
+
+def plot_label(rescaling: str | Rescaling) -> str:
+    r"""A rescaling's name for Matplotlib: the text's name where that is a word or a length of keys,
+    else the formula.
+
+    Example:
+        >>> print(plot_label("none"), plot_label("k_total"), plot_label("sqrt_d_k"))
+        undivided $k_\mathrm{total}$ $\sqrt{d_k}$
+    """
+    chosen = get_rescaling(rescaling)
+    if length := re.fullmatch(r"k_(\w+)", chosen.label):
+        return rf"$k_\mathrm{{{length[1]}}}$"
+    is_word = chosen.label != chosen.name and chosen.label.isalpha()
+    return chosen.label if is_word else f"${chosen.formula}$"
+
+
+def names_of_code() -> dict[str, str]:
+    """What people call by another name than code does, by code's."""
+    both = {name: display_name(name) for name in (*RESCALINGS, *OTHERS)}
+    return {code: name for code, name in both.items() if name != code}

@@ -1,0 +1,86 @@
+"""What people call a scaling or a distribution is written in one place."""
+
+import ast
+import itertools
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from table_names import table, typeset
+
+import sdpa_lib as sdpa
+from sdpa_book.drawing import plotting
+from sdpa_book.explorables import looks
+from sdpa_book.names import display_name, names_of_code
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = sorted((ROOT / "book" / "_explore" / "src").glob("*.js"))
+MODULES = sorted(
+    path
+    for folder in ("book/_ext", "sdpa_book")
+    for path in (ROOT / folder).rglob("*.py")
+    if path != ROOT / "sdpa_book" / "names.py"
+)
+CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+
+TYPED = {*names_of_code().values(), "nothing"}
+"""No text that a program writes is one of these: it asks for the name. Within a sentence they are
+words. The last is what scores that are undivided were called besides.
+"""
+
+JAVASCRIPT_TEXT = re.compile(r'"([^"\n]*)"|`([^`]*)`')
+
+
+def texts_of_python(source):
+    lines = [line for line in source.splitlines() if not line.startswith(("%", "!"))]
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def typed(texts):
+    """The display names among these texts, whichever apostrophe they have."""
+    return TYPED & {text.replace("'", "’") for text in texts}
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_no_script_has_a_name_of_its_own(path):
+    found = JAVASCRIPT_TEXT.findall(path.read_text(encoding="utf-8"))
+    assert not typed(itertools.chain(*found)), "the build gives it, as `label` or in a table"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_no_module_has_a_name_of_its_own(path):
+    assert not typed(texts_of_python(path.read_text(encoding="utf-8"))), "display_name gives it"
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.name)
+def test_no_chapter_has_a_name_of_its_own(path):
+    cells = [c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
+    texts = itertools.chain.from_iterable(map(texts_of_python, cells))
+    assert not typed(texts), "display_name gives it"
+
+
+def test_names_differ():
+    names = [display_name(name) for name in (*sdpa.RESCALINGS, *sdpa.DISTRIBUTIONS)]
+    assert len({*names}) == len(names)
+
+
+class RootMeanSquare(sdpa.Rescaling):
+    """A rescaling that is in no list."""
+
+    name = "k_rms"
+    formula = r"\sqrt{\frac{1}{n} \sum_j \|k_j\|^2}"
+
+    def divisor(self, key, visible):
+        lengths = sdpa.key_lengths(key)
+        return visible.norm(lengths, 2.0) / visible.count(lengths).clamp(min=1).sqrt()
+
+
+def test_a_new_rescaling_has_its_name_everywhere(monkeypatch):
+    monkeypatch.setitem(sdpa.RESCALINGS, "k_rms", RootMeanSquare())
+    assert plotting.style("k_rms")["label"] == r"$k_\mathrm{rms}$"
+    assert looks.look("k_rms")["label"] == "k_rms"
+    assert typeset("k_rms") == "<i>k</i><sub>rms</sub>"
+    assert "<i>k</i><sub>rms</sub>" in table("<tr><th>divided by</th></tr><tr><td>k_rms</td></tr>")
