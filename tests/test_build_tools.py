@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import edition
+import freshness
 import nbformat
 import pytest
 from click.testing import CliRunner
@@ -164,6 +165,101 @@ def test_what_is_wrong_fails_every_build_until_it_is_mended(book: Book) -> None:
     assert [book.build() for _ in range(2)] == [(1, [])] * 2  # a warning
     book.write_chapter("two", "1 / 1")
     assert book.build() == (0, [])
+
+
+# A repository by its files: of each what it holds, and whether the chapter depends on it.
+FILES = {
+    "requirements.txt": ("torch", True),
+    "benchmarks/results/cpu.json": ("{}", True),
+    "README.md": ("What it is", False),
+    "sdpa_lib/README.md": ("What it is", False),
+    "sdpa_lib/__init__.py": ("from sdpa_lib.attention import attention", True),
+    "sdpa_lib/attention.py": ("from . import _checks", True),
+    "sdpa_lib/_checks.py": ("", True),
+    "sdpa_lib/models.py": ("", False),
+    "sdpa_lib/table.csv": ("1", True),
+    "sdpa_book/__init__.py": ("from sdpa_book.exercises import check", True),
+    "sdpa_book/costs.py": ("", False),
+    "sdpa_book/exercises/__init__.py": ("import importlib\nimportlib.import_module", True),
+    "sdpa_book/exercises/variance_exercises.py": ("import sdpa_book.answers", True),
+    "sdpa_book/exercises/depth_exercises.py": ("", False),
+    "sdpa_book/answers.py": ("", True),
+    "sdpa_book/studies/heads/__init__.py": ("", True),
+    "sdpa_book/studies/heads/results.py": (
+        "def f():\n    from .. import plan",
+        True,
+    ),
+    "sdpa_book/studies/heads/results/heads.json": ("1", True),
+    "sdpa_book/studies/heads/results/heads.npz": ("1", True),
+    "sdpa_book/studies/heads/train.py": ("", False),
+    "sdpa_book/studies/plan.py": ("__import__", True),
+    "sdpa_book/studies/anything.py": ("", True),
+    "sdpa_book/studies/depth/__init__.py": ("", False),
+    "sdpa_book/studies/depth/results.json": ("1", False),
+}
+CELLS = """
+import sdpa_lib as sdpa
+from sdpa_book import check
+from sdpa_book.studies.heads.results import f
+check("variance.uniform", 1)
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    for name, (text, _) in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    write_notebook(tmp_path / "chapter.ipynb", CELLS)
+    return tmp_path
+
+
+def write_notebook(path: Path, code: str, text: str = "") -> None:
+    cells = [nbformat.v4.new_markdown_cell(text), nbformat.v4.new_code_cell(code)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_chapter_depends_on_what_it_imports_and_on_nothing_else(
+    name: str, repository: Path
+) -> None:
+    before = freshness.digest(repository, repository / "chapter.ipynb")
+    with open(repository / name, "a") as file:
+        file.write("\n# changed")
+    changed = freshness.digest(repository, repository / "chapter.ipynb") != before
+    assert changed == FILES[name][1]
+
+
+@pytest.mark.parametrize("code", ["%matplotlib inline", "__import__('sdpa_lib')"])
+def test_a_chapter_whose_imports_no_one_can_read_depends_on_all(
+    code: str, repository: Path
+) -> None:
+    write_notebook(repository / "chapter.ipynb", code)
+    found = freshness.files(repository, repository / "chapter.ipynb")
+    read_me = {"README.md", "sdpa_lib/README.md"}
+    assert {path.relative_to(repository).as_posix() for path in found} == FILES.keys() - read_me
+
+
+def test_a_new_file_of_data_is_seen_and_another_device(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chapter = repository / "chapter.ipynb"
+    keys = [freshness.digest(repository, chapter)]
+    (repository / "sdpa_book" / "studies" / "heads" / "results" / "more.npz").touch()
+    keys.append(freshness.digest(repository, chapter))
+    monkeypatch.setenv("SDPA_DEVICE", "mps")
+    keys.append(freshness.digest(repository, chapter))
+    assert len(set(keys)) == 3
+
+
+def test_the_chapters_of_this_book_depend_on_their_own_exercises() -> None:
+    """And on no other's: else a changed exercise would execute all."""
+    of = {}
+    for path in sorted((ROOT / "book").glob("[0-9]*.ipynb")):
+        names = {file.name for file in freshness.files(ROOT, path)}
+        of[path.stem] = {name for name in names if name.endswith("_exercises.py")}
+    assert of["02_dot_products_grow"] >= {"growth_exercises.py"}
+    assert all(len(names) <= 3 for names in of.values()), of
 
 
 @pytest.mark.skipif(os.name != "posix" or not shutil.which("make"), reason="no make here")

@@ -59,6 +59,89 @@ def test_the_last_bits_of_the_data_do_not_show(noise, words):
     assert describe(panels(noise)) == words
 
 
+@pytest.mark.parametrize("scale", ["linear", "log"])
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_tick_at_an_end_is_told_whatever_its_last_bit(scale, end):
+    """A power of ten is another number on another processor."""
+
+    def drawn(towards):
+        _, ax = plotting.figure()
+        limits = [1e-5, 1.0]
+        limits[end] = np.nextafter(limits[end], towards)
+        ax.set(yscale=scale, ylim=limits)
+        ax.set_yticks([1e-5, 1e-2, 1.0])
+        return describe(ax.figure)
+
+    assert drawn(0.0) == drawn(2.0) == drawn([1e-5, 1.0][end])
+
+
+@pytest.mark.parametrize("towards", [0.0, 1.0])
+def test_ticks_that_no_one_sees_are_no_part_of_the_style(towards):
+    """Of a logarithmic axis Matplotlib makes one more beyond the end that falls short of it."""
+    _, ax = plotting.figure()
+    ax.set(yscale="log", ylim=(1e-5, 1.0))
+    before = describe(ax.figure)
+    ax.set_ylim(np.nextafter(1e-5, towards), 1.0)
+    assert describe(ax.figure) == before
+
+
+def many_points():
+    """One of each kind of artist with more points than are listed."""
+    x = np.linspace(0.1, 0.9, 31)
+    y = 0.5 + 0.4 * np.sin(9 * x)
+    _, ax = plotting.figure()
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    return ax, {
+        "line": (ax.plot(x, y)[0], "set_data", np.array([x, y])),
+        "markers": (ax.scatter(x, y), "set_offsets", np.array([x, y])),
+        "area": (ax.fill(x, y)[0], "set_xy", np.array([x, y])),
+        "bars": (ax.vlines(x, 0, y), "set_segments", np.array([x, y])),
+        "arrows": (ax.quiver(x, y, x, y, scale_units="xy", scale=1), "set_UVC", np.array([x, y])),
+        "image": (ax.imshow(y[None], vmin=0, vmax=1), "set_data", np.array([y])),
+        "sizes": (ax.scatter(x, y), "set_sizes", np.array([y])),
+        "colours": (ax.scatter(x, y, c=y), "set_array", np.array([y])),
+    }
+
+
+def told(kind, points):
+    """The description of all, with those points or values in place of the own of one."""
+    ax, kinds = many_points()
+    artist, setter, _ = kinds[kind]
+    if setter in ("set_offsets", "set_xy"):
+        points = [points.T]
+    elif setter == "set_segments":
+        points = [[[(x, 0), (x, y)] for x, y in points.T]]
+    elif kind == "image":
+        points = [points]
+    getattr(artist, setter)(*points)
+    return describe(ax.figure)
+
+
+MOVES = {
+    "shuffled": lambda y: y[
+        [*range(3), *np.random.default_rng(0).permutation(24) + 3, *range(27, 31)]
+    ],
+    "two swapped": lambda y: y[[*range(9), 12, 10, 11, 9, *range(13, 31)]],
+    "one moved": lambda y: np.where(np.arange(31) == 17, y + 0.006, y),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("kind", many_points()[1])
+def test_every_point_is_seen(kind, move):
+    points = many_points()[1][kind][2]
+    moved = points.copy()
+    moved[-1] = MOVES[move](points[-1])
+    assert told(kind, moved) != told(kind, points)
+
+
+@pytest.mark.parametrize("kind", many_points()[1])
+def test_the_last_bits_of_no_point_are_seen(kind):
+    points = many_points()[1][kind][2]
+    noise = 1e-12 * np.random.default_rng(1).standard_normal(points.shape)
+    assert told(kind, points * (1 + noise)) == told(kind, points)
+
+
 def test_numbers_that_are_nothing_but_rounding_are_zero():
     _, ax = plotting.figure()
     ax.plot(X, np.where(X < 1, 1.0, 1e-17))

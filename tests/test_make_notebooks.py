@@ -39,7 +39,7 @@ class Chapters:
         self.root = root
         (root / "sdpa_lib").mkdir()
         (root / "book" / "_ext").mkdir(parents=True)
-        for name in ("freshness.py", "notebooks.py"):
+        for name in ("figures.py", "freshness.py", "notebooks.py"):
             shutil.copy(ROOT / "book" / "_ext" / name, root / "book" / "_ext")
         self.set_constant(1)
         for name in ("01_one", "02_two"):
@@ -129,6 +129,29 @@ def test_a_picture_stays_while_what_is_said_of_it_is_the_same(chapters: Chapters
     drawn = chapters.picture("01_one")
     assert chapters.executed("--all", "01") == ["01_one"]
     assert chapters.picture("01_one") != drawn
+
+
+def test_of_a_figure_the_wide_drawing_is_stored(chapters: Chapters) -> None:
+    code = """
+import sys
+from matplotlib.figure import Figure
+from IPython.display import display
+sys.path.insert(0, ROOT)
+from sdpa_book.drawing.svg import picture
+figure = Figure((7, 3))
+figure.subplots().plot([1, 2])
+drawn = picture(figure)
+print("narrow" in drawn)
+display({"image/svg+xml": drawn, "text/plain": "a line"}, raw=True)
+"""
+    chapters.write("01_one", code.replace("ROOT", repr(str(ROOT))))
+    for _ in range(2):  # the second time the stored picture is kept
+        chapters.executed("01")
+        told, shown = chapters.outputs("01_one")
+        assert told.text == "True\n"
+        assert "narrow" not in shown.data["image/svg+xml"]
+        assert shown.data["image/svg+xml"].startswith("<svg ")
+        assert shown.data["image/svg+xml"].endswith("</style></svg>")
 
 
 def test_a_name_that_no_chapter_has_is_told(chapters: Chapters) -> None:

@@ -8,18 +8,20 @@ which a cell raises is left to it: it executes that one again, and reports what 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn, JupyterCacheAbstract
+from jupyter_cache.base import CacheBundleIn
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
+
+from freshness import cache_of
 
 KERNELS = 2  # at a time, each of which takes a core and half a gigabyte
 
@@ -34,13 +36,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def execute_unknown(app: Sphinx, env: BuildEnvironment, names: list[str]) -> None:
     if app.config.nb_execution_mode == "cache":
         paths = (Path(env.doc2path(name)) for name in names)
-        cache = get_cache(app.config.nb_execution_cache_path)
-        timeout = app.config.nb_execution_timeout
-        asyncio.run(execute((p for p in paths if p.suffix == ".ipynb"), cache, timeout))
+        caches = {path: cache_of(app, path) for path in paths if path.suffix == ".ipynb"}
+        asyncio.run(execute(caches, app.config.nb_execution_timeout))
 
 
-async def execute(paths: Iterable[Path], cache: JupyterCacheAbstract, timeout: int) -> None:
-    """Execute the notebooks that the cache doesn't know, and let it know them."""
+async def execute(caches: Mapping[Path, Path], timeout: int) -> None:
+    """Execute the notebooks that their caches don't know, and let these know them."""
     kernels = asyncio.Semaphore(KERNELS)
 
     async def execute_one(path: Path, notebook: Any) -> None:
@@ -56,15 +57,15 @@ async def execute(paths: Iterable[Path], cache: JupyterCacheAbstract, timeout: i
                 await client.async_execute()
             except (CellExecutionError, CellTimeoutError):
                 return
-            cache.cache_notebook_bundle(
+            get_cache(str(caches[path])).cache_notebook_bundle(
                 CacheBundleIn(notebook, str(path)), check_validity=False, overwrite=True
             )
 
     async with asyncio.TaskGroup() as tasks:
         # The longest are the last of the book: they begin first, so that none runs on alone.
-        for path in sorted(paths, reverse=True):
+        for path in sorted(caches, reverse=True):
             notebook = nbformat.read(path, nbformat.NO_CONVERT)
             try:
-                cache.match_cache_notebook(notebook)
+                get_cache(str(caches[path])).match_cache_notebook(notebook)
             except KeyError:
                 tasks.create_task(execute_one(path, notebook))

@@ -4,6 +4,11 @@ A chapter has changed if its code cells, their stored outputs or what they depen
 when it was last executed here, which ``_build/notebooks.json`` remembers. Where the text of an
 output comes out as it was, a figure's description included, the stored picture stays: another
 machine's rendering of it is no change. ``--all`` executes every chapter and renders anew.
+
+Of a figure's two drawings the wide one is stored, as curves: the pages have both, for the build
+executes the chapters itself. So a picture takes half of the room, in a checkout and in the history,
+where the next version of it is a small difference: most of an SVG are the outlines of letters,
+which stay, while a picture of pixels would be new with each change.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from figures import NARROW
 from freshness import digest
 
 SECONDS_A_CELL = 600
@@ -35,15 +41,14 @@ def main(root: Path) -> None:
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
     memory = root / "_build" / "notebooks.json"
     known = json.loads(memory.read_text()) if memory.exists() else {}
-    depends = digest(root)
     book = root / "book"
     paths = sorted([*book.glob("*.ipynb"), *book.glob("_template/*.ipynb")])
     for path in chosen(paths, options.names):
-        if not (options.all or options.names) and known.get(path.name) == state(path, depends):
+        if not (options.all or options.names) and known.get(path.name) == state(root, path):
             continue
         print(path.name, flush=True)
         execute(path, keep_pictures=not options.all)
-        known[path.name] = state(path, depends)
+        known[path.name] = state(root, path)
         memory.parent.mkdir(exist_ok=True)
         memory.write_text(json.dumps(known, indent=1))
 
@@ -57,11 +62,13 @@ def chosen(paths: list[Path], names: list[str]) -> Iterable[Path]:
     return [path for path in paths if path.name.startswith(tuple(names or [""]))]
 
 
-def state(path: Path, depends: str) -> str:
+def state(root: Path, path: Path) -> str:
     """A digest of the code cells with their outputs, and of what they depend on."""
     cells = [cell for cell in read(path).cells if cell.cell_type == "code"]
     told = [(cell.source, cell.execution_count, cell.outputs) for cell in cells]
-    return hashlib.sha256(json.dumps([depends, told], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps([digest(root, path), told], sort_keys=True).encode()
+    ).hexdigest()
 
 
 def execute(path: Path, *, keep_pictures: bool) -> None:
@@ -84,6 +91,8 @@ def execute(path: Path, *, keep_pictures: bool) -> None:
     if keep_pictures:
         for old, new in zip(stored.cells, notebook.cells, strict=True):
             take_pictures(old.get("outputs", []), new.get("outputs", []))
+    for cell in notebook.cells:
+        leave_out_narrow(cell.get("outputs", []))
     language = {"language_info": {"name": notebook.metadata.language_info.name}}
     kernel = {key: told for key, told in notebook.metadata.items() if key == "kernelspec"}
     notebook.metadata = nbformat.NotebookNode(kernel | language)
@@ -96,6 +105,13 @@ def take_pictures(old: list[Any], new: list[Any]) -> None:
         if words(before) == words(after):
             for kind in pictures(after) & pictures(before):
                 after.data[kind] = before.data[kind]
+
+
+def leave_out_narrow(outputs: list[Any]) -> None:
+    """Take the drawing for narrow screens out of each SVG."""
+    for output in outputs:
+        if drawn := output.get("data", {}).get("image/svg+xml"):
+            output.data["image/svg+xml"] = NARROW.sub("", drawn)
 
 
 def words(output: Any) -> dict[str, Any]:

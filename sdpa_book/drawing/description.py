@@ -5,19 +5,20 @@ from machine to machine: a changed label, colour, line or number changes the wor
 that was not drawn anew is found. A terminal and a screen reader get something to read.
 
 The words are the same on every machine although the last bits of the data are not: numbers are
-rounded to what can be seen. They are independent of the picture's format.
+rounded to what can be seen, and what stands at an end of an axis is seen. They are independent of
+the picture's format.
 """
 
 from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, Tick
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex, to_rgba_array
 from matplotlib.figure import Figure
@@ -26,7 +27,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Annotation
 
-_FEW = 8  # so many numbers are listed; more are summarised
+_FEW = 8  # so many numbers are listed; more are summarised, and then all go into a digest
+
+_VISIBLE = 0.005  # of an axis: what a point moves by to be seen
+
+# Digits after the point of √5/2 and of √2, whose multiples, less their whole parts, never repeat.
+_STEPS = (0.6180339887498949, 0.41421356237309515)
 
 # What can be seen of an artist, and that data don't change unless colours stand for them.
 _STYLE = (
@@ -84,16 +90,30 @@ def _contents(ax: Axes) -> Iterator[str]:
 
 
 def _tick_labels(axis: Axis) -> Iterator[str]:
-    low, high = sorted(axis.get_view_interval())
     for tick in axis.get_major_ticks():
         for label in (tick.label1, tick.label2):
-            if low <= tick.get_loc() <= high and label.get_visible():
+            if in_view(axis, tick) and label.get_visible():
                 yield label.get_text().replace(r"\mathdefault", "")
+
+
+def in_view(axis: Axis, tick: Tick) -> bool:
+    """Whether a tick stands between the ends of its axis, or so close to one of them that the last
+    bits of both decide.
+    """
+    return bool(abs(_along(axis, np.array([tick.get_loc()]))[0] - 0.5) < 0.5 + 1e-6)
+
+
+def _along(axis: Axis, values: np.ndarray) -> np.ndarray:
+    """How far along an axis, in its own scale, values stand: 0 at its lower end, 1 at the upper."""
+    scale = axis.get_transform()
+    low, high = scale.transform(np.sort(axis.get_view_interval()))
+    along: np.ndarray = (scale.transform(np.asarray(values, dtype=float)) - low) / (high - low)
+    return along
 
 
 def _drawn(artist: Any, ax: Axes) -> Iterator[str]:
     """The look and the data of an image, a collection, a patch or a line."""
-    values = _mapped(artist)
+    values, seen = _mapped(artist), []
     if values is None:
         yield " ".join(dict.fromkeys(_hex_colors(artist)))
     else:
@@ -101,15 +121,34 @@ def _drawn(artist: Any, ax: Axes) -> Iterator[str]:
         unit = _unit_between(low, high)
         yield f"{artist.get_cmap().name} from {_number(low, unit)} to {_number(high, unit)}"
         yield f"{' by '.join(map(str, values.shape))} values {_numbers(values.ravel(), unit)}"
+        seen.append(np.ma.filled(artist.norm(np.ma.masked_invalid(values)), np.nan).ravel())
     if isinstance(artist, Line2D):
         yield f"line {artist.get_linestyle()}, marker {artist.get_marker()}"
     if isinstance(artist, PathCollection):
-        yield f"sizes {_numbers(artist.get_sizes())}"
+        sizes = artist.get_sizes()
+        yield f"sizes {_numbers(sizes)}"
+        seen.append(np.sqrt(sizes / max([1.0, *sizes])))
     if not isinstance(artist, AxesImage):
         x, y = _points(artist).T
         yield f"{len(x)} points"
         yield f"x {_numbers(x, _unit(ax.xaxis))}"
         yield f"y {_numbers(y, _unit(ax.yaxis))}"
+        seen += [_along(ax.xaxis, x), _along(ax.yaxis, y)]
+    if any(len(numbers) > _FEW for numbers in seen):
+        yield f"digest {_digest(seen)}"
+
+
+def _digest(seen: Sequence[np.ndarray]) -> str:
+    """Two sums of all that is seen of an artist, in lengths of an axis, each number times a weight
+    of its place between 1 and 2; of the sums, in units of what can be seen, the last three digits.
+
+    Rounding the numbers one by one would let the last bits of those decide that stand on a border
+    between two roundings, as halves do. A sum with irrational weights stands on none, but by a
+    chance as small as the last bits are.
+    """
+    numbers = np.clip(np.nan_to_num(np.concatenate(seen), nan=-2.0), -2.0, 3.0)
+    weights = 1.0 + np.outer(_STEPS, np.arange(1, len(numbers) + 1)) % 1.0
+    return " ".join(f"{round(total / _VISIBLE) % 1000:03}" for total in weights @ numbers)
 
 
 def _mapped(artist: Any) -> np.ndarray | None:
@@ -136,12 +175,24 @@ def _points(artist: Any) -> np.ndarray:
         return artist.get_patch_transform().transform(artist.get_path().vertices)
     if isinstance(artist, PathCollection):
         return np.ma.filled(artist.get_offsets(), np.nan)
-    return np.concatenate([path.vertices for path in artist.get_paths()])
+    offsets = np.ma.filled(artist.get_offsets(), np.nan)  # of a quiver where its arrows begin
+    outlines = [path.vertices for path in artist.get_paths()]
+    return np.concatenate([*outlines, offsets] if offsets.any() else outlines)
 
 
 def _style(figure: Figure) -> Iterator[str]:
     """What else is seen: sizes, fonts and colours of every tick, grid line, frame and text."""
+    axes = [axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)]
+    beyond = {
+        part
+        for axis in axes
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
+        if not in_view(axis, tick)
+        for part in tick.findobj()
+    }
     for artist in figure.findobj():
+        if artist in beyond:
+            continue
         names = _STYLE if _mapped(artist) is not None else _STYLE + _COLORS
         yield type(artist).__name__
         for name in names:

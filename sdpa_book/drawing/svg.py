@@ -26,7 +26,7 @@ from matplotlib.gridspec import GridSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 
-from sdpa_book.drawing.description import describe
+from sdpa_book.drawing.description import describe, in_view
 
 NARROW = (4.6, 5.2)
 """Widths in inches, the better one first. On a phone of 360 px, where a column is 325 px wide, 12
@@ -315,9 +315,8 @@ def _texts(figure: Figure) -> list[Text]:
     """All that is read in a figure, without the labels of ticks beyond the ends of an axis."""
     beyond = set()
     for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
-        low, high = sorted(axis.get_view_interval())
         for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
-            if not low <= tick.get_loc() <= high:
+            if not in_view(axis, tick):
                 beyond |= {tick.label1, tick.label2}
     return [
         text
