@@ -48,7 +48,7 @@ def weights_through_depth(*, at: str, d_k: int, n_layers: int = 24) -> Finding:
         getattr(_stored()[Depth(d_k, n_layers, scaling)], name) for scaling in ("none", "sqrt_d_k")
     )
     ratios = [a / b for a, b in zip(ours, root, strict=True)]
-    return found(min(ratios), first=ratios[0], last=ratios[-1])
+    return found(min(ratios), first=ratios[0])
 
 
 def median_gradient(*, d_k: int, n: int = 32) -> Finding:

@@ -31,9 +31,15 @@ def _moments(d_k: int, distribution: str = "normal", n_pairs: int = 100_000) -> 
     return measure_dot_products(d_k, n_pairs, seed=0, query=distribution, device="cpu")
 
 
-def variance(d_k: int, power: float = 0.0) -> Finding:
-    """The measured variance of q.k / d_k^power."""
+def variance(d_k: int, power: float = 0.0, copied: bool = False) -> Finding:
+    """The measured variance of q.k / d_k^power; or, ``copied``, of one product of two components
+    taken d_k times.
+    """
     measured = _moments(d_k)
+    if copied:
+        measured = measure_moments(
+            d_k * sample(100_000, seed=1, device="cpu") * sample(100_000, seed=2, device="cpu")
+        )
     squared = d_k ** (2 * power)
     return found(
         measured.variance / squared,
@@ -73,19 +79,6 @@ def product_moment(moment: str) -> Finding:
     return found([getattr(exact_moments(1, query=family), moment) for family in FAMILIES])
 
 
-def sum_of_variances(d_k: int, copied: bool = False) -> Finding:
-    """The variance of a sum of products over the sum of their variances: of independent ones, or of
-    one product d_k times.
-    """
-    if copied:
-        measured = measure_moments(
-            d_k * sample(100_000, seed=1, device="cpu") * sample(100_000, seed=2, device="cpu")
-        )
-    else:
-        measured = _moments(d_k)
-    return found(measured.variance / d_k, measured.standard_error.variance / d_k)
-
-
 def growth(of: str = "variance", power: float = 0.0) -> Finding:
     """The exponent with which the variance, the standard deviation or the mean size of q.k /
     d_k^power grows with d_k.
@@ -117,12 +110,6 @@ def _slope(x: Sequence[float], y: Sequence[float], errors: Sequence[float]) -> M
     slope = sum(w * at for w, at in zip(weights, y, strict=True))
     error = math.sqrt(sum((w * e) ** 2 for w, e in zip(weights, errors, strict=True)))
     return Measured(slope, error)
-
-
-def cancelling_power() -> Finding:
-    """The power of d_k that leaves the variance of q.k without growth."""
-    exponent = growth()
-    return found(exponent.ours[0] / 2, exponent.error / 2)
 
 
 def least_growth_of_other_powers(powers: Sequence[float]) -> Finding:

@@ -81,7 +81,6 @@ def compared(
         *ratio(a, b),
         ours_median=a.value,
         other_median=b.value,
-        below=(ours < 0.01).double().mean().item(),
     )
 
 
@@ -134,14 +133,6 @@ def gradient_at_ignored(d_k: int, n: int = 32, below: float = 0.001) -> Finding:
     )
 
 
-def gradient_at_scores(d_k: int, n: int = 32) -> Finding:
-    """The median gradient at a score, undivided over divided."""
-    undivided, divided = (
-        median_and_error(_gradients(d_k, n, name)[1].abs()) for name in ("none", "sqrt_d_k")
-    )
-    return found(*ratio(undivided, divided))
-
-
 def weak_links(d_k: int, n: int = 32, factor: float = 10.0) -> Finding:
     """The share of links whose gradient at the score is ``factor`` times smaller than the median
     with the usual divisor.
@@ -152,16 +143,25 @@ def weak_links(d_k: int, n: int = 32, factor: float = 10.0) -> Finding:
     return found(*mean_and_error(weak), scaled=scaled)
 
 
-def gradient_at_query(
-    divisor: str, to: str, d_k: int, n: int = 32, std: float = 1.0, queries: int = ROWS
+def gradient(
+    at: str,
+    divisor: str,
+    to: str,
+    d_k: int,
+    n: int = 32,
+    std: float = 1.0,
+    queries: int = ROWS,
 ) -> Finding:
-    """The median gradient at a query with one divisor, over that with the other, from the same
-    queries, keys and values; components of queries and keys have standard deviation ``std``.
+    """The median gradient at a score, or its median length at a query, with one divisor, over that
+    with the other, from the same queries, keys and values; components of queries and keys have
+    standard deviation ``std``.
     """
+    place = {"scores": 1, "query": 2}[at]
     ours, other = (
-        median_and_error(_gradients(d_k, n, name, std, queries)[2]) for name in (divisor, to)
+        median_and_error(_gradients(d_k, n, name, std, queries)[place].abs())
+        for name in (divisor, to)
     )
-    return found(*ratio(ours, other), ours_median=ours.value, other_median=other.value)
+    return found(*ratio(ours, other))
 
 
 def gradient_across_dimensions(divisor: str, low: int, high: int, n: int = 32) -> Finding:

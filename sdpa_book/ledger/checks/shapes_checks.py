@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from sdpa_book.ledger.checks.difference import difference
 from sdpa_book.ledger.verdict import Finding, found
@@ -16,33 +17,30 @@ from sdpa_lib.sampling import sample, sample_qkv
 WORDS = ("love", "Apple", "phones")
 
 
-def shape(of: str, d_k: int = 64, n: int = 3, d_model: int = 512) -> Finding:
-    """The shape of one of the matrices of a head of size d_k."""
+def shape(of: str, d_k: Sequence[int] = (64,), n: int = 3, d_model: int = 512) -> Finding:
+    """The shape of one of the matrices of a head, for each size d_k of the head."""
+    return found([float(size) for d in d_k for size in _matrices(d, n, d_model)[of].shape])
+
+
+def _matrices(d_k: int, n: int, d_model: int) -> dict[str, Tensor]:
     X = sample(n, d_model, seed=0, device="cpu")
     W = sample(d_model, d_k, seed=0, stream=1, device="cpu")
     Q = K = V = X @ W
     scores = Q @ K.T
     weights = torch.softmax(scores / math.sqrt(d_k), dim=-1)
-    matrices = {
+    return {
         "X": X,
         "W": W,
         "Q": Q,
         "scores": scores,
         "divided": scores / math.sqrt(d_k),
         "weights": weights,
+        "output": weights @ V,
     }
-    sizes = (matrices | {"output": weights @ V})[of].shape
-    return found([float(size) for size in sizes])
-
-
-def score_shapes(d_k: Sequence[int], n: int = 3) -> Finding:
-    """Rows and columns of the score matrix for several d_k."""
-    matrices = [attention_scores(*sample_qkv(n, n, d, seed=0, device="cpu")[:2]) for d in d_k]
-    return found([float(size) for scores in matrices for size in scores.shape])
 
 
 def dimensions(n_keys: int, d_k: int, d_v: int) -> Finding:
-    """The length of an output row, and how far it is from the weighted sum of the values."""
+    """The length of an output row."""
     q, k, v = sample_qkv(1, n_keys, d_k, d_v, seed=0, device="cpu")
     return found(float(scaled_dot_product_attention(q, k, v).shape[-1]))
 
@@ -58,15 +56,20 @@ def values_and_keys_must_pair() -> Finding:
     return found(0.0)
 
 
-def attention_formula() -> Finding:
-    """softmax(QK^T / sqrt(d_k)) V, written out, against torch's own attention: the largest
-    difference.
+def attention_formula(written: str = "as it stands") -> Finding:
+    """softmax(QK^T / sqrt(d_k)) V against torch's own attention: the largest difference. The
+    formula is written as it stands, or with the query divided in place of the scores, or without
+    softmax. As a fact the difference without the divisor.
     """
     q, k, v = sample_qkv(3, 3, 64, seed=0, device="cpu")
-    by_formula = torch.softmax(q @ k.T / math.sqrt(64), dim=-1) @ v
+    output = {
+        "as it stands": torch.softmax(q @ k.T / 8, dim=-1) @ v,
+        "with the query divided": torch.softmax(q / 8 @ k.T, dim=-1) @ v,
+        "without softmax": q @ k.T / 8 @ v,
+    }[written]
     undivided = torch.softmax(q @ k.T, dim=-1) @ v
     torchs = F.scaled_dot_product_attention(q, k, v)
-    return found(difference(by_formula, torchs), undivided=difference(undivided, torchs))
+    return found(difference(output, torchs), undivided=difference(undivided, torchs))
 
 
 def score_entry(query: str, key: str) -> Finding:
@@ -107,24 +110,6 @@ def largest_possible_ratio(low: int, high: int, bound: float) -> Finding:
     """How much larger the largest dot product becomes, for components of at most ``bound``."""
     largest = [sum(bound * bound for _ in range(d)) for d in (low, high)]
     return found(largest[1] / largest[0])
-
-
-def scaled_query() -> Finding:
-    """Raw attention of queries divided by the root of d_k against torch's scaled attention: the
-    largest difference.
-    """
-    q, k, v = sample_qkv(3, 3, 64, seed=0, device="cpu")
-    return found(
-        difference(torch.softmax(q / 8 @ k.T, dim=-1) @ v, F.scaled_dot_product_attention(q, k, v))
-    )
-
-
-def steps_left_out() -> Finding:
-    """QK^T V divided by the root of d_k, that is attention without softmax, against attention: the
-    largest difference.
-    """
-    q, k, v = sample_qkv(3, 3, 64, seed=0, device="cpu")
-    return found(difference(q @ k.T / 8 @ v, F.scaled_dot_product_attention(q, k, v)))
 
 
 def prescaled_softmax(order: str, rescaling: str = "sqrt_d_k") -> Finding:

@@ -34,14 +34,9 @@ def softmax(scores: Sequence[float], published: Sequence[float] | None = None) -
     return found(weights, gap=gap, implied=implied, divisor=gap / implied)
 
 
-def first_weight(scores: Sequence[float]) -> Finding:
-    """The weight of the first score."""
-    return found(_softmax(scores)[0].item())
-
-
-def second_weight(scores: Sequence[float]) -> Finding:
-    """The weight of the second score."""
-    return found(_softmax(scores)[1].item())
+def weight(scores: Sequence[float], place: int = 1) -> Finding:
+    """The weight of one of the scores, the first if nothing is said."""
+    return found(_softmax(scores)[place - 1].item())
 
 
 def perplexity_of_weights(weights: Sequence[float]) -> Finding:
