@@ -273,7 +273,8 @@ def sections(path):
             data = output.get("data", {})
             text = output.get("text", "") or data.get("text/markdown", data.get("text/plain", ""))
             if "image/svg+xml" in data:
-                drawn += numbers(plain(re.sub(r"digest [\d ]+$|^Style .*$", "", text, flags=re.M)))
+                text = re.sub(r"(?:, ticks|digest|^Style) .*$", "", text, flags=re.M)
+                drawn += numbers(plain(text))
                 text = " ".join(re.findall(r"'(.*?)'", text))  # what is written in it
             per_cent = any("%" in plain(said) for said in (text, *captions))
             found[-1].printed.extend(numbers(plain(text), in_per_cent=per_cent))
