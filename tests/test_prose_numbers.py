@@ -4,8 +4,8 @@ What looks measured is a decimal, a percentage, a power of ten, or a count with 
 in the Markdown cells, captions and alternative texts of a page. It is looked for at the precision
 at which the prose gives it (a printed 0.5788 is 0.58, and a printed 0.5749 is not):
 
-* in the outputs of its section, and among the constants of the page's code, which have to be equal;
-  a caption or an alternative text may also tell what its figure draws;
+* in the two nearest outputs above it and below it in its section, and among the constants of the
+  page's code, which have to be equal; a caption may also tell what its figure draws;
 * in the arithmetic of its paragraph: "250/70 = 3.6" needs no cell as long as it is right, and then
   neither do the numbers that go into it;
 * in the outputs of the whole page if it has three digits or more, if it stands where the page is
@@ -36,6 +36,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"
 PAGES = sorted(BOOK.glob("*.ipynb"))
+NEAREST = 2
 SUMMARIES = ("Exercises", "What to remember")
 ELSEWHERE = re.compile(
     r"(?i:\b(?:above|below|printed|(?:first|last|next) (?:section|figure|picture|table))\b)"
@@ -246,29 +247,31 @@ def settings(source):
                 yield Number(value)
 
 
-class Section(NamedTuple):
-    name: str
-    paragraphs: list  # captions and alternative texts are some, with what their figure draws
-    printed: list
-    settings: list
+class Part(NamedTuple):
+    """A paragraph, caption or alternative text, or what a cell prints."""
+
+    section: int
+    heading: str
+    text: str = ""
+    drawn: tuple = ()  # by the figure that the text belongs to
+    printed: tuple = ()
 
 
 @cache
-def sections(path):
-    """What each section of a page says, and the numbers that its cells print, draw and set."""
-    found = [Section("", [], [], [])]
+def parts(path):
+    """The parts of a page in their order, and the constants of its code."""
+    found, constants, section, heading = [], [], 0, ""
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "markdown":
             for text in paragraphs(cell.source):
-                if heading := re.match(r"##? (.*)", text):
-                    found.append(Section(heading[1], [], [], []))
-                found[-1].paragraphs.append((text, []))
+                if title := re.match(r"##? (.*)", text):
+                    section, heading = section + 1, title[1]
+                found.append(Part(section, heading, text))
             continue
         captions = cell.metadata.get("caption", [])
         captions = [captions] if isinstance(captions, str) else list(captions)
         captions.append(cell.metadata.get("mystnb", {}).get("image", {}).get("alt", ""))
-        drawn = []
-        found[-1].settings.extend(settings(cell.source))
+        printed, drawn = [], []
         for output in cell.outputs:
             data = output.get("data", {})
             text = output.get("text", "") or data.get("text/markdown", data.get("text/plain", ""))
@@ -277,9 +280,11 @@ def sections(path):
                 drawn += numbers(plain(text))
                 text = " ".join(re.findall(r"'(.*?)'", text))  # what is written in it
             per_cent = any("%" in plain(said) for said in (text, *captions))
-            found[-1].printed.extend(numbers(plain(text), in_per_cent=per_cent))
-        found[-1].paragraphs.extend((text, drawn) for text in captions)
-    return found
+            printed += numbers(plain(text), in_per_cent=per_cent)
+        found.append(Part(section, heading, printed=tuple(printed)))
+        found += [Part(section, heading, text, tuple(drawn)) for text in captions]
+        constants += settings(cell.source)
+    return found, constants
 
 
 def paragraphs(source):
@@ -323,25 +328,30 @@ def looked_up(path):
     """Each sentence of a page as it is read, with the numbers that its own may be, and those that
     its long ones may be.
     """
-    page = sections(path)
-    everywhere = [number for section in page for number in section.printed]
-    constants = [number for section in page for number in section.settings]
-    for place, section in enumerate(page):
-        sums_up = place < 2 or section.name in SUMMARIES
-        for paragraph, drawn in section.paragraphs:
-            here = [*section.printed, *constants, *drawn, *arithmetic(plain(paragraph))]
-            for sentence in SENTENCES.split(paragraph):
-                if "{cite" not in sentence:
-                    elsewhere = everywhere if sums_up or ELSEWHERE.search(sentence) else []
-                    near = [*here, *elsewhere, *referred_to(sentence)]
-                    yield sentence, plain(NOT_MEASURED.sub(" ", sentence)), near, everywhere
+    page, constants = parts(path)
+    for place, part in enumerate(page):
+        outputs = [
+            [x for x in side if x.printed and x.section == part.section]
+            for side in (page[:place], page[place:])
+        ]
+        here = [n for x in (*outputs[0][-NEAREST:], *outputs[1][:NEAREST]) for n in x.printed]
+        here += [*constants, *part.drawn, *arithmetic(plain(part.text))]
+        for sentence in SENTENCES.split(part.text):
+            if "{cite" not in sentence:
+                sums_up = part.section < 2 or part.heading in SUMMARIES
+                elsewhere = everything(path) if sums_up or ELSEWHERE.search(sentence) else []
+                near = [*here, *elsewhere, *referred_to(sentence)]
+                yield sentence, plain(NOT_MEASURED.sub(" ", sentence)), near, everything(path)
+
+
+def everything(path):
+    return [number for part in parts(path)[0] for number in part.printed]
 
 
 def referred_to(sentence):
     """The numbers of the chapters to which a sentence links and of the claims that it names."""
     for chapter in set(re.findall(r"\]\((\w+)\.ipynb", sentence)) - {"ledger"}:
-        for section in sections(BOOK / f"{chapter}.ipynb"):
-            yield from section.printed
+        yield from everything(BOOK / f"{chapter}.ipynb")
     for source in set(re.findall(r"\bS[0-5]\b(?:-\d+)?", sentence)):
         for claim, told in claims().items():
             if claim.startswith(source):
