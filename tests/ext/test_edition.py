@@ -54,8 +54,10 @@ def test_with_a_repository_each_page_says_where_it_is(published):
         preview = head.find("meta", property="og:image")["content"].removeprefix(f"{ADDRESS}/")
         assert (ROOT / "book" / preview).is_file()
     assert site.page("404").a["href"].startswith(ADDRESS)
-    assert site.page("book/02_x").find("a", class_="report")["href"].startswith(
-        f"{REPOSITORY}/issues/new?title=book%2F02_x"
+    assert (
+        site.page("book/02_x")
+        .find("a", class_="report")["href"]
+        .startswith(f"{REPOSITORY}/issues/new?title=book%2F02_x")
     )
     places = ElementTree.parse(site.folder / "sitemap.xml").iter(
         "{http://www.sitemaps.org/schemas/sitemap/0.9}loc"

@@ -66,6 +66,7 @@ def test_a_link_to_a_section_lands_at_its_heading(tab, base, chapter, width):
     assert {how: distance for how, distance in missed.items() if abs(distance) > 2} == {}
 
 
+@pytest.mark.smoke
 def test_a_result_of_the_search_and_the_way_back_land_right(tab, base):
     opened, _ = tab(f"{base}search.html?q=What+goes+wrong+in+training+if+the+division+is+forgotten")
     opened.locator("#search-results a").first.click()

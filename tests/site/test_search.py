@@ -4,7 +4,21 @@ import json
 import re
 
 import pytest
-from conftest import AXE, SITE
+from conftest import AXE, ROOT, SITE
+
+QUESTIONS = [
+    "Is d_k the number of tokens?",
+    "Why the square root, and not d_k itself? Is it only empirical?",
+    "Why do some codes multiply q and k by d_k^(-1/4) each?",
+    "With several heads, is it the head's dimension or the model's?",
+    "Why do some papers use 1/d?",
+    "What is the scale of the output, after @V?",
+    "Which d is it?",
+    "T5 has no scaling; how can that work?",
+    "If scores are 100 times larger, does the division undo it?",
+    "What goes wrong in training if the division is forgotten?",
+]
+"""What people ask: the search must find the section that answers it by name."""
 
 
 @pytest.fixture
@@ -53,10 +67,24 @@ def test_a_section_is_found_by_its_heading(search, place):
     assert missed == []
 
 
+@pytest.mark.smoke
 def test_a_slip_makes_no_difference(search):
     _, ask = search()
     for slip in ("kurtosi", "kurtsis", "kurtossis", "kurtasis"):
         assert ask(slip) == ask("kurtosis"), slip
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_what_people_ask_finds_the_section_of_that_name(search, question):
+    _, ask = search()
+    words = set(re.findall(r"\w+", question.lower()))
+    ask_for = {
+        f"book/{path.stem}.html"
+        for path in (ROOT / "book").glob("*.ipynb")
+        for heading in re.findall(r"##+ People ask: ([^\"]+?)\\n", path.read_text("utf-8"))
+        if set(re.findall(r"\w+", heading.lower())) == words
+    }
+    assert {ask(question)[0].partition("#")[0]} == ask_for
 
 
 def test_synonyms_lead_to_the_same_section(search):
@@ -78,6 +106,7 @@ def test_what_is_looked_up_comes_last(search):
     assert not any(page in found[0] for page in ("reference", "bibliography", "ledger"))
 
 
+@pytest.mark.smoke
 def test_a_result_shows_its_chapter_and_the_words(search):
     page, ask = search()
     ask("kurtosis")
@@ -91,6 +120,7 @@ def test_a_result_shows_its_chapter_and_the_words(search):
     assert "Nothing in the book matches" in page.locator("#search-count").inner_text()
 
 
+@pytest.mark.smoke
 def test_the_index_is_loaded_when_somebody_asks(tab, base):
     page, _ = tab(f"{base}search.html")
     assert page.evaluate("window.SEARCH_INDEX === undefined")
@@ -112,6 +142,7 @@ def test_results_are_accessible_and_fit(search, theme, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.smoke
 def test_results_are_reached_by_the_keyboard(search):
     page, ask = search()
     first, *_ = ask("convex hull")
