@@ -2,9 +2,9 @@
 
 All pages of the table of contents are put into one, and Chromium prints that: links lead within the
 file. It is printed twice, since the contents can say on which page a section begins only when that
-is known. Bookmarks, and the tags by which a screen reader knows headings, tables, and what a picture
-shows, are Chromium's. Tags make the file four times as large as it is without, and packed, as they
-are in the end, by two fifths.
+is known. Bookmarks, and the tags by which a screen reader knows headings, tables, and what a
+picture shows, are Chromium's. Tags make the file four times as large as it is without, and packed,
+as they are in the end, by two fifths.
 """
 
 from __future__ import annotations

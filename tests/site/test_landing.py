@@ -31,7 +31,8 @@ SETTLED = """() => new Promise((settled) => {
 
 # How far the heading of the section is from where it should be; a page ends with its last section.
 OFF = """([anchor, wanted]) => {
-  const { top } = document.getElementById(anchor).querySelector("h1, h2, h3").getBoundingClientRect();
+  const heading = document.getElementById(anchor).querySelector("h1, h2, h3");
+  const { top } = heading.getBoundingClientRect();
   const end = document.documentElement.scrollHeight - innerHeight - scrollY;
   return end < 1 && top > wanted && top < innerHeight ? 0 : Math.round(top - wanted);
 }"""
@@ -59,7 +60,7 @@ def test_a_link_to_a_section_lands_at_its_heading(tab, base, chapter, width):
         opened, _ = tab(url, width=width)
         if width < 960:
             opened.locator(".menu").click()
-        opened.locator(f"nav.contents, #chapters, .contents").locator(
+        opened.locator("nav.contents, #chapters, .contents").locator(
             f"a[href='#{anchor}']:visible"
         ).click()
         missed[f"clicked #{anchor}"] = off(opened, anchor)

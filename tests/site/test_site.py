@@ -9,7 +9,6 @@ import re
 import unicodedata
 from base64 import b64decode
 from io import BytesIO
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
