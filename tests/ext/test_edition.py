@@ -103,7 +103,7 @@ def test_an_address_of_ones_own_is_kept(published):
 @pytest.mark.parametrize("repository", ["https://codeberg.org/o/n", "https://github.com/o"])
 def test_a_repository_elsewhere_needs_an_address(repository):
     config = SimpleNamespace(html_context={"repository": repository}, html_baseurl="")
-    with pytest.raises(ConfigError, match=f"repository must be .+, got {re.escape(repository)}"):
+    with pytest.raises(ConfigError, match=re.escape(repository)):
         edition.place(None, config)
 
 
