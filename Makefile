@@ -40,10 +40,10 @@ test-transformers: $(INSTALLED) ## try every rescaling in models of Hugging Face
 	$(BIN)/python -m pip install -q -r tests/hugging_face/requirements.txt
 	$(BIN)/python -m pytest tests/hugging_face -n 2
 
-test-site: book ## open every page of the built site in a headless Chromium and use it, and in Firefox if it is there
+test-site: book ## open every page of the built site in a headless Chromium and use it, and in Firefox if it is there (the quick tests: SMOKE=1)
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null || { \
 	  echo "The site's tests need Chromium: sudo apt-get install chromium, or any Chrome on the path" >&2; exit 1; }
-	$(BIN)/python -m pytest tests/site -n 2 --dist loadfile
+	$(BIN)/python -m pytest tests/site -n 2 --dist $(if $(SMOKE),load -m smoke,loadfile)
 
 lighthouse: book ## measure the built site with Lighthouse, mobile, median of five runs (needs Node and Chromium)
 	$(BIN)/python tests/site/lighthouse.py

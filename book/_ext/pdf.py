@@ -2,10 +2,9 @@
 
 All pages of the table of contents are put into one, and Chromium prints that: links lead within the
 file. It is printed twice, since the contents can say on which page a section begins only when that
-is known. Bookmarks are added then: Chromium's own lose the space where a heading goes on on the
-next line. The tags, by which a screen reader knows headings, tables, and what a picture shows, are
-Chromium's. They make the file four times as large as it is without, and packed, as they are in the
-end, by two fifths.
+is known. Bookmarks, and the tags by which a screen reader knows headings, tables, and what a
+picture shows, are Chromium's. Tags make the file four times as large as it is without, and packed,
+as they are in the end, by two fifths.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterator
 from datetime import date
 from html import escape
 from io import BytesIO
@@ -26,8 +24,7 @@ import yaml
 from bs4 import BeautifulSoup, Tag
 from bs4.element import PageElement
 from playwright.sync_api import Browser, sync_playwright
-from pypdf import PdfReader, PdfWriter
-from pypdf.generic import Fit, IndirectObject
+from pypdf import PdfReader
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "_build" / "html"
@@ -50,6 +47,7 @@ STYLE = """
   color: inherit; text-decoration: none; break-inside: avoid
 }
 article { break-before: page }
+h1, h2, h3 { white-space: pre-wrap } /* or a bookmark loses the space at which its heading wraps */
 """
 
 FILL_IN = """numbers => {
@@ -89,18 +87,14 @@ def make_pdf(site: Path, pdf: Path, browser: Browser) -> int:
     page = browser.new_page()
     page.goto(html.as_uri(), timeout=120_000)  # the whole book, on whatever machine
     page.evaluate("Promise.all([...document.images].map(image => image.decode()))")
-    places = places_in(PdfReader(BytesIO(page.pdf(format="A4"))))
-    page.evaluate(FILL_IN, {name: number + 1 for name, (number, _) in places.items()})
-    page.pdf(path=pdf, format="A4", tagged=True)
+    page.evaluate(FILL_IN, pages_of(PdfReader(BytesIO(page.pdf(format="A4")))))
+    page.pdf(path=pdf, format="A4", tagged=True, outline=True)
     page.close()
-    writer = PdfWriter(pdf, incremental=True)  # what Chromium wrote stays as it is
-    writer.add_metadata({"/Author": ", ".join(author["name"] for author in citation["authors"])})
-    add_bookmarks(writer, book, places_in(PdfReader(pdf)))
-    writer.page_mode = "/UseOutlines"
-    writer.write(pdf)
     with pikepdf.open(pdf, allow_overwriting_input=True) as printed:
+        printed.docinfo["/Author"] = ", ".join(author["name"] for author in citation["authors"])
+        printed.Root.PageMode = pikepdf.Name.UseOutlines
         printed.save(object_stream_mode=pikepdf.ObjectStreamMode.generate)
-    return len(writer.pages)
+        return len(printed.pages)
 
 
 def whole_book(site: Path, citation: dict[str, Any]) -> BeautifulSoup:
@@ -215,41 +209,14 @@ def id_of(heading: Tag) -> str:
     return str(heading.parent["id"])
 
 
-def places_in(reader: PdfReader) -> dict[str, tuple[int, float]]:
-    """What links lead to, by id: the number of the page, from 0, and the height above its foot."""
-    places = {}
+def pages_of(reader: PdfReader) -> dict[str, int]:
+    """What links lead to, by id: the number of the page, from 1."""
+    pages = {}
     for name, place in reader.named_destinations.items():
         number = reader.get_destination_page_number(place)
         assert number is not None, f"{name} is on no page"
-        places[name.removeprefix("/")] = number, float(place.top or 0)
-    return places
-
-
-def add_bookmarks(
-    writer: PdfWriter, book: BeautifulSoup, places: dict[str, tuple[int, float]]
-) -> None:
-    """A bookmark for each heading, below that of the heading above it."""
-    above: list[IndirectObject] = []
-    for level, title, name in bookmarks(book):
-        number, height = places[name]
-        del above[level:]
-        parent = above[-1] if above else None
-        fit = Fit.xyz(left=0, top=height)
-        above.append(
-            writer.add_outline_item(
-                title=title, page_number=number, parent=parent, fit=fit, is_open=False
-            )
-        )
-
-
-def bookmarks(book: BeautifulSoup) -> Iterator[tuple[int, str, str]]:
-    """Of each heading its level, from 0, its text, and the id that it is found by."""
-    for text in book.find_all("article"):
-        for heading in text.find_all(["h1", "h2", "h3"]):
-            title = "".join(piece.get_text() for piece in title_of(heading))
-            yield int(heading.name[1]) - 1, " ".join(title.split()), id_of(heading)
-        if any(summary.text == "Solution" for summary in text.find_all("summary")):
-            yield 1, "Solutions", f"{text['id']}solutions"  # to where the script moves them
+        pages[name.removeprefix("/")] = number + 1
+    return pages
 
 
 def offer(site: Path) -> None:

@@ -4,14 +4,13 @@ It stands in for Sphinx's own index, which knows pages only. A reader looks for 
 thing is said, so each section is an entry, and so is each term of a glossary, each symbol of a
 table of symbols, each row of the ledger and each object of the reference. A script, and not JSON,
 because a page in a folder may load a script and nothing else. Words that mean the same stand in
-``search_synonyms.txt``, and what else a section might be asked for by in ``search_keywords.toml``.
+``search_synonyms.txt``.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ from folds import Fold
 from mathml import mathml
 
 SYNONYMS = Path(__file__).with_name("search_synonyms.txt")
-KEYWORDS = Path(__file__).with_name("search_keywords.toml")
 CODE = (nodes.literal_block, nodes.doctest_block)
 ENTRIES = (nodes.section, nodes.definition_list_item, addnodes.desc)
 TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<td[^>]*>[^A-Za-z<]*</td>|<[^>]+>", re.S)
@@ -38,7 +36,7 @@ REPEATS = re.compile(
 )
 """Headings under which a page comes back to what another section explains."""
 
-Entry = dict[str, str | float | list[str]]
+Entry = dict[str, str | float]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -60,7 +58,7 @@ def collect(
     if doctree is not None:
         found = app.sdpa_search_entries  # type: ignore[attr-defined]
         url = app.builder.get_target_uri(page)
-        found.extend(entries(doctree, page, url, keywords().get(Path(page).name, {})))
+        found.extend(entries(doctree, page, url))
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:
@@ -83,14 +81,7 @@ def synonyms() -> list[list[str]]:
     ]
 
 
-def keywords() -> dict[str, dict[str, str]]:
-    """By page and section, what readers type for it, separated by commas."""
-    return tomllib.loads(KEYWORDS.read_text(encoding="utf-8"))
-
-
-def entries(
-    document: nodes.document, page: str, url: str, keywords: dict[str, str]
-) -> Iterator[Entry]:
+def entries(document: nodes.document, page: str, url: str) -> Iterator[Entry]:
     """What can be found of a page: its sections, and what has a name within them."""
     weight, first = 0.025 if page in LAST else 1.0, document.next_node(nodes.title)
     of_page = text(*first.children) if first is not None else ""
@@ -109,8 +100,7 @@ def entries(
         title, *content = section.children
         heading = text(*title.children)
         anchor = section["ids"][0]
-        phrases = keywords[anchor].split(", ") if anchor in keywords else []
-        yield entry(anchor, heading, *content) | ({"keywords": phrases} if phrases else {})
+        yield entry(anchor, heading, *content)
         for item in section.findall(nodes.definition_list_item):
             if closest_section(item) is section:
                 term, *definition = item.children

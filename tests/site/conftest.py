@@ -99,7 +99,7 @@ def tab(browser: Browser) -> Iterator[OpenPage]:
         contexts.append(context)
         page = context.new_page()
         wrong: list[str] = []
-        page.set_default_timeout(5000)
+        page.set_default_timeout(20_000)  # a busy machine is slow
         home = (
             url.split("/book/")[0].rsplit("/", 1)[0]
             if url.startswith("file:")

@@ -41,6 +41,7 @@ def test_every_exercise_with_a_value_has_a_field_that_judges_as_check_does(field
             assert said(form, typed(value)) == repr(exercise.judge(value)), (name, value)
 
 
+@pytest.mark.smoke
 def test_a_field_reads_what_people_type(fields):
     assert said(fields["square_root.power"], "1/4") == "✓ Right."
     assert said(fields["growth.diagnosis"], " 'B, D, A, C' ") == "✓ Right."

@@ -142,16 +142,6 @@ def test_what_is_cut_at_the_edge_of_a_phone_shows_that_it_scrolls(tab, base, the
     assert [box["what"] for box in boxes if box["reached"]] == cut
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_long_formula_breaks_and_its_paragraph_does_not_scroll(tab, base, page):
-    opened, _ = tab(base + page, width=360)
-    unfold(opened)
-    wide = """() => [...document.querySelectorAll("p, li")]
-      .filter((box) => box.clientWidth && box.scrollWidth > box.clientWidth)
-      .map((box) => box.textContent.slice(0, 40))"""
-    assert opened.evaluate(wide) == []
-
-
 def test_a_formula_is_broken_behind_a_relation_sign_alone(tab, base):
     opened, _ = tab(f"{base}book/03_the_variance_derivation.html", width=360)
     unfold(opened)

@@ -1,9 +1,12 @@
 """A Predict box is answered on the page, by pointer or key, and then says where the answer is."""
 
+import pytest
+
 OPTIONS = "book/02_dot_products_grow.html"
 FIELD = "book/01_the_formula_and_its_shapes.html"
 
 
+@pytest.mark.smoke
 def test_a_guess_is_answered_by_where_the_answer_stands_and_is_kept(tab, base):
     opened, wrong = tab(base + OPTIONS)
     box, where = opened.locator(".predict"), opened.locator(".predict .where")

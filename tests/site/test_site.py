@@ -9,12 +9,11 @@ import re
 import unicodedata
 from base64 import b64decode
 from io import BytesIO
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 import yaml
-from conftest import AXE, ROOT, SITE, unfold
+from conftest import AXE, DRAWN, ROOT, SITE, unfold
 from fontTools.ttLib import TTFont
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
@@ -24,20 +23,9 @@ CHAPTERS = [
 ]
 PAGES = [*(f"{chapter}.html" for chapter in CHAPTERS), "search.html", "404.html"]
 FIRST_VISIT = 150_000  # bytes
-
-QUESTIONS = [
-    "Is d_k the number of tokens?",
-    "Why the square root, and not d_k itself? Is it only empirical?",
-    "Why do some codes multiply q and k by d_k^(-1/4) each?",
-    "With several heads, is it the head's dimension or the model's?",
-    "Why do some papers use 1/d?",
-    "What is the scale of the output, after @V?",
-    "Which d is it?",
-    "T5 has no scaling; how can that work?",
-    "If scores are 100 times larger, does the division undo it?",
-    "What goes wrong in training if the division is forgotten?",
-]
-"""What people ask: search must find the section that answers it by name."""
+# The beginnings of those of some boxes that are seen and hold more than they show.
+CUT = """.filter(box => box.checkVisibility() && box.clientWidth
+  && box.scrollWidth > box.clientWidth + 1).map(box => box.textContent.trim().slice(0, 40))"""
 
 
 class Links(html.parser.HTMLParser):
@@ -57,8 +45,8 @@ class Links(html.parser.HTMLParser):
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_page_loads_alone_and_is_accessible(tab, base, page, theme):
+@pytest.mark.parametrize("theme", [pytest.param("light", marks=pytest.mark.smoke), "dark"])
+def test_a_page_loads_alone_is_accessible_and_holds_its_tables_and_code(tab, base, page, theme):
     opened, wrong = tab(base + page, theme=theme)
     opened.evaluate(
         "document.querySelectorAll('img[loading]').forEach(image => { image.loading = 'eager'; })"
@@ -71,14 +59,31 @@ def test_a_page_loads_alone_and_is_accessible(tab, base, page, theme):
         "v.nodes[0].html.slice(0, 200)))"
     )
     assert violations == []
+    unfold(opened)
+    wide = opened.locator(".sdpa-table-wrap, .table-wrap, .cell pre")
+    assert wide.evaluate_all(f"boxes => boxes{CUT}") == []
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("page", PAGES)
-def test_a_phone_never_scrolls_sideways(tab, base, page):
+def test_a_page_fits_a_phone(tab, base, page):
+    """It never scrolls sideways; what a cell prints and long formulas break; and what is wider than
+    the phone all the same says that it scrolls.
+    """
     opened, _ = tab(base + page, width=360)
     assert opened.evaluate("document.documentElement.scrollWidth") <= 360
+    if page == "404.html":
+        return
+    unfold(opened)
+    opened.evaluate(DRAWN)
+    for whole in (".output pre", "p, li"):
+        assert opened.locator(whole).evaluate_all(f"boxes => boxes{CUT}") == []
+    scrolling = "pre, .sdpa-table-wrap, .table-wrap, div.math"
+    silent = f"boxes => boxes.filter(box => !box.classList.contains('scrolls')){CUT}"
+    assert opened.locator(scrolling).evaluate_all(silent) == []
 
 
+@pytest.mark.smoke
 def test_every_link_within_the_site_leads_somewhere():
     pages = {page: Links(page) for page in SITE.rglob("*.html")}
     dead = []
@@ -99,6 +104,7 @@ def test_every_link_within_the_site_leads_somewhere():
     assert dead == []
 
 
+@pytest.mark.smoke
 def test_nothing_is_loaded_from_another_host():
     foreign = re.compile(
         r"""(?:src|href)=["'](?:https?:)?//[^"']+["']|url\(["']?(?:https?:)?//|@import|\bfetch\(|importScripts"""
@@ -109,35 +115,6 @@ def test_nothing_is_loaded_from_another_host():
         assert not foreign.search(head), page
     for style in SITE.rglob("*.css"):
         assert not foreign.search(style.read_text(encoding="utf-8")), style
-
-
-def answer_to(question):
-    """The chapter that has a section of this name."""
-    words = set(re.findall(r"\w+", question.lower()))
-    sections = {
-        heading: path.stem
-        for path in (ROOT / "book").glob("*.ipynb")
-        for heading in re.findall(r"##+ People ask: ([^\"]+?)\\n", path.read_text(encoding="utf-8"))
-    }
-    (chapter,) = {
-        stem
-        for heading, stem in sections.items()
-        if set(re.findall(r"\w+", heading.lower())) == words
-    }
-    return chapter
-
-
-@pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("place", ["served", "folder"])
-def test_search_finds_what_people_ask(tab, base, question, place):
-    start = base if place == "served" else SITE.as_uri() + "/"
-    opened, wrong = tab(f"{start}book/00_start_here.html")
-    box = opened.locator(".bar input[type=search]")
-    box.fill(question)
-    box.press("Enter")
-    first = opened.locator("#search-results a").first
-    assert answer_to(question) in first.get_attribute("href")
-    assert wrong == []
 
 
 def test_the_font_has_every_character_of_the_formulas():
@@ -155,11 +132,27 @@ def test_the_font_has_every_character_of_the_formulas():
     assert {c for c in used if not c.isspace()} - set(map(chr, font.getBestCmap())) == set()
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_page_works_from_a_folder(tab, chapter):
-    opened, wrong = tab((SITE / f"{chapter}.html").as_uri())
+@pytest.mark.smoke
+@pytest.mark.parametrize("name", ["book/00_start_here", "book/04_softmax_saturation", "search"])
+def test_a_page_works_from_a_folder(tab, name):
+    opened, wrong = tab((SITE / f"{name}.html").as_uri())
     assert wrong == []
     assert opened.locator("article h1").count() == 1
+
+
+@pytest.mark.smoke
+def test_a_chapter_hands_out_its_notebook():
+    for path in sorted((ROOT / "book").glob("[0-9]*.ipynb")):
+        page = (SITE / "book" / f"{path.stem}.html").read_text(encoding="utf-8")
+        assert f'href="../_sources/book/{path.name}" download' in page
+        handed_out, ours = (
+            json.loads(file.read_text(encoding="utf-8"))
+            for file in (SITE / "_sources" / "book" / path.name, path)
+        )
+        first, *rest = handed_out.pop("cells")
+        assert "import sdpa_book" in "".join(first["source"])  # and what to do where it is missing
+        assert rest == ours.pop("cells")
+        assert handed_out == ours
 
 
 def transferred(page):
@@ -186,6 +179,7 @@ def test_a_first_visit_is_light(browser, base):
     assert {page: size for page, size in weights.items() if size > FIRST_VISIT} == {}
 
 
+@pytest.mark.smoke
 def test_the_theme_is_kept(tab, base):
     opened, _ = tab(f"{base}book/00_start_here.html")
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -226,6 +220,7 @@ def test_the_ledger_counts_the_rows_that_are_shown(tab, base):
     assert shown() == opened.locator(".ledger tbody tr.wrong").count()
 
 
+@pytest.mark.smoke
 def test_the_chapters_open_and_close_on_a_phone(tab, base):
     opened, _ = tab(f"{base}book/00_start_here.html", width=360)
     chapters = opened.locator("#chapters")
@@ -249,10 +244,10 @@ def test_on_a_phone_the_sections_stand_below_their_chapter(tab, base):
     assert sections == headings
     opened.locator(".menu").click()
     opened.locator("#chapters li.current > ul a").last.click()
-    opened.wait_for_function("scrollY > 9000")
     assert not opened.locator("#chapters").is_visible()
 
 
+@pytest.mark.smoke
 def test_on_a_phone_the_search_opens_over_the_bar(tab, base):
     opened, _ = tab(f"{base}book/04_softmax_saturation.html", width=360)
     box = opened.locator(".bar input")
@@ -286,15 +281,16 @@ def test_the_reference_has_no_paths_of_the_machine_that_built_it():
 
 def test_on_a_phone_the_bar_names_the_chapter_and_leads_to_its_top(tab, base):
     opened, _ = tab(f"{base}book/04_softmax_saturation.html", width=360)
-    titles = opened.locator(".bar .title:visible")
+    titles, of_the_book = opened.locator(".bar .title:visible"), opened.locator(".bar .title")
     opened.evaluate("scrollTo(0, 9000)")
-    assert titles.all_text_contents() == ["4. What goes wrong when softmax saturates?"]
+    assert titles.all_text_contents() == [opened.locator("h1").inner_text().rstrip("¶")]
     titles.click()
     opened.wait_for_function("scrollY === 0")
     opened.set_viewport_size({"width": 1280, "height": 900})
-    assert titles.all_text_contents() == ["Why divide by √dk?"]
+    assert titles.all_text_contents() == of_the_book.all_text_contents()[:1]
 
 
+@pytest.mark.smoke
 def test_without_a_script_nothing_is_lost(browser, base):
     context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 800})
     page = context.new_page()
@@ -304,19 +300,6 @@ def test_without_a_script_nothing_is_lost(browser, base):
     page.locator("details.dropdown summary").first.click()
     assert page.locator("details.dropdown p").first.is_visible()
     context.close()
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_no_table_and_no_code_is_wider_than_the_text(tab, base, page):
-    opened, _ = tab(f"{base}{page}")
-    opened.set_viewport_size({"width": 1280, "height": 900})
-    wide = opened.evaluate(
-        "document.querySelectorAll('details').forEach(fold => { fold.open = true; });"
-        "[...document.querySelectorAll('.sdpa-table-wrap, .table-wrap, .cell pre')]"
-        ".filter(box => box.scrollWidth > box.clientWidth + 1)"
-        ".map(box => box.textContent.trim().split('\\n')[0])"
-    )
-    assert wide == []
 
 
 def test_folded_code_is_shown_together_and_the_choice_is_kept(tab, base):
@@ -331,37 +314,7 @@ def test_folded_code_is_shown_together_and_the_choice_is_kept(tab, base):
         assert opened.locator("details.code[open]").count() == shown
 
 
-@pytest.mark.parametrize("chapter", [name for name in CHAPTERS if re.search(r"/\d\d_", name)])
-def test_a_chapter_hands_out_its_notebook(tab, base, chapter):
-    opened, _ = tab(f"{base}{chapter}.html")
-    with opened.expect_download() as download:
-        opened.get_by_role("link", name="Download this notebook").click()
-    handed_out, ours = (
-        json.loads(path.read_text(encoding="utf-8"))
-        for path in (Path(download.value.path()), ROOT / f"{chapter}.ipynb")
-    )
-    first, *rest = handed_out.pop("cells")
-    assert "import sdpa_book" in "".join(first["source"])  # and what to do where it is missing
-    assert rest == ours.pop("cells")
-    assert handed_out == ours
-
-
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_on_a_phone_what_a_cell_prints_is_not_cut_and_what_scrolls_says_so(tab, base, page):
-    opened, _ = tab(f"{base}{page}.html", width=360)
-    unfold(opened)
-    cut = (
-        "boxes => boxes.filter(box => box.checkVisibility()"
-        " && box.scrollWidth > box.clientWidth + 1"
-    )
-    printed = opened.locator(".output pre").evaluate_all(f"{cut}).map(box => box.textContent)")
-    assert printed == []
-    silent = opened.locator("pre, .sdpa-table-wrap, .table-wrap").evaluate_all(
-        f"{cut} && !box.classList.contains('scrolls')).map(box => box.textContent)"
-    )
-    assert silent == []
-
-
+@pytest.mark.smoke
 def test_the_contents_of_a_page_mark_where_the_reader_is(tab, base):
     opened, wrong = tab(f"{base}book/05_why_exactly_the_square_root.html")
     marked = opened.locator(".contents [aria-current]")
@@ -373,15 +326,6 @@ def test_the_contents_of_a_page_mark_where_the_reader_is(tab, base):
             "link => link.getAttribute('aria-current') === 'true'", arg=entry.element_handle()
         )
         assert marked.count() == 1
-    opened.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    opened.evaluate("scrollTo(0, 0)")
     opened.wait_for_function("document.querySelector('.contents [aria-current]') === null")
     assert wrong == []
-
-
-def test_in_a_subsection_its_section_is_marked(tab, base):
-    opened, _ = tab(f"{base}book/08_the_same_mathematics_fast.html")
-    subsection = opened.locator("#other-implementations")
-    subsection.evaluate("section => section.scrollIntoView({ behavior: 'instant' })")
-    marked = opened.locator(".contents [aria-current]:visible")
-    marked.wait_for()
-    assert marked.all_text_contents() == ["For those who use it"]

@@ -145,7 +145,8 @@
         const place = document.createElement("p");
         place.innerHTML = `<a href="#${end.id}">The solution is at the end of the chapter.</a>`;
         solution.replaceWith(place);
-        const title = document.createElement("h3");
+        const title = document.createElement("p"); // no heading: the exercise's is one, and a PDF has a bookmark for each
+        title.className = "exercise";
         title.textContent = find("h2, h3", place.closest("section")).firstChild.textContent;
         end.append(title, solution);
         moved.push([place, solution]);
