@@ -54,7 +54,7 @@ class Rescaling(ABC):
 
     @property
     def label(self) -> str:
-        """The name as menus show it, where no formula can stand."""
+        """The name that people read, where no formula can stand."""
         return self.name
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
