@@ -123,7 +123,8 @@ def made(
         for place, call in enumerate(tqdm(calls, what, disable=None)):
             yield place, function(*call)
         return
-    with executor(workers, scheduler) as (pool, _), tqdm(total=len(calls), desc=what) as bar:
+    bar = tqdm(total=len(calls), desc=what, disable=None)
+    with executor(workers, scheduler) as (pool, _), bar:
         places = {pool.submit(alone, function, *call): i for i, call in enumerate(calls)}
         for done in as_completed(places):
             bar.update()
