@@ -68,7 +68,8 @@ def test_a_tick_at_an_end_is_told_whatever_its_last_bit(scale, end):
         _, ax = plotting.figure()
         limits = [1e-5, 1.0]
         limits[end] *= factor
-        ax.set(yscale=scale, ylim=limits, yticks=[1e-5, 1e-2, 1.0])
+        ax.set(yscale=scale, yticks=[1e-5, 1e-2, 1.0])
+        ax.set_ylim(limits)  # after the ticks, which widen it
         return describe(ax.figure)
 
     one = np.nextafter(1.0, [0.0, 2.0])
