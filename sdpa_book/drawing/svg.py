@@ -9,6 +9,7 @@ are the same bytes.
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,6 +28,11 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 
 from sdpa_book.drawing.description import describe, in_view
+
+WORDS_ALONE = "SDPA_BOOK_WORDS_ALONE"
+"""The environment variable with which a figure is described and not drawn: the tests of notebooks
+compare no drawing, and drawing is a tenth of what they would compute.
+"""
 
 NARROW = (4.6, 5.2)
 """Widths in inches, the better one first. On a phone of 360 px, where a column is 325 px wide, 12
@@ -74,9 +80,11 @@ class DescribedFigure(Figure):
         from IPython.display import display
 
         # In this order: the narrow drawing moves the panels.
-        words = describe(self)
+        shown = {"text/plain": describe(self)}
+        if WORDS_ALONE not in os.environ:
+            shown["image/svg+xml"] = picture(self)
         show: Any = display
-        show({"text/plain": words, "image/svg+xml": picture(self)}, raw=True)
+        show(shown, raw=True)
 
 
 def picture(figure: Figure) -> str:
