@@ -18,7 +18,11 @@
     watch.unobserve(figure); // once is enough: a second start goes to the state of the address
     const { explorable: name } = figure.dataset;
     const scripts = [`${name}_data.js`, "explorables.min.js", `${name}.min.js`].map(load);
-    Promise.all(scripts).then(() => window.Explorables.start(figure), console.warn);
+    const stays = (wrong) => {
+      figure.style.setProperty("--ex-height", "auto"); // the picture stays, and takes its own height
+      console.warn(wrong);
+    };
+    Promise.all(scripts).then(() => window.Explorables.start(figure), stays);
   };
 
   const named = () => {
