@@ -1,6 +1,5 @@
 """What the tests of all explorables share: their chapters, their data, and how to open one."""
 
-import itertools
 import json
 import re
 
@@ -53,44 +52,70 @@ def data(scripts):
 
 
 @pytest.fixture
-def explorable(tab, base):
-    """A function that opens an explorable in its chapter, at the setting of an address."""
+def begin(tab, base):
+    """A function that opens an explorable in its chapter, and says what went wrong meanwhile.
+    Unless it is asked for, nothing moves by itself: what is asked for is there at once.
+    """
 
-    def begin(name, setting=""):
-        page, wrong = tab(f"{base}{PLACES[name]}#{name}:{setting}")
-        figure = page.locator(f"[data-explorable={name}]")
+    def open_explorable(name, setting="", *, page=None, motion="reduce", **settings):
+        address = f"{base}{page or PLACES[name]}#{name}:{setting}"
+        tab_, wrong = tab(address, reduced_motion=motion, **settings)
+        figure = tab_.locator(f"[data-explorable={name}]")
         figure.locator(".explorable-app").wait_for()
-        # It stands at first as it comes, and a frame later at the setting of the address.
-        page.evaluate("new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))")
-        assert not figure.locator("img").is_visible()
-        assert wrong == []
-        return page, figure
+        go(figure, setting)
+        return figure, wrong
 
-    return begin
+    return open_explorable
 
 
 @pytest.fixture
-def still(explorable):
-    """A function that opens an explorable and goes to a setting, for those who want no motion."""
+def explorable(begin):
+    """A function that opens an explorable at a setting on its page for lectures, which has
+    nothing else on it.
+    """
 
-    def begin(name, setting):
-        page, figure = explorable(name)
-        page.emulate_media(reduced_motion="reduce")
-        page.evaluate("address => (location.hash = address)", f"#{name}:{setting}")
-        wait_for_state(page, setting)
-        return page, figure
+    def open_alone(name, setting=""):
+        figure, wrong = begin(name, setting, page=f"explore/{name}.html")
+        assert wrong == []
+        return figure
 
-    return begin
+    return open_alone
 
 
-def wait_for_quiet(figure):
-    """Until nothing of an explorable has been drawn anew for 0.3 s."""
-    figure.evaluate("""figure => new Promise((done) => {
-        const begin = () => setTimeout(() => { observer.disconnect(); done(); }, 300);
-        let timer = begin();
-        const observer = new MutationObserver(() => { clearTimeout(timer); timer = begin(); });
-        observer.observe(figure, { attributes: true, childList: true, subtree: true });
-    })""")
+def go(figure, setting):
+    """Bring an explorable to a setting by the address, and wait until it is drawn there; what the
+    setting does not name gets its default.
+    """
+    figure.evaluate(
+        "(figure, setting) => (location.hash = `#${figure.dataset.explorable}:${setting}`)", setting
+    )
+    wait_for(figure, setting)
+
+
+def wait_for(figure, setting):
+    """Until an explorable stands at a setting, of which not all has to be named."""
+    figure.page.wait_for_function(
+        """([figure, wanted]) => {
+            const now = figure.dataset.state?.split(":")[1].split(",");
+            return now && (!wanted || wanted.split(",").every((part) => now.includes(part)));
+        }""",
+        arg=[figure.element_handle(), setting],
+    )
+
+
+def act(figure, action, *arguments):
+    """Do something to an explorable, and wait until it stands otherwise."""
+    before = figure.get_attribute("data-state")
+    action(*arguments)
+    figure.page.wait_for_function(
+        "([figure, before]) => figure.dataset.state !== before",
+        arg=[figure.element_handle(), before],
+    )
+
+
+def slider(figure, label):
+    """The slider or handle whose label contains this."""
+    return figure.get_by_role("slider", name=label).first
 
 
 def read(figure, name):
@@ -104,36 +129,17 @@ def state(figure):
     return dict(pair.split("=") for pair in pairs)
 
 
-def wait_for_state(page, part):
-    """Until the state of an explorable of the page has this part."""
-    page.locator(f'[data-state*="{part}"]').wait_for(state="attached")
+def said(figure):
+    """The sentences under the drawing."""
+    return figure.locator(".explorable-formula").text_content().replace("\u2060", "")
 
 
-def drag(page, handle, dx, dy):
-    """Drag a handle by so many pixels, and wait until the state has changed."""
-    figure = handle.evaluate_handle("handle => handle.closest('[data-explorable]')")
-    before = figure.evaluate("figure => figure.dataset.state")
-    handle.scroll_into_view_if_needed()
-    box = handle.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + dx, y + dy, steps=5)
-    page.mouse.up()
-    page.wait_for_function(
-        "([figure, before]) => figure.dataset.state !== before", arg=[figure, before]
-    )
+def described(figure, panel):
+    """What a drawing is to those who do not see it."""
+    return figure.locator(f"[data-panel={panel}] svg").get_attribute("aria-label")
 
 
-def check_labels(page, figure, labels, width):
-    """Labels under each other keep a line's distance, and end inside the explorable."""
-    page.set_viewport_size({"width": width, "height": 700})
-    page.wait_for_timeout(200)
-    places = figure.locator(labels).evaluate_all(
-        "texts => texts.map(text => text.getBoundingClientRect()).map(r => [r.top, r.right])"
-    )
-    box = figure.locator(".explorable-app").bounding_box()
-    assert max(right for _, right in places) <= box["x"] + box["width"]
-    tops = sorted(top for top, _ in places)
-    assert len(tops) > 1
-    assert min(b - a for a, b in itertools.pairwise(tops)) >= 14
+def numbers(text):
+    """The numbers in a text, with true minus signs and commas."""
+    found = re.findall(r"[-−]?\d+(?:,\d{3})*(?:\.\d+)?", text)
+    return [float(number.replace("−", "-").replace(",", "")) for number in found]

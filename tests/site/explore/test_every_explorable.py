@@ -1,15 +1,19 @@
-"""What holds for all explorables: they wait, weigh little, and work everywhere and for everyone."""
+"""What holds for every explorable: it waits, weighs little, and works everywhere and for everyone,
+by keyboard, mouse and finger.
+"""
 
 import gzip
+from functools import partial
 from pathlib import Path
 
 import pytest
-from conftest import AXE, SITE
+from conftest import AXE, DRAWN, SITE
 from letters import faint_letters
+from playwright.sync_api import TimeoutError as NothingCame
 
 from sdpa_book.explorables import EXPLORABLES
 
-from .conftest import FOLDER, PLACES, SOURCES
+from .conftest import FOLDER, PLACES, SOURCES, act, wait_for
 
 
 def test_every_explorable_has_its_source_picture_place_and_tests():
@@ -25,18 +29,12 @@ def test_every_explorable_has_its_source_picture_place_and_tests():
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_an_explorable_stands_in_the_first_two_screens(tab, base, name):
-    page, _ = tab(f"{base}{PLACES[name]}", width=1280)
-    top = page.locator(f"[data-explorable={name}]").evaluate("e => e.getBoundingClientRect().top")
-    assert top <= 2 * 800  # a small laptop
-
-
-@pytest.mark.parametrize("name", PLACES)
 def test_an_explorable_waits_until_it_is_near_and_weighs_little(tab, base, name):
     page, _ = tab(f"{base}{PLACES[name]}")
     figure = page.locator(f"[data-explorable={name}]")
-    near = figure.evaluate("figure => figure.getBoundingClientRect().top - innerHeight <= 600")
-    if not near:
+    top = figure.evaluate("figure => figure.getBoundingClientRect().top")
+    assert top <= 2 * 800, "in the first two screens of a small laptop"
+    if top - 900 > 600:
         assert page.locator(".explorable-app").count() == 0
         assert not page.evaluate("'Explorables' in window")
     figure.scroll_into_view_if_needed()
@@ -74,187 +72,249 @@ def test_a_picture_stands_where_no_script_runs(browser, base, name):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", PLACES)
-def test_an_explorable_is_accessible_and_fits_a_phone(browser, base, name, theme):
-    context = browser.new_context(
-        viewport={"width": 360, "height": 800}, color_scheme=theme, reduced_motion="reduce"
-    )
-    page = context.new_page()
-    page.goto(f"{base}{PLACES[name]}#{name}:")
-    page.locator(f"[data-explorable={name}] .explorable-app").wait_for()
+def test_an_explorable_is_accessible_legible_and_fits(begin, name, theme):
+    figure, wrong = begin(name, theme=theme)
+    page, app = figure.page, figure.locator(".explorable-app")
+    assert not figure.locator("img").is_visible()
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate(DRAWN)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert faint_letters(app) == {}
+        cut_off = app.evaluate("""app => {
+            const { left, right } = app.getBoundingClientRect();
+            return [...app.querySelectorAll("svg text")].filter((text) => {
+                const box = text.getBoundingClientRect();
+                return box.left < left - 1 || box.right > right + 1;
+            }).map((text) => text.textContent);
+        }""")
+        assert cut_off == []
     page.evaluate(AXE)
-    violations = page.evaluate(
+    found = page.evaluate(
         "axe.run('.explorable').then(r => r.violations.map(v => v.id + ': ' + "
         "v.nodes[0].html.slice(0, 200)))"
     )
-    assert violations == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    context.close()
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", PLACES)
-def test_every_text_of_an_explorable_has_a_contrast_of_4_5_to_its_ground(tab, base, name, theme):
-    page, _ = tab(f"{base}{PLACES[name]}#{name}:", theme=theme, reduced_motion="reduce")
-    app = page.locator(f"[data-explorable={name}] .explorable-app")
-    app.wait_for()
-    assert faint_letters(app) == {}
-
-
-def test_coming_back_to_an_explorable_moves_nothing(tab, base):
-    page, _ = tab(f"{base}{PLACES['blend']}#blend:z1=5", reduced_motion="reduce")
-    figure = page.locator("[data-explorable=blend]")
-    figure.locator(".explorable-app").wait_for()
-    page.wait_for_function("scrollY > 0")  # to the explorable, as the address asks
-    page.evaluate("scrollTo(0, 0)")
-    page.wait_for_timeout(200)
-    page.evaluate("scrollTo(0, document.querySelector('[data-explorable]').offsetTop - 500)")
-    page.wait_for_timeout(200)
-    assert figure.bounding_box()["y"] == pytest.approx(500, abs=50)
+    assert found == wrong == []
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_a_page_for_lectures_fills_the_screen_and_keeps_the_setting(tab, base, name):
-    chapter, _ = tab(f"{base}{PLACES[name]}#{name}:")
-    figure = chapter.locator(f"[data-explorable={name}]")
+def test_a_page_for_lectures_fills_the_screen_and_keeps_the_setting(begin, tab, base, name):
+    figure, _ = begin(name)
     there = figure.get_by_role("link", name="For a lecture")
-    there.wait_for()
     page, wrong = tab(there.evaluate("link => link.href"), width=1600)
-    app = page.locator(".explorable-app")
-    app.wait_for()
-    page.wait_for_timeout(300)
-    size = app.bounding_box()
-    assert max(size["width"] / 1600, size["height"] / 900) > 0.9
+    page.locator(".explorable-app").wait_for()
+    page.wait_for_function("""() => {
+        const { width, height } = document.querySelector(".explorable-app").getBoundingClientRect();
+        return Math.max(width / innerWidth, height / innerHeight) > 0.9;
+    }""")
     assert page.evaluate("document.documentElement.scrollWidth") <= 1600
-    state = "figure => figure.dataset.state"
-    assert page.locator("figure").evaluate(state) == figure.evaluate(state)
+    wait_for(page.locator("figure"), figure.get_attribute("data-state").split(":")[1])
     page.evaluate(AXE)
     assert page.evaluate("axe.run().then(r => r.violations.map(v => v.id))") == []
     back = page.get_by_role("link", name="Back to the chapter").evaluate("link => link.href")
-    assert back.split("#")[0] == base + PLACES[name]
+    assert back == base + PLACES[name] + figure.get_attribute("data-state")
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    ("name", "dx", "dy"),
-    [
-        ("saturation", 0, 50),
-        ("blend", -50, 0),
-        ("online", 0, 40),
-        ("budget", 60, 0),
-        ("row", 60, 0),
-        ("phases", 60, -60),
-        ("power", 60, 0),
-        ("scalings", 40, 0),
-    ],
-)
-def test_a_finger_takes_a_handle_all_the_way(phone, name, dx, dy):
-    page, figure = phone(name)
-    circle = figure.locator(".explorable-handle").first.locator("circle").last
-    circle.scroll_into_view_if_needed()
-    before = middle(circle)
-    swipe(page, before, dx, dy)
-    after = middle(circle)
-    moved = after[0] - before[0], after[1] - before[1]
-    assert moved == pytest.approx((dx, dy), abs=14)
+def test_coming_back_to_an_explorable_moves_nothing(begin):
+    """It is not brought into view again, as it was when the address named it."""
+    figure, _ = begin("blend", "z1=5")
+    page = figure.page
+    page.wait_for_function("scrollY > 0")
+    page.evaluate("scrollTo(0, 0)")
+    page.evaluate(DRAWN)
+    page.evaluate("scrollTo(0, document.querySelector('[data-explorable]').offsetTop - 500)")
+    page.evaluate(DRAWN)
+    assert figure.bounding_box()["y"] == pytest.approx(500, abs=50)
 
 
-WITH_ONE_HANDLE = ["budget", "depth", "phases", "power", "row", "variance"]
+# ---------------------------------------------------------------- what a reader can use
+
+CONTROLS = """figure => [...figure.querySelectorAll(
+    ":is(input, select, button, [role=slider], [role=radio], [role=button])"
+)].filter((one) =>
+    one.checkVisibility({ visibilityProperty: true }) && !one.closest(".explorable-foot")
+)"""
+"""An explorable's controls and handles, as they stand now."""
+
+KEYS = f"""figure => ({CONTROLS})(figure).map((one) => [
+    one.closest("[data-panel]")?.dataset.panel, one.parentNode.getAttribute("class"), one.id,
+    [...one.parentNode.children].indexOf(one)
+].join(" "))"""
+"""By what they are known when all has been drawn again."""
+
+SHOWN = """figure => {
+    const app = figure.querySelector(".explorable-app").cloneNode(true);
+    for (const part of app.querySelectorAll(
+        ".explorable-handle, .explorable-control, .explorable-foot, .explorable-spoken"
+    )) part.remove();
+    const told = ["aria-label", "aria-pressed", "aria-checked", "d", "x", "y", "cx", "cy", "width",
+        "height", "x1", "y1", "transform"];
+    const shapes = [...app.querySelectorAll("svg, svg *, button")];
+    const drawn = shapes.map((one) => told.map((name) => one.getAttribute(name)));
+    const shown = app.textContent + drawn;
+    return shown.replace(/\\d+\\.\\d+/g, (number) => Number(number).toFixed(1));
+}"""
+"""All that an explorable shows but its controls and handles: words, numbers and shapes."""
 
 
-@pytest.mark.parametrize("name", WITH_ONE_HANDLE)
-def test_a_press_in_the_drawing_brings_the_handle_there(explorable, name):
-    page, figure = explorable(name)
-    handle, svg = drawn_handle(figure)
-    svg.scroll_into_view_if_needed()
-    box = svg.bounding_box()
-    y = box["y"] + 0.9 * box["height"]  # where one has lanes of their own for other handles
-    for share in (0.25, 0.75):
-        before = figure.get_attribute("data-state")
-        page.mouse.click(box["x"] + share * box["width"], y)
-        wait_for_another_state(page, figure, before)
-        assert middle(handle)[0] == pytest.approx(box["x"] + share * box["width"], abs=90)
-    before = figure.get_attribute("data-state")
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.6 * box["width"], y, steps=5)
-    page.mouse.up()
-    wait_for_another_state(page, figure, before)
-    assert page.evaluate("getSelection().toString()") == ""
-    before = figure.get_attribute("data-state")
-    page.keyboard.press("ArrowRight")  # the handle has the focus
-    wait_for_another_state(page, figure, before)
+def uses(control, hand):
+    """The ways in which a hand can use a control: one of them must do something."""
+    page = control.owner_frame().page
+    tag = control.evaluate("control => control.getAttribute('role') ?? control.localName")
+    slides = tag == "slider" or control.get_attribute("type") == "range"
+    if hand == "keyboard":
+        if control.evaluate("control => control.tabIndex") < 0:
+            assert tag == "radio", "of a group of these one is reached, and by arrows the others"
+            return []
+        keys = {"select": ["ArrowDown", "ArrowUp"], "radio": ["ArrowRight", "ArrowLeft"]}
+        ways = ["ArrowRight", "ArrowLeft", "Home", "End"] if slides else keys.get(tag, ["Space"])
+        return [partial(control.press, key) for key in ways]
+    if tag == "select":
+        return [partial(control.select_option, index=at) for at in (1, 0)]
+    if not slides:
+        return [partial(control.click, force=True)]
+    held = control.query_selector("rect.touch") or control
+
+    def move(dx, dy):
+        held.scroll_into_view_if_needed()
+        box = held.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + dx, y + dy, steps=3)
+        page.mouse.up()
+
+    return [partial(move, *by) for by in ((60, 0), (0, -40), (-60, 0), (0, 40))]
 
 
-@pytest.mark.parametrize("name", WITH_ONE_HANDLE)
-def test_a_finger_in_the_drawing_moves_the_handle_or_scrolls_the_page(phone, name):
-    page, figure = phone(name)
-    _, svg = drawn_handle(figure)
-    svg.scroll_into_view_if_needed()
-    box = svg.bounding_box()
-    place = box["x"] + 0.6 * box["width"], box["y"] + 0.9 * box["height"]
-    before, scrolled = figure.get_attribute("data-state"), page.evaluate("scrollY")
-    swipe(page, place, 3, -120)
-    page.wait_for_function("before => scrollY > before + 50", arg=scrolled)
-    page.wait_for_timeout(200)
-    assert figure.get_attribute("data-state") == before
-    svg.scroll_into_view_if_needed()
-    box = svg.bounding_box()
-    place = box["x"] + 0.75 * box["width"], box["y"] + 0.9 * box["height"]
-    page.touchscreen.tap(*place)
-    wait_for_another_state(page, figure, before)
-    before, scrolled = figure.get_attribute("data-state"), page.evaluate("scrollY")
-    swipe(page, place, -100, 3)
-    wait_for_another_state(page, figure, before)
-    assert page.evaluate("scrollY") == scrolled
+def does(figure, use):
+    """Whether a use changes what is shown, where every number must be one."""
+    page = figure.page
+    before = figure.evaluate(SHOWN)
+    use()
+    page.evaluate(DRAWN)
+    changed = figure.evaluate(SHOWN) != before
+    if not changed:
+        try:  # what it needs may be on its way
+            asks = f"([figure, before]) => ({SHOWN})(figure) !== before"
+            page.wait_for_function(asks, arg=[figure.element_handle(), before], timeout=500)
+        except NothingCame:
+            return False
+    html = figure.locator(".explorable-app").evaluate("app => app.outerHTML")
+    wrong = [word for word in ("NaN", "undefined", "Infinity", "∞") if word in html]
+    assert wrong == [], figure.get_attribute("data-state")
+    return True
+
+
+@pytest.mark.parametrize("hand", ["keyboard", "mouse"])
+@pytest.mark.parametrize("name", PLACES)
+def test_every_control_does_something_and_the_address_keeps_it(begin, name, hand):
+    """What stands already and what another control has taken away come in a later round."""
+    alone = f"explore/{name}.html"
+    figure, wrong = begin(name, page=alone)
+    page, reset = figure.page, figure.get_by_role("button", name="Reset")
+    assert figure.locator(".explorable-title").inner_text().strip()
+    first = figure.get_attribute("data-state")
+    shown = figure.evaluate(SHOWN)
+    done, left = set(), set()
+    for part in range(5):
+        for key in figure.evaluate(KEYS):
+            keys = figure.evaluate(KEYS)
+            if key in done or key not in keys:
+                continue
+            control = figure.evaluate_handle(f"figure => ({CONTROLS})(figure)[{keys.index(key)}]")
+            changed = [does(figure, use) for use in uses(control.as_element(), hand)]
+            if changed:
+                (done if any(changed) else left).add(key)
+        if part == 0:
+            state = figure.get_attribute("data-state")
+            page.wait_for_function("state => location.hash === state", arg=state)
+            page.reload()
+            figure.locator(".explorable-app").wait_for()
+            wait_for(figure, state.split(":")[1])
+            again = figure.evaluate(SHOWN)
+            lively, _ = begin(name, state.split(":")[1], page=alone, motion="no-preference")
+            asks = f"([figure, again]) => ({SHOWN})(figure) === again"
+            lively.page.wait_for_function(asks, arg=[lively.element_handle(), again])
+        if not left - done:
+            break
+        if part:
+            reset.click()
+            page.evaluate(DRAWN)
+    assert left <= done
+    assert len(done) > 2
+    reset.click()
+    wait_for(figure, first.split(":")[1])
+    page.evaluate(DRAWN)
+    assert figure.evaluate(SHOWN) == shown
+    assert wrong == []
+
+
+# ---------------------------------------------------------------- fingers
+
+WITH_HANDLES = [name for name in PLACES if name not in ("growth", "heads")]
+PRESSABLE = ["budget", "depth", "phases", "power", "row", "variance"]
+"""Those whose drawing has one handle, which comes to where one presses."""
 
 
 @pytest.fixture
-def phone(browser, base):
+def phone(begin):
     """A function that opens an explorable where there is a finger and no mouse."""
-    context = browser.new_context(
-        viewport={"width": 360, "height": 800}, has_touch=True, reduced_motion="reduce"
-    )
-
-    def begin(name):
-        page = context.new_page()
-        page.goto(f"{base}{PLACES[name]}#{name}:")
-        figure = page.locator(f"[data-explorable={name}]")
-        figure.locator(".explorable-app").wait_for()
-        return page, figure
-
-    yield begin
-    context.close()
+    return partial(begin, width=360, has_touch=True)
 
 
-def drawn_handle(figure):
-    """An explorable's one handle, and the drawing that it is in."""
-    svg = figure.locator("svg.explorable-pressable")
-    return svg.locator("> .handles .explorable-handle circle").last, svg
-
-
-def middle(shape):
-    """Where a shape is on the screen."""
-    box = shape.bounding_box()
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
-def wait_for_another_state(page, figure, before):
-    """Until an explorable does not stand any more as it did."""
-    page.wait_for_function(
-        "([figure, before]) => figure.dataset.state !== before",
-        arg=[figure.element_handle(), before],
-    )
-
-
-def swipe(page, start, dx, dy):
-    """A finger comes down at a place and moves by so many pixels."""
+def swipe(figure, start, dx, dy):
+    """A finger comes down at a place and moves by so many pixels: the states on the way."""
+    page = figure.page
     finger = page.context.new_cdp_session(page)
+    states = []
+    for share in range(6):
+        place = {"x": start[0] + share / 5 * dx, "y": start[1] + share / 5 * dy}
+        kind = "touchMove" if share else "touchStart"
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [place]})
+        page.evaluate(DRAWN)
+        states.append(figure.get_attribute("data-state"))
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    return states
 
-    def touch(kind, *points):
-        places = [{"x": start[0] + at * dx, "y": start[1] + at * dy} for at in points]
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": places})
 
-    touch("touchStart", 0)
-    for share in range(1, 6):
-        touch("touchMove", share / 5)
-        page.wait_for_timeout(60)  # a frame, in which all is drawn again
-    touch("touchEnd")
+def place_in(shape, across=0.5, down=0.5):
+    """A place in a shape, which is brought into view."""
+    shape.scroll_into_view_if_needed()
+    box = shape.bounding_box()
+    return box["x"] + across * box["width"], box["y"] + down * box["height"]
+
+
+@pytest.mark.parametrize("name", WITH_HANDLES)
+def test_a_finger_takes_a_handle_all_the_way(phone, name):
+    figure, _ = phone(name)
+    held = figure.locator(".explorable-handle rect.touch").first
+    assert (figure.locator("svg.explorable-pressable").count() == 1) == (name in PRESSABLE)
+    ways = ((60, 0), (0, 50), (-60, 0), (0, -50))
+    followed = (len({*swipe(figure, place_in(held), *way)}) for way in ways)
+    assert any(states > 2 for states in followed)
+
+
+@pytest.mark.parametrize("name", PRESSABLE)
+def test_a_finger_in_the_drawing_moves_the_handle_or_scrolls_the_page(phone, name):
+    figure, _ = phone(name)
+    page, svg = figure.page, figure.locator("svg.explorable-pressable")
+    place = place_in(svg, 0.6, 0.9)  # where one has lanes of their own for other handles
+    scrolled = page.evaluate("scrollY")
+    assert len({*swipe(figure, place, 3, -120)}) == 1
+    page.wait_for_function("before => scrollY > before + 50", arg=scrolled)
+    act(figure, page.touchscreen.tap, *place_in(svg, 0.75, 0.9))
+    scrolled = page.evaluate("scrollY")
+    act(figure, swipe, figure, place_in(svg, 0.75, 0.9), -100, 3)
+    assert page.evaluate("scrollY") == scrolled
+
+
+@pytest.mark.parametrize("name", PRESSABLE)
+def test_a_press_in_the_drawing_brings_the_handle_there_for_the_keys(begin, name):
+    figure, _ = begin(name)
+    page, svg = figure.page, figure.locator("svg.explorable-pressable")
+    for across in (0.25, 0.75):
+        act(figure, page.mouse.click, *place_in(svg, across, 0.9))
+    act(figure, page.keyboard.press, "ArrowLeft")
+    assert page.evaluate("getSelection().toString()") == ""
