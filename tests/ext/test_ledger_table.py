@@ -39,13 +39,6 @@ def test_the_page_has_every_row_of_the_record_and_no_warning(site):
     assert site.warnings == ""
 
 
-def test_a_row_shows_figures_as_they_were_computed(site):
-    row = site.page("ledger").find(id="S1-04")
-    (entry,) = (entry for entry in load_record().entries if entry.claim.id == "S1-04")
-    assert entry.says in row.text
-    assert entry.ours in row.text
-
-
 def test_chapters_link_to_rows(site):
     links = [link["href"] for link in site.page().select("p a.internal")]
     assert links == ["ledger.html#S1-04", "ledger.html#S0-02"]
@@ -74,15 +67,6 @@ def ledger_with(why="So.", **changes):
 def test_a_row_that_links_to_nothing_is_a_warning(build, monkeypatch, changes, message):
     monkeypatch.setattr(ledger_table, "load_record", lambda: ledger_with(**changes))
     assert message in build({"index": LEDGER, **CHAPTERS}, "ledger_table").warnings
-
-
-def test_a_row_is_set_and_its_numbers_do_not_part(site):
-    page = site.page("ledger")
-    row = page.find(id="S0-31").text.replace("\u00a0", "~")
-    assert "0.9946 ±~0.0045" in row
-    assert "chapter~3" in row
-    assert "by √dk?" in page.find(id="S1-06").text
-    assert "86~% of" in page.find(id="S0-42").text.replace("\u00a0", "~")
 
 
 def test_markup_in_a_claim_is_shown_and_not_obeyed(build, monkeypatch):
