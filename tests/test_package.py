@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -61,13 +62,10 @@ def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_wheel_holds_the_library_alone(installed: Path) -> None:
+def test_the_wheel_holds_the_library_alone_and_says_what_it_is(installed: Path) -> None:
     files = {path.relative_to(installed) for path in installed.rglob("*") if path.is_file()}
     packed = {path.as_posix() for path in files if not path.parts[0].endswith(".dist-info")}
     assert packed == {f"sdpa_lib/{name}" for name in LIBRARY}
-
-
-def test_the_wheel_says_what_it_is(installed: Path) -> None:
     (path,) = installed.glob("*.dist-info/METADATA")
     metadata = message_from_bytes(path.read_bytes())
     assert metadata["Version"] == sdpa_lib.__version__
@@ -109,6 +107,8 @@ else:
     ran = subprocess.run(
         [sys.executable, "-c", code],
         cwd=installed,
+        env=os.environ
+        | {"OMP_NUM_THREADS": "1"},  # many small steps, in each of which threads wait
         capture_output=True,
         text=True,
     )
@@ -121,6 +121,14 @@ def test_the_snippets_of_the_repository_run() -> None:
     code = snippets((ROOT / "README.md").read_text(encoding="utf-8"))
     assert "scaled_dot_product_attention" in code
     exec(code, {})
+
+
+def test_the_library_never_imports_the_book() -> None:
+    """Not within a function either."""
+    for path in (ROOT / "sdpa_lib").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                assert "sdpa_book" not in ast.unparse(node), path
 
 
 def test_the_readme_needs_no_place_beside_it() -> None:
