@@ -2,8 +2,8 @@
 expected.
 """
 
+import difflib
 import math
-import time
 
 import matplotlib.pyplot as plt
 import pytest
@@ -12,6 +12,7 @@ import torch
 import sdpa_lib as sdpa
 from sdpa_book import check, plotting
 from sdpa_book.tables import Table
+from sdpa_lib import RunningDivisor
 from sdpa_lib.sampling import make_generator
 
 Q, K, V = torch.ones(2, 4), torch.ones(3, 4), torch.ones(3, 5)
@@ -19,60 +20,23 @@ P = torch.full((3,), 1 / 3)
 ATTENTION = sdpa.scaled_dot_product_attention
 
 CASES = [
-    # attention: types, dtypes, shapes, devices, parameters
     (lambda: ATTENTION([[1.0]], K, V), TypeError, "query must be a torch.Tensor, got list"),
-    (lambda: ATTENTION(Q, None, V), TypeError, "key must be a torch.Tensor, got NoneType"),
-    (
-        lambda: ATTENTION(Q.int(), K, V),
-        TypeError,
-        "query must have a floating-point dtype, got torch.int32",
-    ),
-    (
-        lambda: ATTENTION(Q, K, V.long()),
-        TypeError,
-        "value must have a floating-point dtype, got torch.int64",
-    ),
+    (lambda: ATTENTION(Q.int(), K, V), TypeError, "query must .*got torch.int32"),
     (
         lambda: ATTENTION(Q.double(), K, V),
         TypeError,
         "query and key must have the same dtype, got torch.float64 and torch.float32",
     ),
-    (
-        lambda: ATTENTION(Q, K, V.half()),
-        TypeError,
-        "value must have the dtype of key, torch.float32, got torch.float16",
-    ),
-    (
-        lambda: ATTENTION(Q[0], K, V),
-        ValueError,
-        r"query must have shape \(..., L, d_k\), got \(4,\)",
-    ),
-    (lambda: ATTENTION(Q, K[0], V), ValueError, r"key must have shape \(..., S, d_k\), got \(4,\)"),
-    (
-        lambda: ATTENTION(Q, K, V[0]),
-        ValueError,
-        r"value must have shape \(..., S, Ev\), got \(5,\)",
-    ),
+    (lambda: ATTENTION(Q, K, V.half()), TypeError, "value must .*got torch.float16"),
+    (lambda: ATTENTION(Q[0], K, V), ValueError, r"query must .*got \(4,\)"),
     (
         lambda: ATTENTION(Q[:, :3], K, V),
         ValueError,
         r"share their last dimension d_k, got \(2, 3\) and \(3, 4\)",
     ),
-    (
-        lambda: ATTENTION(Q, K, V[:2]),
-        ValueError,
-        r"value must hold one row per key, S = 3, got \(2, 5\)",
-    ),
-    (
-        lambda: ATTENTION(Q.to("meta"), K, V),
-        ValueError,
-        "query and key must be on the same device, got meta and cpu",
-    ),
-    (
-        lambda: ATTENTION(Q, K, V.to("meta")),
-        ValueError,
-        "value must be on the device of key, cpu, got meta",
-    ),
+    (lambda: ATTENTION(Q, K, V[:2]), ValueError, r"value must .*got \(2, 5\)"),
+    (lambda: ATTENTION(Q.to("meta"), K, V), ValueError, "query and key must .*got meta and cpu"),
+    (lambda: ATTENTION(Q, K, V.to("meta")), ValueError, "value must .*got meta"),
     (lambda: ATTENTION(Q, K, V, [[True]]), TypeError, "attn_mask must be a torch.Tensor, got list"),
     (
         lambda: ATTENTION(Q, K, V, torch.ones(2, 3).int()),
@@ -80,19 +44,9 @@ CASES = [
         "attn_mask must be boolean, float32 or have the dtype of query",
     ),
     (
-        lambda: ATTENTION(Q, K, V, torch.ones(2, 3).double()),
-        TypeError,
-        "torch.float32, got torch.float64",
-    ),
-    (
         lambda: ATTENTION(Q, K, V, torch.ones(2, 4).bool()),
         ValueError,
         r"attn_mask must broadcast to .* \(2, 3\), got \(2, 4\)",
-    ),
-    (
-        lambda: ATTENTION(Q, K, V, torch.ones(9, 2, 3).bool()),
-        ValueError,
-        r"attn_mask must broadcast to .*got \(9, 2, 3\)",
     ),
     (
         lambda: ATTENTION(Q, K, V, torch.ones(2, 3, device="meta").bool()),
@@ -104,26 +58,11 @@ CASES = [
         ValueError,
         "attn_mask and is_causal=True exclude",
     ),
-    (
-        lambda: ATTENTION(Q, K, V, dropout_p=1.5),
-        ValueError,
-        r"dropout_p must be a probability in \[0, 1\], got 1.5",
-    ),
-    (
-        lambda: ATTENTION(Q, K, V, dropout_p=-0.1),
-        ValueError,
-        r"dropout_p must be a probability in \[0, 1\], got -0.1",
-    ),
-    (lambda: ATTENTION(Q, K, V, dropout_p="0"), TypeError, "dropout_p must be a number, got str"),
+    (lambda: ATTENTION(Q, K, V, dropout_p=1.5), ValueError, "dropout_p must .*got 1.5"),
     (
         lambda: ATTENTION(Q, K, V, rescaling="sqrt_dk"),
         ValueError,
         "rescaling 'sqrt_dk' is not known. Did you mean 'sqrt_d_k'",
-    ),
-    (
-        lambda: ATTENTION(Q, K, V, rescaling=0.125),
-        TypeError,
-        "rescaling must be a name or a Rescaling instance, got float",
     ),
     (lambda: ATTENTION(Q, K, V, enable_gqa=True), ValueError, "enable_gqa needs a head dimension"),
     (
@@ -136,26 +75,9 @@ CASES = [
         ValueError,
         "batch dimensions",
     ),
-    (lambda: sdpa.attention_weights(Q, K.int()), TypeError, "key must have a floating-point dtype"),
-    (lambda: sdpa.attention_scores(Q, K.T), ValueError, "share their last dimension"),
-    # rescalings
-    (
-        lambda: sdpa.get_rescaling("total"),
-        ValueError,
-        "rescaling 'total' is not known. Did you mean 'k_total'",
-    ),
-    (
-        lambda: sdpa.get_rescaling(2),
-        TypeError,
-        "rescaling must be a name or a Rescaling instance, got int",
-    ),
+    (lambda: sdpa.get_rescaling(2), TypeError, "rescaling must .*got int"),
     (lambda: sdpa.PowerOfDk(math.nan), ValueError, "power must be a finite number, got nan"),
-    (lambda: sdpa.PowerOfDk("half"), TypeError, "power must be a number, got str"),
-    (
-        lambda: sdpa.KeyLengthNorm(0.5),
-        ValueError,
-        "p must be a finite number of at least 1, got 0.5",
-    ),
+    (lambda: sdpa.KeyLengthNorm(0.5), ValueError, "p must .*got 0.5"),
     (lambda: sdpa.key_lengths(torch.ones(3)), ValueError, r"key must have shape \(..., S, d_k\)"),
     (lambda: sdpa.RESCALINGS["k_total"](K, torch.ones(2, 3)), TypeError, "visible must be boolean"),
     (
@@ -163,65 +85,32 @@ CASES = [
         ValueError,
         "with S = 3 keys, got",
     ),
-    # sampling
     (lambda: sdpa.sample(3, seed=-1), ValueError, "seed must be at least 0, got -1"),
-    (lambda: sdpa.sample(3, seed=0.5), TypeError, "seed must be an int, got float"),
     (lambda: sdpa.sample(-3, seed=0), ValueError, "shape must be at least 0, got -3"),
     (
         lambda: sdpa.sample(3, seed=0, distribution="gaussian"),
         ValueError,
         "distribution 'gaussian' is not known",
     ),
-    (lambda: sdpa.sample(3, seed=0, distribution="norml"), ValueError, "Did you mean 'normal'"),
-    (lambda: sdpa.sample_qkv(1, 2.0, 3, seed=0), TypeError, "shape must be an int, got float"),
-    (
-        lambda: sdpa.get_distribution("normal").scaled(0),
-        ValueError,
-        "std must be a finite number greater than 0, got 0",
-    ),
-    (
-        lambda: sdpa.get_distribution("normal").shifted(math.inf),
-        ValueError,
-        "mean must be a finite number, got inf",
-    ),
-    (
-        lambda: sdpa.get_distribution(["normal"]),
-        TypeError,
-        "distribution must be a name or a Distribution instance, got list",
-    ),
+    (lambda: sdpa.get_distribution("normal").scaled(0), ValueError, "std must .*got 0"),
+    (lambda: sdpa.get_distribution("normal").shifted(math.inf), ValueError, "mean must .*got inf"),
+    (lambda: sdpa.get_distribution(["normal"]), TypeError, "distribution must .*got list"),
     (lambda: sdpa.student_t(2), ValueError, "df must be a finite number greater than 2, got 2"),
     (lambda: make_generator(0, stream=-1), ValueError, "stream must be at least 0, got -1"),
-    # devices
     (lambda: sdpa.get_device("gpu"), ValueError, "device must name a device of this machine"),
-    (lambda: sdpa.get_dtype("tpu9"), ValueError, "device must name a device of this machine"),
-    # moments
     (
         lambda: sdpa.measure_moments(torch.tensor([1.0, math.nan])),
         ValueError,
         "values must be finite, got NaN or infinity",
     ),
-    (
-        lambda: sdpa.measure_moments(torch.empty(0)),
-        ValueError,
-        r"values must hold at least one value, got shape \(0,\)",
-    ),
+    (lambda: sdpa.measure_moments(torch.empty(0)), ValueError, r"values must .*got shape \(0,\)"),
     (
         lambda: sdpa.measure_moments(torch.ones(5)),
         ValueError,
         "values must hold at least two different numbers",
     ),
-    (
-        lambda: sdpa.measure_moments([1.0, 2.0]),
-        TypeError,
-        "values must be a torch.Tensor, got list",
-    ),
     (lambda: sdpa.measure_dot_products(0, 10, seed=0), ValueError, "d_k must be at least 1, got 0"),
-    (
-        lambda: sdpa.measure_dot_products(4, 1, seed=0),
-        ValueError,
-        "n_pairs must be at least 2, got 1",
-    ),
-    (lambda: sdpa.sample_dot_products(4.0, 10, seed=0), TypeError, "d_k must be an int, got float"),
+    (lambda: sdpa.measure_dot_products(4, 1, seed=0), ValueError, "n_pairs must .*got 1"),
     (lambda: sdpa.exact_moments(True), TypeError, "d_k must be an int, got bool"),
     (
         lambda: sdpa.normal_dot_product_density(torch.tensor([0.0]), 1),
@@ -234,11 +123,6 @@ CASES = [
         "scale must be a finite number greater",
     ),
     (
-        lambda: sdpa.shape_distance(torch.ones(3), Q),
-        ValueError,
-        "first must hold at least two different numbers",
-    ),
-    (
         lambda: sdpa.shape_distance(torch.arange(3.0), torch.arange(4.0)),
         ValueError,
         "same number of entries, got 3 and 4",
@@ -248,19 +132,7 @@ CASES = [
         ValueError,
         "second must be finite",
     ),
-    # saturation
-    (lambda: sdpa.entropy(torch.tensor([0.5, math.nan])), ValueError, "weights must be finite"),
     (lambda: sdpa.entropy(torch.tensor([2.0, -1.0])), ValueError, r"weights must lie in \[0, 1\]"),
-    (
-        lambda: sdpa.largest_weight(torch.empty(0, 3)),
-        ValueError,
-        "weights must hold at least one value",
-    ),
-    (
-        lambda: sdpa.softmax_jacobian([0.5, 0.5]),
-        TypeError,
-        "weights must be a torch.Tensor, got list",
-    ),
     (lambda: sdpa.jacobian_norm(P, "l1"), ValueError, "norm must be 'fro' or 'spectral', got 'l1'"),
     (lambda: sdpa.attention_gradients(Q * math.nan, K, V), ValueError, "query must be finite"),
     (
@@ -273,49 +145,16 @@ CASES = [
         ValueError,
         "upstream must be finite",
     ),
-    (
-        lambda: sdpa.attention_gradients(Q, K, V, upstream=[1.0]),
-        TypeError,
-        "upstream must be a torch.Tensor, got list",
-    ),
-    (
-        lambda: sdpa.attention_gradients(Q.half(), K, V),
-        TypeError,
-        "query and key must have the same dtype, got torch.float16 and torch.float32",
-    ),
-    (lambda: sdpa.attention_gradients(Q, K, V[:2]), ValueError, "value must hold one row per key"),
-    # tables, exercises, plotting
-    (lambda: Table({}), ValueError, "columns must be one or more, of one length"),
-    (
-        lambda: Table.from_rows(("a", "b"), [(1, 2), (3,)]),
-        ValueError,
-        r"rows must hold 2 cells, one for each heading, got \(3,\)",
-    ),
+    (lambda: Table.from_rows(("a", "b"), [(1, 2), (3,)]), ValueError, r"rows must .*got \(3,\)"),
     (
         lambda: Table.from_rows(("a", "a"), [(1, 2)]),
         ValueError,
         r"headings must differ from each other, got \('a', 'a'\)",
     ),
-    (
-        lambda: Table({"a": [1], "b": [1, 2]}),
-        ValueError,
-        "columns must be one or more, of one length, got {'a': 1, 'b': 2}",
-    ),
-    (lambda: Table({"a": [1.0]}, digits=-1), ValueError, "digits must be at least 1, got -1"),
+    (lambda: Table({"a": [1], "b": [1, 2]}), ValueError, "columns must .*got {'a': 1, 'b': 2}"),
     (lambda: Table({"a": [1.0]}, digits=0), ValueError, "digits must be at least 1, got 0"),
-    (lambda: Table({"a": [1.0]}, digits=2.5), TypeError, "digits must be an int, got float"),
-    (
-        lambda: Table({"a": [1, None]}),
-        TypeError,
-        r"column 'a' must hold texts, numbers or pairs \(value, standard error\), got None",
-    ),
-    (lambda: Table({"a": [(1.0, 0.1, 2.0)]}), TypeError, r"column 'a' .*got \(1.0, 0.1, 2.0\)"),
-    (lambda: Table({"a": [(1.0, "0.1")]}), TypeError, r"column 'a' .*got \(1.0, '0.1'\)"),
-    (
-        lambda: Table({"a": [(1.0, -0.1)]}),
-        ValueError,
-        r"column 'a' must hold standard errors of at least 0, got \(1.0, -0.1\)",
-    ),
+    (lambda: Table({"a": [1, None]}), TypeError, "column 'a' must .*got None"),
+    (lambda: Table({"a": [(1.0, -0.1)]}), ValueError, r"column 'a' must .*got \(1.0, -0.1\)"),
     (lambda: Table({2: [1]}), TypeError, "headings must be texts, got 2"),
     (
         lambda: check("general_divisor", 1),
@@ -323,16 +162,10 @@ CASES = [
         "exercise 'general_divisor' is not known. Did you mean .*'square_root.general_divisor'",
     ),
     (lambda: plotting.figure(0), ValueError, "rows must be at least 1, got 0"),
-    (lambda: plotting.style("k_totl"), ValueError, "Did you mean 'k_total'"),
     (
         lambda: plotting.density_curve(torch.tensor([1.0, math.nan])),
         ValueError,
         "values must be finite",
-    ),
-    (
-        lambda: plotting.density_curve(torch.ones(5)),
-        ValueError,
-        "values must hold at least two different numbers",
     ),
     (
         lambda: plotting.density_curve(torch.arange(3.0), points=1),
@@ -340,15 +173,31 @@ CASES = [
         "points must be at least 2, got 1",
     ),
     (lambda: plotting.measured(plt.gca(), [1, 2], [1, math.nan]), ValueError, "y must be finite"),
+    (lambda: plotting.heatmap(plt.gca(), torch.ones(3)), ValueError, r"matrix must .*got \(3,\)"),
     (
-        lambda: plotting.heatmap(plt.gca(), torch.ones(3)),
-        ValueError,
-        r"matrix must have shape \(rows, columns\), got \(3,\)",
+        lambda: ATTENTION(Q, torch.nested.nested_tensor([Q, Q], layout=torch.jagged), V),
+        TypeError,
+        "key must be a dense tensor, got a nested one",
     ),
+    (lambda: sdpa.sample_normal_scores(2, 0, 2, seed=0), ValueError, "n_keys must .*got 0"),
     (
-        lambda: plotting.heatmap(plt.gca(), torch.tensor([[math.inf]])),
+        lambda: RunningDivisor("k_rss")(K),
         ValueError,
-        "matrix must be finite",
+        "append must be given the new keys before they are attended to",
+    ),
+    (lambda: RunningDivisor("k_rss", window=0), ValueError, "window must be at least 1, got 0"),
+    (lambda: RunningDivisor("k_rss", groups=0), ValueError, "groups must be at least 1, got 0"),
+    (
+        lambda: RunningDivisor("k_rss").append(K, torch.ones(1)),
+        TypeError,
+        r"visible must be a boolean torch\.Tensor, got torch\.float32",
+    ),
+    (lambda: RunningDivisor("k_rss").append(K, [True, True]), TypeError, "visible must .*got list"),
+    (lambda: RunningDivisor("k_rss").append(K[:0]), ValueError, r"key must .*got shape \(0, 4\)"),
+    (
+        lambda: RunningDivisor("k_rss").append(K, torch.ones(2).bool()),
+        ValueError,
+        r"visible must broadcast to .* = \(3,\), got \(2,\)",
     ),
 ]
 
@@ -387,12 +236,15 @@ def test_a_long_argument_is_shortened(call):
     assert "..." in str(caught.value)
 
 
-def test_the_nearest_names_of_a_very_long_one_are_not_searched_for_long():
-    name = LONG * 150  # difflib takes seconds to read it, and finds nothing
-    start = time.perf_counter()
+def test_the_nearest_names_of_a_very_long_one_are_not_searched_for_long(monkeypatch):
+    """difflib would take seconds to read it."""
+    read = []
+    monkeypatch.setattr(
+        difflib, "get_close_matches", lambda name, *_, **__: read.append(name) or []
+    )
     with pytest.raises(ValueError, match="is not known"):
-        sdpa.get_rescaling(name)
-    assert time.perf_counter() - start < 1.0
+        sdpa.get_rescaling(LONG)
+    assert [len(name) for name in read] == [200]
 
 
 def test_environment_variable_chooses_the_device(monkeypatch):

@@ -12,7 +12,7 @@ from typing import Union, get_args, get_type_hints
 
 import pytest
 from beartype import beartype
-from every import EVERY_RESCALING
+from every import EVERY_CLASS
 from jaxtyping import Shaped, TypeCheckError, jaxtyped
 from torch import Tensor
 
@@ -121,7 +121,7 @@ CALLS = {
     "shape_distance": lambda f, b: f(draw(*b, 5), draw(*b, 5)),
     "softmax_jacobian": lambda f, b: f(draw(*b, 5).softmax(-1)),
 }
-BATCHES = pytest.mark.parametrize("batch", [(), (2,), (2, 7)], ids=str)
+BATCHES = pytest.mark.parametrize("batch", [(), (2, 7)], ids=str)
 
 
 def has_tensors(function):
@@ -148,7 +148,7 @@ def test_a_function_has_the_shapes_of_its_docstring(name, batch):
 
 
 @BATCHES
-@EVERY_RESCALING
+@EVERY_CLASS
 def test_a_divisor_has_the_shape_of_its_docstring(rescaling, batch):
     rescaling, key = sdpa.get_rescaling(rescaling), tensors(batch)[1]
     for visible in (EveryKey(3), CausalOrder(5, 3)):
@@ -158,9 +158,8 @@ def test_a_divisor_has_the_shape_of_its_docstring(rescaling, batch):
 
 
 @BATCHES
-@pytest.mark.parametrize("name", MODELS)
-def test_scores_of_a_model_have_the_shape_of_the_docstring(name, batch):
-    checked(MODELS[name].scores)(*tensors(batch)[:2])
+def test_scores_of_a_model_have_the_shape_of_the_docstring(batch):
+    checked(MODELS["Swin v2"].scores)(*tensors(batch)[:2])
 
 
 def total(weights: Tensor, n: int) -> Tensor:

@@ -4,18 +4,17 @@ precision, NaN, broken divisors, compiled graphs of any length, and memory.
 
 import math
 from functools import cache
-from typing import assert_type
 
 import pytest
 import torch
 import torch.nn.functional as F
-from every import EVERY_RESCALING, ONE_OF_EACH_CLASS
-from test_fused import LargestTensor, qkv, textbook
+from every import EVERY_CLASS, ONE_OF_EACH_CLASS, every_pair
+from reference import qkv, textbook
+from test_fused import LargestTensor
 from torch.export import Dim
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 from sdpa_lib import (
-    RESCALINGS,
     EveryKey,
     KeyLengthNorm,
     Rescaling,
@@ -23,9 +22,9 @@ from sdpa_lib import (
     attention_weights,
     key_lengths,
     sample,
-    saturation_of_rows,
     scaled_dot_product_attention,
 )
+from sdpa_lib.visibility import HIDES, Masked
 
 FROM_KEYS = ["k_total", "k_mean", "k_rss", "k_norm_4", "n_sqrt_d_k"]
 HALF = (torch.float16, torch.bfloat16)
@@ -34,10 +33,12 @@ HALF = (torch.float16, torch.bfloat16)
 # Masks
 
 
-@EVERY_RESCALING
-@pytest.mark.parametrize("dtype", [torch.float32, *HALF], ids=str)
-@pytest.mark.parametrize("hidden", ["inf", "min", -1e9, -1e4], ids=str)
-@pytest.mark.parametrize("return_weights", [False, True])
+@every_pair(
+    rescaling=ONE_OF_EACH_CLASS,
+    dtype=[torch.float32, *HALF],
+    hidden=["inf", "min", -1e9, -1e4],
+    return_weights=[False, True],
+)
 def test_every_way_to_write_a_mask_hides(rescaling, dtype, hidden, return_weights):
     q, k, v = qkv(2, 4, n_queries=16, n_keys=16, dtype=dtype)
     number = {"inf": -math.inf, "min": torch.finfo(dtype).min}.get(hidden, hidden)
@@ -53,7 +54,7 @@ def test_every_way_to_write_a_mask_hides(rescaling, dtype, hidden, return_weight
     torch.testing.assert_close(ours.double(), expected, rtol=tolerance, atol=tolerance)
 
 
-@EVERY_RESCALING
+@EVERY_CLASS
 def test_a_bias_that_is_not_that_low_hides_nothing(rescaling):
     q, k, _ = qkv(2, 3)
     bias = -9000.0 * torch.rand(9, 11, dtype=torch.float64)
@@ -61,8 +62,7 @@ def test_a_bias_that_is_not_that_low_hides_nothing(rescaling):
     torch.testing.assert_close(scores, attention_scores(q, k, rescaling=rescaling) + bias)
 
 
-@EVERY_RESCALING
-@pytest.mark.parametrize("dtype", HALF, ids=str)
+@every_pair(rescaling=ONE_OF_EACH_CLASS, dtype=HALF)
 def test_a_float32_mask_with_half_precision_inputs(rescaling, dtype):
     q, k, v = qkv(2, 3, dtype=dtype)
     mask = sample(9, 11, seed=3, device="cpu", dtype=torch.float32)
@@ -72,7 +72,7 @@ def test_a_float32_mask_with_half_precision_inputs(rescaling, dtype):
     torch.testing.assert_close(ours.double(), expected, rtol=4e-2, atol=4e-2)
 
 
-@EVERY_RESCALING
+@EVERY_CLASS
 @pytest.mark.parametrize(
     "shape", [(11,), (1, 11), (3, 1, 11), (2, 1, 1, 11), (2, 1, 9, 1)], ids=str
 )
@@ -96,9 +96,11 @@ def test_masks_of_every_shape_that_broadcasts(rescaling, shape):
 
 
 @pytest.mark.filterwarnings("ignore:Lower right causal bias will produce NaNs")  # zeros, in fact
-@EVERY_RESCALING
-@pytest.mark.parametrize("n_queries", [9, 11, 14])
-@pytest.mark.parametrize("corner", [causal_upper_left, causal_lower_right])
+@every_pair(
+    rescaling=ONE_OF_EACH_CLASS,
+    n_queries=[9, 11, 14],
+    corner=[causal_upper_left, causal_lower_right],
+)
 def test_causal_bias(rescaling, n_queries, corner):
     q, k, v = qkv(2, 3, n_queries=n_queries)
     offset = 11 - n_queries if corner is causal_lower_right else 0
@@ -129,7 +131,7 @@ def many_keys_and_values(n_keys):
     ]
 
 
-@pytest.mark.parametrize("rescaling", RESCALINGS)
+@pytest.mark.parametrize("rescaling", ["sqrt_d_k", "k_total", "k_mean"])
 def test_float16_over_many_short_keys(rescaling):
     """The query that is divided by short keys stays in float16's range, and keeps its digits over
     131,072 of them.
@@ -145,10 +147,12 @@ def test_float16_over_many_short_keys(rescaling):
         torch.testing.assert_close(ours, without, rtol=1e-2, atol=1e-3)
 
 
-@EVERY_RESCALING
-@pytest.mark.parametrize("dims", [2, 3, 4])
-@pytest.mark.parametrize("n_keys", [1, 3, 50])
-@pytest.mark.parametrize("where", ["query", "key"])
+@every_pair(
+    rescaling=[*ONE_OF_EACH_CLASS, "k_rss"],
+    dims=[2, 3, 4],
+    n_keys=[1, 3, 50],
+    where=["query", "key"],
+)
 def test_nan_stays_nan(rescaling, dims, n_keys, where):
     """PyTorch's own kernels give zeros for a few of these: there a constant divisor does, too."""
     q, k, v = qkv(*(1, 2)[: dims - 2], n_queries=4, n_keys=n_keys, dtype=torch.float32)
@@ -190,10 +194,13 @@ def test_a_divisor_that_is_no_number_gives_nan_and_not_zeros(n_keys, divisor):
         assert ours[..., 1, :].isnan().all()
 
 
-@pytest.mark.parametrize("rescaling", FROM_KEYS)
-@pytest.mark.parametrize("return_weights", [False, True])
-@pytest.mark.parametrize(("query", "key"), [(1e10, 1e-30), (1e18, 1e30), (1e-30, 1e-30)])
-def test_what_fits_is_right_and_what_does_not_is_nan(rescaling, return_weights, query, key):
+@every_pair(
+    rescaling=FROM_KEYS,
+    return_weights=[False, True],
+    sizes=[(1e10, 1e-30), (1e18, 1e30), (1e-30, 1e-30)],
+)
+def test_what_fits_is_right_and_what_does_not_is_nan(rescaling, return_weights, sizes):
+    query, key = sizes
     q, k = torch.full((1, 1, 3, 4), query), torch.full((1, 1, 3, 4), key)
     v = torch.arange(12.0).view(1, 1, 3, 4)
     exact = textbook(q, k, v, rescaling)
@@ -221,9 +228,11 @@ def test_lengths_are_right_at_any_size(dtype, size):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_a_long_hidden_key_does_not_swallow_the_visible(p, dtype):
     key = torch.tensor([[3.0, 4.0], [1e12, 0.0]], dtype=dtype)
-    masks = (torch.tensor([[True, False]]), torch.tensor([[True, False], [True, True]]))
-    for mask in masks:
-        divisor = KeyLengthNorm(p)(key, mask)
+    rows = torch.tensor([[True, False], [True, True]])
+    added = torch.tensor([[0.0, HIDES], [0.0, HIDES + 1.0]])
+    assert torch.tensor(-1e4).bfloat16() == HIDES == -9984.0
+    for mask in (rows[:1], rows, added):
+        divisor = KeyLengthNorm(p)(key, Masked(mask, 2))
         torch.testing.assert_close(divisor[0, 0], torch.tensor(5.0, dtype=dtype))
     q, v = torch.ones(2, 2, dtype=dtype), torch.ones(2, 2, dtype=dtype)
     scores = attention_scores(q, key, is_causal=True, rescaling=KeyLengthNorm(p))
@@ -246,8 +255,7 @@ def test_a_sum_of_lengths_beyond_float32_is_not_lost(rescaling, dtype, return_we
         assert ours.isnan().all()
 
 
-@EVERY_RESCALING
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@every_pair(rescaling=ONE_OF_EACH_CLASS, dtype=[torch.float32, torch.bfloat16])
 def test_a_long_query_that_fits_is_not_nan(rescaling, dtype):
     q, k, v = qkv(1, 2, dtype=dtype)
     q = q * 1e20
@@ -256,7 +264,7 @@ def test_a_long_query_that_fits_is_not_nan(rescaling, dtype):
 
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
 @pytest.mark.filterwarnings("ignore:.*torch.jit.* is")  # torch's own
-@EVERY_RESCALING
+@EVERY_CLASS
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_a_traced_graph_serves_other_values_and_lengths(rescaling, is_causal):
     traced = torch.jit.trace(
@@ -368,13 +376,15 @@ def test_scale_is_that_of_pytorch(scale):
         scaled_dot_product_attention(q, k, v, scale=math.nan)
 
 
-@EVERY_RESCALING
-@pytest.mark.parametrize("return_weights", [False, True])
-@pytest.mark.parametrize(("n_keys", "d_k"), [(0, 4), (5, 0), (0, 0)])
-@pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize("batch", [(), (1, 2)])
-def test_no_keys_and_no_components(rescaling, return_weights, n_keys, d_k, is_causal, batch):
-    q, k, v = qkv(*batch, n_queries=3, n_keys=n_keys, d_k=d_k, d_v=4)
+@every_pair(
+    rescaling=ONE_OF_EACH_CLASS,
+    return_weights=[False, True],
+    sizes=[(0, 4), (5, 0), (0, 0)],
+    is_causal=[False, True],
+    batch=[(), (1, 2)],
+)
+def test_no_keys_and_no_components(rescaling, return_weights, sizes, is_causal, batch):
+    q, k, v = qkv(*batch, n_queries=3, n_keys=sizes[0], d_k=sizes[1], d_v=4)
     theirs = F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
     ours = scaled_dot_product_attention(
         q, k, v, is_causal=is_causal, rescaling=rescaling, return_weights=return_weights
@@ -382,8 +392,7 @@ def test_no_keys_and_no_components(rescaling, return_weights, n_keys, d_k, is_ca
     torch.testing.assert_close(ours[0] if return_weights else ours, theirs)
 
 
-@EVERY_RESCALING
-@pytest.mark.parametrize("return_weights", [False, True])
+@every_pair(rescaling=ONE_OF_EACH_CLASS, return_weights=[False, True])
 def test_mixed_dtypes_under_autocast(rescaling, return_weights):
     q, k, v = qkv(2, 3, dtype=torch.float32)
     mask = sample(9, 11, seed=3, device="cpu", dtype=torch.float32)
@@ -405,30 +414,19 @@ def test_mixed_dtypes_under_autocast(rescaling, return_weights):
         scaled_dot_product_attention(q, k.bfloat16(), v, rescaling=rescaling)
 
 
-def test_nested_tensors_are_refused_by_name():
-    dense = torch.ones(2, 4)
-    nested = torch.nested.nested_tensor([dense, dense[:1]], layout=torch.jagged)
-    for place, name in enumerate(("query", "key", "value")):
-        given = [torch.ones(2, 2, 4)] * 3
-        given[place] = nested
-        with pytest.raises(TypeError, match=f"{name} must be a dense tensor, got a nested one"):
-            scaled_dot_product_attention(*given)
-
-
-def test_types_say_whether_weights_come():
-    q = torch.ones(2, 4)
-    assert_type(scaled_dot_product_attention(q, q, q), torch.Tensor)
-    pair = scaled_dot_product_attention(q, q, q, return_weights=True)
-    assert_type(pair, tuple[torch.Tensor, torch.Tensor])
-
-
 # Derivatives
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.* is")  # torch's own forward mode
-@ONE_OF_EACH_CLASS
-@pytest.mark.parametrize("batch", [(), (2,)])
-@pytest.mark.parametrize("mask", ["none", "causal", "additive"])
+@pytest.mark.parametrize(
+    ("rescaling", "batch", "mask"),
+    [
+        *((r, (), "causal") for r in ONE_OF_EACH_CLASS),
+        ("k_rss", (2,), "none"),
+        ("k_rss", (), "additive"),
+    ],
+    ids=str,
+)
 def test_second_derivatives_and_forward_mode(rescaling, batch, mask):
     """Inputs of two and three dimensions have them, as in PyTorch's function."""
     q, k, v = (x.requires_grad_() for x in qkv(*batch, n_queries=3, n_keys=4, d_k=2, d_v=2))
@@ -451,8 +449,7 @@ def test_second_derivatives_and_forward_mode(rescaling, batch, mask):
 # Memory
 
 
-@pytest.mark.parametrize("rescaling", FROM_KEYS)
-@pytest.mark.parametrize("additive", [False, True])
+@pytest.mark.parametrize(("rescaling", "additive"), [("k_rss", False), ("k_mean", True)])
 def test_a_padding_mask_makes_a_row_of_numbers_for_each_of_its_rows(rescaling, additive):
     q, k, v = qkv(2, 8, n_queries=512, n_keys=512, d_k=16, dtype=torch.float32)
     mask = torch.arange(512).expand(2, 1, 1, 512) < torch.tensor([400, 512]).view(2, 1, 1, 1)
@@ -469,7 +466,6 @@ def test_a_padding_mask_makes_a_row_of_numbers_for_each_of_its_rows(rescaling, a
 
 
 LENGTHS = [(5, 7), (6, 8), (9, 9), (31, 7), (4, 30)]
-KINDS = pytest.mark.parametrize("kind", ["every key", "causal", "mask", "padding"])
 
 
 def of_lengths(kind, batch, n_queries, n_keys):
@@ -492,10 +488,14 @@ class Attention(torch.nn.Module):
         )
 
 
-@ONE_OF_EACH_CLASS
 @pytest.mark.parametrize(
-    ("kind", "dynamic"),
-    [("every key", None), ("causal", None), ("mask", None), ("padding", None), ("causal", True)],
+    ("rescaling", "kind", "dynamic"),
+    [
+        *((r, "causal", None) for r in ONE_OF_EACH_CLASS),
+        *(("k_norm_4", kind, None) for kind in ("every key", "mask", "padding")),
+        ("k_norm_4", "causal", True),
+    ],
+    ids=str,
 )
 def test_two_graphs_do_for_every_length(rescaling, kind, dynamic):
     torch.compiler.reset()
@@ -513,8 +513,14 @@ def test_two_graphs_do_for_every_length(rescaling, kind, dynamic):
     assert len(graphs) <= 2
 
 
-@ONE_OF_EACH_CLASS
-@KINDS
+@pytest.mark.parametrize(
+    ("rescaling", "kind"),
+    [
+        *((r, "mask") for r in ONE_OF_EACH_CLASS),
+        *(("k_norm_4", kind) for kind in ("every key", "causal", "padding")),
+    ],
+    ids=str,
+)
 def test_export_with_any_batch_and_lengths(rescaling, kind):
     attend = Attention(rescaling, kind)
     batch, n_queries, n_keys = Dim("batch"), Dim("n_queries"), Dim("n_keys")
@@ -528,20 +534,3 @@ def test_export_with_any_batch_and_lengths(rescaling, kind):
     for size, (n_queries, n_keys) in enumerate(LENGTHS[2:], 2):
         given = of_lengths(kind, size, n_queries, n_keys)
         torch.testing.assert_close(exported(*given), attend(*given), rtol=1e-5, atol=1e-6)
-
-
-# Saturation with grouped queries
-
-
-@EVERY_RESCALING
-@pytest.mark.parametrize("entries", [1, 2**22])
-def test_saturation_with_grouped_queries(rescaling, entries):
-    q, k, _ = qkv(2, heads=(6, 2, 2))
-    grouped = saturation_of_rows(q, k, rescaling=rescaling, enable_gqa=True, entries=entries)
-    repeated = saturation_of_rows(q, k.repeat_interleave(3, dim=-3), rescaling=rescaling)
-    for ours, expected in zip(grouped, repeated, strict=True):
-        torch.testing.assert_close(ours, expected)
-
-
-def test_every_key_is_seen_in_one_row():
-    assert EveryKey(3).matrix(torch.arange(5)).shape == (1, 3)

@@ -37,8 +37,3 @@ def test_a_fresh_layer_has_the_variances_of_the_derivation(rule):
     component, score = measure_layer(rule)
     assert abs(component.value - expected) < 4 * component.error < 0.02 * expected
     assert abs(score.value - expected**2) < 4 * score.error < 0.03 * expected**2
-
-
-def test_one_layer_has_no_error():
-    with pytest.raises(ValueError, match="layers must be"):
-        measure_layer(INITIALISATIONS[0], layers=1)

@@ -25,11 +25,9 @@ from sdpa_book.ledger.checks import (
     softmaxes_checks,
     training_checks,
 )
-from sdpa_book.studies.heads import results as heads
-from sdpa_book.studies.training import depth
-from sdpa_book.studies.training.plan import Comparison
-from sdpa_book.studies.training.study import Cell, Record, Run
-from sdpa_book.studies.training.summary import Contrast, Median, times_as_long
+from sdpa_book.studies import depth, heads
+from sdpa_book.studies.training.censoring import Contrast, Median, times_as_long
+from sdpa_book.studies.training.plan import Cell, Comparison, Record, Run
 from sdpa_lib import RESCALINGS, sample, sample_gradients, sample_qkv
 from sdpa_lib.sampling import get_distribution, make_generator, student_t
 

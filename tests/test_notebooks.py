@@ -11,7 +11,6 @@ import nbformat
 import pytest
 
 from sdpa_book.exercises import all_exercises
-from sdpa_book.ledger import RECORD
 
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"
@@ -129,39 +128,6 @@ def test_every_exercise_of_the_library_is_asked():
         for name in re.findall(r'check\("([\w.]+)"', cell.source)
     }
     assert asked == set(all_exercises())
-
-
-TYPED_COUNT = re.compile(
-    r"(?<![\d.,])\b(three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|[3-9]|[1-9]\d+)"
-    r"(\s+[\w-]+){0,2}\s+(divisors|rescalings|scalings|contestants)\b",
-    re.IGNORECASE,
-)
-"""A number of rescalings in words or digits; two of them may be a pair that is compared."""
-
-
-def prose(path):
-    if path.suffix != ".ipynb":
-        return path.read_text(encoding="utf-8")
-    notebook = nbformat.read(path, as_version=4)
-    alts = [cell.metadata.get("mystnb", {}).get("image", {}).get("alt") for cell in notebook.cells]
-    return "\n".join([cell.source for cell in cells(path, "markdown")] + [*filter(None, alts)])
-
-
-@pytest.mark.parametrize(
-    "path",
-    [ROOT / "README.md", Path(str(RECORD)), *sorted(BOOK.glob("*.md")), *CHAPTERS],
-    ids=lambda p: p.name,
-)
-def test_no_prose_counts_the_rescalings(path):
-    """One more in ``RESCALINGS`` would make the number wrong, and nothing would say so."""
-    assert [match[0] for match in TYPED_COUNT.finditer(prose(path))] == []
-
-
-def test_a_typed_count_is_found_where_there_is_one():
-    for text in ("Here are all eight divisors", "the 12 trained\nscalings", "Nine new rescalings"):
-        assert TYPED_COUNT.search(text), text
-    for text in ("the two divisors", "from 0.01 all scalings", "at 64, 256 or more. Scalings"):
-        assert not TYPED_COUNT.search(text), text
 
 
 def run_chapter(path, library, *options):

@@ -6,14 +6,12 @@ import math
 
 import pytest
 import torch
-from every import EVERY_RESCALING
+from every import ONE_OF_EACH_CLASS, every_pair
 from torch import nn
-from torch.nn.attention.bias import causal_lower_right
 
 from sdpa_lib import (
     RESCALINGS,
     KeyLengthNorm,
-    LogCount,
     Multiple,
     PowerOfDk,
     Rescaling,
@@ -110,10 +108,12 @@ def test_a_hook_on_a_module_is_run():
     assert len(seen) == 1
 
 
-@BOTH_ORDERS
-@BOTH_PATHS
-@pytest.mark.parametrize("shape", [(), (4,)])
-@pytest.mark.parametrize("is_causal", [False, True])
+@every_pair(
+    kind=[ModuleFirst, RescalingFirst],
+    return_weights=[False, True],
+    shape=[(), (4,)],
+    is_causal=[False, True],
+)
 def test_a_learned_parameter_gets_the_gradient(kind, return_weights, shape, is_causal):
     q, k, v = qkv()
     learned = kind(*shape)
@@ -134,21 +134,7 @@ def test_a_learned_parameter_gets_the_gradient(kind, return_weights, shape, is_c
     assert gradient.abs().min() > 0
 
 
-@BOTH_PATHS
-def test_an_optimiser_moves_a_learned_parameter(return_weights):
-    q, k, v = qkv()
-    learned = ModuleFirst()
-    wanted = scaled_dot_product_attention(q, k, v, rescaling=0.25 * KeyLengthNorm())
-    optimiser = torch.optim.Adam(learned.parameters(), lr=0.05)
-    for _ in range(200):
-        optimiser.zero_grad()
-        (output(q, k, v, learned, return_weights) - wanted).square().mean().backward()
-        optimiser.step()
-    assert learned.s.item() == pytest.approx(0.25, rel=0.02)
-
-
-@BOTH_PATHS
-@pytest.mark.parametrize("is_causal", [False, True])
+@every_pair(return_weights=[False, True], is_causal=[False, True])
 def test_one_a_head_with_grouped_queries(return_weights, is_causal):
     q, k, v = qkv(heads=6, key_heads=2)
     learned = ModuleFirst(6)
@@ -214,18 +200,8 @@ def test_a_registered_name_is_taken_wherever_a_rescaling_is_asked_for():
         scaled_dot_product_attention(q, k, v, rescaling=KeyLengthNorm(5.0)),
     )
     assert "k_norm_5" not in RESCALINGS
-
-
-def test_a_name_may_be_given_and_given_again():
-    assert register(KeyLengthNorm(5.0), "mine") == "mine"
-    assert register(PowerOfDk(0.4), "mine") == "mine"
-    assert get_rescaling("mine") == PowerOfDk(0.4)
-    assert list(known_rescalings()).count("mine") == 1
-
-
-def test_known_rescalings_is_a_copy():
-    known_rescalings().clear()
-    assert get_rescaling("sqrt_d_k") is known_rescalings()["sqrt_d_k"]
+    assert register(PowerOfDk(0.4), "k_norm_5") == "k_norm_5"  # and may be given again
+    assert get_rescaling("k_norm_5") == PowerOfDk(0.4)
 
 
 @pytest.mark.parametrize(
@@ -249,8 +225,7 @@ def test_what_cannot_be_registered(arguments, error, message):
 # multiples
 
 
-@EVERY_RESCALING
-@BOTH_PATHS
+@every_pair(rescaling=ONE_OF_EACH_CLASS, return_weights=[False, True])
 def test_a_multiple_divides_by_as_much_more(rescaling, return_weights):
     q, k, v = qkv()
     multiple = 2 * get_rescaling(rescaling)
@@ -270,30 +245,13 @@ def test_a_multiple_of_a_constant_is_a_constant():
 @pytest.mark.parametrize(
     ("factor", "error"),
     [
-        *((number, ValueError) for number in (0, -1.0, math.nan, math.inf)),
-        *((thing, TypeError) for thing in ("2", torch.tensor(2.0), True)),
+        *((number, ValueError) for number in (0, math.inf)),
+        *((thing, TypeError) for thing in ("2", True)),
     ],
 )
 def test_what_is_no_factor(factor, error):
     with pytest.raises(error, match="factor must be a"):
         Multiple(KeyLengthNorm(), factor)
-
-
-@pytest.mark.parametrize("rescaling", [KeyLengthNorm(2.0), PowerOfDk(0.5), LogCount(0.43)], ids=str)
-def test_a_multiple_in_decoding(rescaling):
-    q, k, v = qkv()
-    running, rows = RunningDivisor(3 * rescaling), []
-    for first, last in ((0, 2), (2, 3), (3, 6)):
-        new, seen = slice(first, last), slice(0, last)
-        running.append(k[..., new, :])
-        order = causal_lower_right(last - first, last)
-        rows.append(
-            scaled_dot_product_attention(
-                q[..., new, :], k[..., seen, :], v[..., seen, :], order, rescaling=running
-            )
-        )
-    whole = scaled_dot_product_attention(q / 3, k, v, is_causal=True, rescaling=rescaling)
-    torch.testing.assert_close(torch.cat(rows, dim=-2), whole)
 
 
 # what a divisor may be
@@ -315,25 +273,6 @@ class Gives(Rescaling):
 
 
 @BOTH_PATHS
-@pytest.mark.parametrize(
-    "shape",
-    [
-        (2, 4, 6, 8),  # of the keys' own shape
-        (2, 4, 6),  # (..., L): the last dimension forgotten
-        (2, 4, 5, 1),  # of another number of rows
-        (3, 1, 1, 1),  # of another batch
-    ],
-    ids=str,
-)
-def test_a_divisor_of_a_wrong_shape_is_refused(shape, return_weights):
-    q, k, v = qkv()
-    divisor = torch.ones(shape, dtype=torch.float64)
-    message = r"Gives.divisor must give one number a row, broadcastable to \(..., L, 1\) = "
-    with pytest.raises(ValueError, match=message):
-        output(q, k, v, Gives(divisor), return_weights)
-
-
-@BOTH_PATHS
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (6, 1), (4, 1, 1), (2, 1, 6, 1)], ids=str)
 def test_a_divisor_of_any_shape_that_broadcasts(shape, return_weights):
     q, k, v = qkv()
@@ -341,29 +280,6 @@ def test_a_divisor_of_any_shape_that_broadcasts(shape, return_weights):
     ours = output(q, k, v, Gives(divisor), return_weights)
     torch.testing.assert_close(ours, torch.softmax(q @ k.mT / divisor, dim=-1) @ v)
     assert Gives(divisor)(k).dim() >= 2
-
-
-@BOTH_PATHS
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 5e-6), (torch.bfloat16, 4e-2)])
-def test_a_wider_divisor_leaves_the_dtype_of_the_inputs(dtype, tolerance, return_weights):
-    q, k, v = qkv(dtype=dtype)
-    wide = Gives(torch.full((1, 1), 3.0, dtype=torch.float64))
-    ours = output(q, k, v, wide, return_weights)
-    assert ours.dtype == dtype
-    plain = output(*(x.double() for x in (q, k, v)), PowerOfDk(0.0, 3.0), return_weights)
-    torch.testing.assert_close(ours.double(), plain, rtol=tolerance, atol=tolerance)
-
-
-@BOTH_PATHS
-def test_a_divisor_of_zero_stands_for_the_root(return_weights):
-    q, k, v = qkv()
-    divisor = torch.tensor([0.0, 1, 2, 3, 4, 5], dtype=torch.float64)[:, None]
-    mended = divisor.clone()
-    mended[0] = math.sqrt(8)
-    torch.testing.assert_close(
-        output(q, k, v, Gives(divisor), return_weights),
-        output(q, k, v, Gives(mended), return_weights),
-    )
 
 
 @pytest.mark.parametrize("constant", [0.0, -1.0, math.nan, math.inf])
@@ -417,11 +333,3 @@ def test_neither_constant_nor_divisor():
     q, k, v = qkv()
     with pytest.raises(NotImplementedError, match="Nothing defines neither divisor nor constant"):
         scaled_dot_product_attention(q, k, v, rescaling=Nothing())
-
-
-def test_a_rescaling_without_a_name_cannot_be_made():
-    class Nameless(Rescaling):
-        formula = "1"
-
-    with pytest.raises(TypeError, match="abstract"):
-        Nameless()

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from sdpa_book.drawing import plotting
-from sdpa_book.drawing import svg as pictures
 from sdpa_book.drawing.description import describe
 from sdpa_book.drawing.svg import LARGE, collisions, for_letters, in_the_dark, picture, svg
 
@@ -46,30 +45,6 @@ def test_panels_stand_one_below_the_other_on_a_narrow_screen(panels):
     width, height = size(narrow)
     assert width == pytest.approx(4.6 * 72, abs=15)
     assert height == pytest.approx(2 * size(wide)[1], rel=0.1)
-
-
-def test_a_panel_that_shared_an_axis_has_its_own_label_on_a_narrow_screen(panels):
-    wide, narrow = (text.count("<use ") for text in picture(panels).split("<metadata>", 1))
-    assert narrow >= wide + len("square")
-
-
-def test_a_label_is_as_large_at_every_panel_of_a_narrow_screen(panels):
-    panels.axes[0].yaxis.label.set_size(18)
-    narrow = picture(panels).split("<metadata>", 1)[1]
-    sizes = re.findall(r"rotate\(-90\) scale\((\S+)", narrow)
-    assert len(sizes) == 2
-    assert len(set(sizes)) == 1
-    assert [ax.yaxis.label.get_size() == 18 for ax in panels.axes] == [True, False]
-
-
-def test_the_label_of_a_panel_and_the_title_below_it_stand_apart_on_a_narrow_screen(panels):
-    upper, lower = panels.axes
-    upper.set_xlabel("d")
-    with pictures._narrow(panels, pictures.NARROW[0]):
-        panels.draw_without_rendering()
-        label = upper.xaxis.label.get_window_extent().ymin
-        gap = 72 / panels.dpi * (label - lower.title.get_window_extent().ymax)
-    assert gap > 1.5 * 10  # more than a line of a label, which is 10 points high
 
 
 def test_a_column_has_its_title_at_every_panel_of_a_narrow_screen():

@@ -149,13 +149,6 @@ def test_styles_are_the_looks():
     assert plotting.style(PowerOfDk(0.9)) == plotting.style(PowerOfDk(0.9))
 
 
-def test_a_colour_that_fails_is_answered_with_one_that_does_not():
-    *others, _ = (look.color for look in GIVEN.values())
-    better = colour_apart_from(others)
-    assert legible(better)
-    assert min(distance(better, other) for other in others) > 20
-
-
 @pytest.mark.parametrize("rescaling", [*RESCALINGS, PowerOfDk(1 / 3)])
 def test_formulas_can_be_drawn(ax, rescaling):
     ax.plot([0, 1], [0, 1], **plotting.style(rescaling))
@@ -195,15 +188,6 @@ def test_density_curve_is_the_kernel_estimate_of_r():
     kernel = scipy.stats.norm(loc=data[:, None], scale=0.9 * spread * 200**-0.2)
     np.testing.assert_allclose(ours, kernel.pdf(at).mean(0))
     assert ours.sum() * (at[1] - at[0]) == pytest.approx(1.0, abs=0.01)
-
-
-def test_density_draws_the_curve(ax):
-    x = sample(100, seed=0)
-    plotting.density(ax, x, **plotting.style("k_total"))
-    (line,) = ax.get_lines()
-    np.testing.assert_array_equal(line.get_ydata(), plotting.density_curve(x)[1])
-    assert line.get_color() == RESCALINGS["k_total"].look.color
-    assert ax.get_ylim()[0] == 0
 
 
 def test_measured_draws_markers_and_two_standard_errors(ax):

@@ -5,15 +5,12 @@ import math
 import pytest
 import torch
 from every import EVERY_RESCALING
-from hypothesis import given
-from hypothesis import strategies as st
 from reference import divisor
 
 from sdpa_book.drawing.plotting import style
 from sdpa_lib import (
     RESCALINGS,
     KeyLengthNorm,
-    PowerOfDk,
     Rescaling,
     get_rescaling,
     key_lengths,
@@ -31,22 +28,14 @@ def test_divisor_against_its_definition(rescaling):
     visible = torch.ones(20, 20, dtype=torch.bool).tril()
     visible[3] = sample(20, seed=1, device="cpu") > 0
     ours = get_rescaling(rescaling)(key, visible).expand(20, 1)
-    expected = [[divisor(rescaling, key.tolist(), row)] for row in visible.tolist()]
-    torch.testing.assert_close(ours, torch.tensor(expected, dtype=torch.float64))
-
-
-@pytest.mark.parametrize("name", RESCALINGS)
-def test_names_and_formulas(name):
-    rescaling = get_rescaling(name)
-    assert rescaling.name == name
-    assert rescaling.formula.count("{") == rescaling.formula.count("}")
-    assert get_rescaling(rescaling) is rescaling
+    torch.testing.assert_close(ours, divisor(rescaling, key, visible))
 
 
 def test_every_rescaling_has_a_name_of_its_own_and_a_formula():
     everyone = [get_rescaling(name) for name in (*RESCALINGS, *MODEL_RESCALINGS)]
     assert len({rescaling.name for rescaling in everyone}) == len(everyone)
     for rescaling in everyone:
+        assert get_rescaling(rescaling) is rescaling
         assert rescaling.formula.count("{") == rescaling.formula.count("}")
 
 
@@ -71,43 +60,11 @@ def test_what_models_divide_by():
     assert [at("llama_4", n) for n in (8191, 8192, 16383, 16384)] == pytest.approx(steps)
 
 
-@pytest.mark.parametrize("power", [0.0, 1 / 3, 0.5, 2 / 3, 1.0, -0.25])
-def test_powers_of_d_k(power):
-    for d_k in (1, 2, 64):
-        assert PowerOfDk(power)(torch.ones(3, d_k)).item() == pytest.approx(d_k**power)
-
-
 def test_p_norms_fall_towards_the_largest_length():
     key = sample(20, 8, seed=0, device="cpu")
     divisors = [KeyLengthNorm(p)(key).item() for p in (1.0, 2.0, 4.0, 50.0, 200.0)]
     assert divisors == sorted(divisors, reverse=True)
     assert divisors[-1] == pytest.approx(key_lengths(key).max().item(), rel=0.02)
-
-
-@given(st.sampled_from(FROM_KEYS), st.sampled_from([1e-30, 1e-20, 1e-3, 7.0, 1e20, 1e30]))
-def test_divisors_made_of_keys_grow_with_the_keys(name, factor):
-    key = sample(5, 3, seed=0, device="cpu", dtype=torch.float32)
-    torch.testing.assert_close(
-        RESCALINGS[name](key * factor), RESCALINGS[name](key) * factor, rtol=1e-5, atol=0
-    )
-
-
-@pytest.mark.parametrize("name", FROM_KEYS)
-def test_weights_ignore_the_common_length_of_the_keys(name):
-    q, k, v = (sample(4, 3, seed=0, stream=i, device="cpu") for i in range(3))
-    small = scaled_dot_product_attention(q, k, v, rescaling=name)
-    torch.testing.assert_close(small, scaled_dot_product_attention(q, 1000 * k, v, rescaling=name))
-
-
-def test_cauchy_schwarz_bounds_scores_by_the_query_length():
-    q, k = sample(50, 16, seed=0, device="cpu"), sample(9, 16, seed=1, device="cpu")
-    assert torch.all((q @ k.mT).abs() / RESCALINGS["k_total"](k) <= q.norm(dim=-1, keepdim=True))
-
-
-def test_gradient_of_k_total_is_the_unit_key():
-    key = sample(5, 3, seed=0, device="cpu").requires_grad_()
-    (gradient,) = torch.autograd.grad(RESCALINGS["k_total"](key).sum(), key)
-    torch.testing.assert_close(gradient, key.detach() / key.detach().norm(dim=-1, keepdim=True))
 
 
 def test_lengths_of_zero_huge_and_tiny_keys():
@@ -130,7 +87,3 @@ def test_a_new_rescaling_works_everywhere_without_registration():
     output = scaled_dot_product_attention(q, k, v, rescaling=LargestKey())
     torch.testing.assert_close(output, torch.softmax(q @ k.mT / k.norm(dim=-1).max(), -1) @ v)
     assert style(LargestKey())["color"].startswith("#")
-
-
-def test_the_usual_divisor_is_the_root():
-    assert RESCALINGS["sqrt_d_k"](torch.ones(1, 50)).item() == pytest.approx(math.sqrt(50))

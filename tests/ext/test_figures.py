@@ -37,17 +37,3 @@ def test_a_width_that_the_author_chose_stays(build, drawing):
     image = site.page().select_one("img")
     assert "20px" in image["style"]
     assert site.page().select_one("picture") is None
-
-
-def test_a_drawing_by_hand_stays(build, tmp_path):
-    (tmp_path / "source").mkdir()
-    by_hand = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"/>'
-    (tmp_path / "source" / "hand.svg").write_text(by_hand, encoding="utf-8")
-    site = build({"index": "# A\n\n```{image} hand.svg\n```\n"}, "figures")
-    assert (site.folder / site.page().img["src"]).read_text(encoding="utf-8") == by_hand
-    assert site.page().select_one("picture") is None
-
-
-def test_a_figure_that_is_missing_is_a_warning(build):
-    site = build({"index": "# A\n\n```{image} none.svg\n```\n"}, "figures")
-    assert "image file not readable: none.svg" in site.warnings

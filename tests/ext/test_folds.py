@@ -95,15 +95,6 @@ def test_a_figure_stands_before_its_code_which_is_folded(page):
     assert "draw()" in figure.details.text
 
 
-def test_code_is_open_unless_it_is_marked(page):
-    folds = page.select("details.code")
-    assert [fold.pre.text.strip() for fold in folds] == ["draw()", "import plumbing", "alone()"]
-    assert "once" in folds[-1].text
-    (shown,) = (x for x in page.select("div.cell") if "1 + 1" in x.text)
-    assert shown.find_parent("details") is None
-    assert "two" in shown.text
-
-
 def test_a_solution_is_one_box_with_its_code(page):
     (box,) = page.select("details.dropdown")
     assert len(box.find_all("summary")) == 1
@@ -133,13 +124,3 @@ def test_code_with_nothing_to_see_in_between_is_one_fold(build_notebook):
     assert "checked" in figure.text
     assert "rows" not in rows.text
     assert "last()" in last.text
-
-
-def test_what_folded_code_puts_out_stays_before_the_next_figure(build_notebook):
-    page = build_notebook(
-        cell("count()", ("text/plain", "five"), tags=["hide-cell"]), cell("draw()", DRAWING)
-    )
-    count, draw = page.select("details.code")
-    assert "five" in count.text
-    assert count.find_next("img") is not None
-    assert "draw()" in draw.text

@@ -87,15 +87,6 @@ def test_a_row_that_links_to_nothing_is_a_warning(build, monkeypatch, changes, m
     assert message in build({"index": LEDGER, **CHAPTERS}, "ledger_table").warnings
 
 
-def test_a_row_is_set_and_its_numbers_do_not_part(site):
-    page = site.page("ledger")
-    row = page.find(id="S0-31").text.replace("\u00a0", "~")
-    assert "0.9946 ±~0.0045" in row
-    assert "chapter~3" in row
-    assert "by √dk?" in page.find(id="S1-06").text
-    assert "86~% of" in page.find(id="S0-42").text.replace("\u00a0", "~")
-
-
 def test_markup_in_a_claim_is_shown_and_not_obeyed(build, monkeypatch):
     texts = {"claim": "<b>2</b> & *2*", "measure": "a < b"}
     monkeypatch.setattr(ledger_table, "load_record", lambda: ledger_with(**texts))

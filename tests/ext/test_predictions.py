@@ -51,11 +51,6 @@ def test_a_box_that_leads_nowhere_fails_the_build(built, where, message):
     assert message in built(where).warnings
 
 
-def test_an_option_has_no_formula(built):
-    site = built("(*Why it is so* has the answer.)", option="$10^8$")
-    assert "it has no formula; this one has: 10^8" in site.warnings
-
-
 @pytest.mark.parametrize(
     ("first", "option", "message"),
     [("", "8", "of these 0 are: 1 / 8"), (" <!-- right -->", "8 <!-- right -->", "of these 2 are")],

@@ -50,19 +50,3 @@ def test_what_a_package_adds_is_reported_and_stays(build, settings, tmp_path, mo
         assert f"WARNING: {asset} is to be loaded, and the theme doesn't" in site.warnings
     assert "WARNING: _static/package.css is from neither the theme nor" in site.warnings
     assert (site.folder / "_static" / "package.css").exists()
-
-
-def test_an_asset_of_the_author_that_no_template_loads_is_reported(build, settings):
-    site = build({"index": "# A"}, "site_assets", html_css_files=["deep/own.css"], **settings)
-    assert "_static/deep/own.css is to be loaded, and the theme doesn't" in site.warnings
-
-
-def test_what_an_earlier_build_left_is_nobodys(build, settings, tmp_path):
-    build({"index": "# A"}, "site_assets", **settings)
-    (tmp_path / "source" / "own" / "deep" / "drawing.svg").rename(
-        tmp_path / "source" / "own" / "drawing.svg"
-    )
-    site = build({"index": "# A again"}, "site_assets", **settings)
-    assert not (site.folder / "_static" / "deep" / "drawing.svg").exists()
-    assert (site.folder / "_static" / "drawing.svg").exists()
-    assert site.warnings == ""

@@ -148,13 +148,6 @@ def test_a_model_is_loaded_from_a_folder(tmp_path):
     assert torch.tensor(figures["sigma"]).shape == (2, 4)
 
 
-def test_what_cannot_be_measured_is_refused():
-    with pytest.raises(ValueError, match="text must have at least passages"):
-        hugging_face.measure(llama(), Characters(), "short", length=32, passages=2)
-    with pytest.raises(ValueError, match="length must be at least 8, got 4"):
-        hugging_face.token_figures(llama(), tokens()[:, :4])
-
-
 def test_a_model_is_left_as_it_was_after_an_error():
     model = llama()
     before = model.config._attn_implementation
