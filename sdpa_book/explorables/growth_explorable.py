@@ -68,7 +68,7 @@ def density(distribution: str, d_k: int) -> np.ndarray:
     cells = np.arange(int(REACH / STEP) + 1)
     below = product_probability(distribution, (cells + 0.5) * STEP * root)
     half = np.diff(below, prepend=-below[0])  # the cell around 0 has two halves
-    transformed = scipy.fft.rfft(np.concatenate([half, half[:0:-1]]))
+    transformed = np.asarray(scipy.fft.rfft(np.concatenate([half, half[:0:-1]])))
     convolved = scipy.fft.irfft(transformed**d_k, 2 * len(half) - 1)
     return np.asarray(convolved[GRID]) / STEP
 
