@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from PIL import Image
 
 from sdpa_book.exercises import all_exercises
 
@@ -190,3 +191,12 @@ def test_a_changed_label_fails_a_notebook_with_the_old_picture(tmp_path):
     changed = run_chapter(chapter, ROOT)
     assert changed.returncode == 1
     assert "1 failed" in changed.stdout
+
+
+def test_the_picture_of_readme_is_the_books_first_figure():
+    """Described as the figure is, and so drawn of the same lines, labels and data."""
+    assert "(book/_static/weights_by_rank.png)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    with Image.open(BOOK / "_static" / "weights_by_rank.png") as picture:
+        described = picture.text["Description"]
+    first = next(output for _, output in outputs(CHAPTERS[0]) if "image/svg+xml" in output.data)
+    assert described == first.data["text/plain"], "run `make notebooks CHAPTER=00`"

@@ -8,7 +8,8 @@ machine's rendering of it is no change. ``--all`` executes every chapter and ren
 Of a figure's two drawings the wide one is stored, as curves: the pages have both, for the build
 executes the chapters itself. So a picture takes half of the room, in a checkout and in the history,
 where the next version of it is a small difference: most of an SVG are the outlines of letters,
-which stay, while a picture of pixels would be new with each change.
+which stay, while a picture of pixels would be new with each change. README's picture is one: the
+book's first figure.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from sdpa_book.drawing.description import describe
 
 from figures import NARROW
 from freshness import digest
@@ -48,6 +52,8 @@ def main(root: Path) -> None:
             continue
         print(path.name, flush=True)
         execute(path, keep_pictures=not options.all)
+        if path.name.startswith("00_"):
+            draw_first_figure(path, book / "_static" / "weights_by_rank.png")
         known[path.name] = state(root, path)
         memory.parent.mkdir(exist_ok=True)
         memory.write_text(json.dumps(known, indent=1))
@@ -97,6 +103,22 @@ def execute(path: Path, *, keep_pictures: bool) -> None:
     kernel = {key: told for key, told in notebook.metadata.items() if key == "kernelspec"}
     notebook.metadata = nbformat.NotebookNode(kernel | language)
     nbformat.write(notebook, path)
+
+
+def draw_first_figure(path: Path, picture: Path) -> None:
+    """Draw a chapter's first figure as pixels, for README and for previews of a link. The file has
+    the figure's description in it, by which a test finds one that is stale.
+    """
+    mpl.use("agg")
+    names: dict[str, Any] = {}
+    for cell in read(path).cells:
+        if cell.cell_type == "code":
+            exec(cell.source.replace("plt.show()", ""), names)
+        if plt.get_fignums():
+            break
+    figure = plt.gcf()
+    figure.savefig(picture, dpi=150, metadata={"Description": describe(figure)})
+    plt.close(figure)
 
 
 def take_pictures(old: list[Any], new: list[Any]) -> None:
