@@ -8,7 +8,14 @@ import pytest
 import torch
 
 from sdpa_book.studies import optimiser_steps as steps
-from sdpa_book.studies.optimiser_steps.plan import OPTIMISERS, POWERS, SMOOTHING, WIDTHS, load_plan
+from sdpa_book.studies.optimiser_steps.plan import (
+    OPTIMISERS,
+    POWERS,
+    SMOOTHING,
+    STEPS,
+    WIDTHS,
+    load_plan,
+)
 from sdpa_book.studies.optimiser_steps.read import STORED
 from sdpa_book.studies.optimiser_steps.run import Training, best_rates, make, settings, train
 
@@ -93,15 +100,16 @@ def test_a_stored_hundred_steps_are_made_again(stored):
     moves = stored["moves"]["Adam"]["1"]
     run = train(256, 1.0, "Adam", seed=0)
     assert run.last == pytest.approx(moves["steps"][0][WIDTHS.index(256)], rel=0.01)
-    small = train(256, 1.0, "Adam", rate=OPTIMISERS["Adam"].rate / steps.STEPS, seed=0)
+    small = train(256, 1.0, "Adam", rate=OPTIMISERS["Adam"].rate / STEPS, seed=0)
     assert small.last == pytest.approx(moves["small steps"][0][WIDTHS.index(256)], rel=0.01)
 
 
 def test_a_stored_best_rate_is_found_again(stored):
     best = best_rates(64, 0.5, "SGD", 3)
-    for criterion, rates in best.items():
-        there = stored["rates"]["SGD"]["0.5"][criterion][0]
-        assert rates == pytest.approx(there, abs=0.25)  # two places of the grid
+    there = stored["rates"]["SGD"]["0.5"]
+    for criterion in ("end", "mean"):
+        assert best[criterion] == pytest.approx(there[criterion][0], abs=0.25)  # 2 of the grid
+    assert best["moved"] == pytest.approx(there["moved"][0], rel=0.5)
 
 
 PLAN = """

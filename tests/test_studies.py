@@ -84,6 +84,7 @@ PLAIN = {
     ("name", "slip", "message"),
     [
         ("training", "bugdet = 3", "budget"),
+        ("training", 'like = "yours"', "like of .mine."),
         ("training", 'contrasts = ["d_kk"]', "contrasts"),
         ("training", "rates = [-2.0, -3.0]", r"rates must be .* got \(-2.0, -3.0\)"),
         ("training", "choosing = 0", "choosing must be at least 1, got 0"),
