@@ -8,9 +8,22 @@ import pytest
 import torch
 
 from sdpa_book.studies import optimiser_steps as steps
-from sdpa_book.studies.optimiser_steps.plan import OPTIMISERS, POWERS, SMOOTHING, WIDTHS, load_plan
+from sdpa_book.studies.optimiser_steps.plan import (
+    OPTIMISERS,
+    POWERS,
+    SMOOTHING,
+    WIDTHS,
+    load_plan,
+)
 from sdpa_book.studies.optimiser_steps.read import STORED
-from sdpa_book.studies.optimiser_steps.run import Training, best_rates, make, settings, train
+from sdpa_book.studies.optimiser_steps.run import (
+    Training,
+    answer,
+    best_rates,
+    make,
+    settings,
+    train,
+)
 
 needs_muon = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="PyTorch before 2.9")
 EVERY = [pytest.param(name, marks=needs_muon if name == "Muon" else ()) for name in OPTIMISERS]
@@ -90,18 +103,20 @@ def test_stored_steps_are_made_again(stored, optimiser, power):
 
 
 def test_a_stored_hundred_steps_are_made_again(stored):
-    moves = stored["moves"]["Adam"]["1"]
-    run = train(256, 1.0, "Adam", seed=0)
-    assert run.last == pytest.approx(moves["steps"][0][WIDTHS.index(256)], rel=0.01)
-    small = train(256, 1.0, "Adam", rate=OPTIMISERS["Adam"].rate / steps.STEPS, seed=0)
-    assert small.last == pytest.approx(moves["small steps"][0][WIDTHS.index(256)], rel=0.01)
+    one = replace(load_plan()["moves"], widths=(256,), seeds=1)
+    made, there = answer(one, "Adam", 1.0), stored["moves"]["Adam"]["1"]
+    for kind, ((figure,),) in made.items():
+        assert figure == pytest.approx(there[kind][0][WIDTHS.index(256)], rel=0.01), kind
+    assert made.keys() == there.keys()
 
 
 def test_a_stored_best_rate_is_found_again(stored):
     best = best_rates(64, 0.5, "SGD", 3)
-    for criterion, rates in best.items():
-        there = stored["rates"]["SGD"]["0.5"][criterion][0]
-        assert rates == pytest.approx(there, abs=0.25)  # two places of the grid
+    there = stored["rates"]["SGD"]["0.5"]
+    for criterion in ("end", "mean"):
+        assert best[criterion] == pytest.approx(there[criterion][0], abs=0.25)  # 2 of the grid
+    given = {"rate": 10 ** best["end"][1], "seed": 1, "dtype": torch.float32}
+    assert best["moved"][1] == pytest.approx(train(64, 0.5, "SGD", **given).moved, rel=1e-3)
 
 
 PLAN = """

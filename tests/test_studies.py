@@ -84,6 +84,7 @@ PLAIN = {
     ("name", "slip", "message"),
     [
         ("training", "bugdet = 3", "budget"),
+        ("training", 'like = "yours"', "like of .mine."),
         ("training", 'contrasts = ["d_kk"]', "contrasts"),
         ("training", "rates = [-2.0, -3.0]", r"rates must be .* got \(-2.0, -3.0\)"),
         ("training", "choosing = 0", "choosing must be at least 1, got 0"),
@@ -139,6 +140,7 @@ def test_a_stored_name_that_the_library_lost_is_shown_as_it_is_stored(monkeypatc
     lost = replace(comparison, scalings=("of old",))  # it can be read, and not be trained
     with pytest.raises(ValueError, match="'of old'"):
         import_module("sdpa_book.studies.training.run").make(tmp_path, {"a": lost})
+    assert not any(tmp_path.iterdir())
 
 
 def test_every_stored_swap_is_one_that_is_listed():

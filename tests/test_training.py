@@ -358,6 +358,10 @@ def test_a_sweep_goes_on_beyond_its_edges_up_to_its_limits():
 def test_where_nothing_learns_the_lowest_loss_chooses():
     records = carried_out(FIVE, lambda rate, seed: 9999)  # losses here are lowest at high rates
     assert {r.run.rate for r in records if not r.run.chooses} == {-1.0}
+    late, censored = [record(400)] * 2, [record(None, until=400)] * 2  # which took longer
+    rates = {rate: dict(enumerate(late, CHOOSING)) for rate in (-4.0, -3.5, -3.0)}
+    rates |= {rate: dict(enumerate(censored, CHOOSING)) for rate in (-5.0, -4.5, -2.5, -2.0)}
+    assert best_rate(FIVE, rates) == -4.0
 
 
 @given(

@@ -35,7 +35,7 @@ def load_tables(
         path: the file.
         kinds: the dataclasses whose fields a table may have.
         build: is given the table's name, and for each of ``kinds`` what the table says of it, lists
-            as tuples.
+            as tuples. What a table leaves out is as in the one before it that its ``like`` names.
         given: fields that no table has.
 
     Raises:
@@ -43,7 +43,7 @@ def load_tables(
         ValueError: it is no TOML, or a table has a field that is not known, lacks one, or has one
             with a value that cannot be.
     """
-    plan = {}
+    plan: dict[str, T] = {}
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -53,6 +53,10 @@ def load_tables(
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise ValueError(f"plan must consist of tables, got {name} = {table!r} in {path}")
+        if (like := table.pop("like", None)) is not None:
+            if like not in plan:
+                raise unknown_name(f"like of [{name}]", like, plan)
+            table.update(tables[like] | table)
         for key in table:
             if key not in known:
                 raise unknown_name(f"a field of [{name}]", key, known)

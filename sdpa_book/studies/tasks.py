@@ -137,14 +137,15 @@ def _embedding(count: int, d_model: int) -> nn.Embedding:
 
 
 class PairEmbedding(nn.Module):
-    """The sum of a vector for the name and one for the value; a question has the value "?"."""
+    """The sum of what a module makes of the name and a vector for the value; a question has the
+    value "?".
+    """
 
-    def __init__(self, n_names: int, n_values: int, d_model: int) -> None:
+    def __init__(self, name: nn.Module, n_values: int, d_model: int) -> None:
         super().__init__()
-        self.name = _embedding(n_names, d_model)
-        self.value = _embedding(n_values, d_model)
+        self.name, self.value = name, _embedding(n_values, d_model)
 
-    def forward(self, names: Tensor, values: Tensor) -> Tensor:  # (B, n) twice to (B, n, d_model)
+    def forward(self, names: Tensor, values: Tensor) -> Tensor:  # to (B, n, d_model)
         embedded: Tensor = self.name(names) + self.value(values)
         return embedded
 
@@ -179,7 +180,7 @@ class Recall(Task):
         return self.n_pairs + self.n_questions
 
     def embedding(self, d_model: int) -> nn.Module:
-        return PairEmbedding(self.n_names, self.n_classes + 1, d_model)
+        return PairEmbedding(_embedding(self.n_names, d_model), self.n_classes + 1, d_model)
 
     def logits(self, features: Tensor) -> Tensor:
         return features[:, -self.n_questions :]
@@ -193,23 +194,7 @@ class Recall(Task):
     def sequences(self, count: int, generator: Generator) -> Batch:
         """So many new sequences."""
         names = torch.rand(count, self.n_names, generator=generator).argsort(-1)[:, : self.n_pairs]
-        values, asked = _values_and_questions(self, names.shape, generator)
-        blank = torch.full_like(asked, self.n_classes)
-        inputs = torch.cat([names, names.gather(1, asked)], 1), torch.cat([values, blank], 1)
-        return inputs, values.gather(1, asked)
-
-
-class VectorEmbedding(nn.Module):
-    """The sum of a linear map of the name and a vector for the value."""
-
-    def __init__(self, n_components: int, n_values: int, d_model: int) -> None:
-        super().__init__()
-        self.name = nn.Linear(n_components, d_model, bias=False)
-        self.value = _embedding(n_values, d_model)
-
-    def forward(self, names: Tensor, values: Tensor) -> Tensor:  # (B, n, 32), (B, n) to tokens
-        embedded: Tensor = self.name(names) + self.value(values)
-        return embedded
+        return _asked(self, names, generator)
 
 
 @dataclass(frozen=True)
@@ -229,7 +214,8 @@ class LongRecall(Task):
         return max(self.lengths) + self.n_questions
 
     def embedding(self, d_model: int) -> nn.Module:
-        return VectorEmbedding(self.n_components, self.n_classes + 1, d_model)
+        names = nn.Linear(self.n_components, d_model, bias=False)
+        return PairEmbedding(names, self.n_classes + 1, d_model)
 
     def logits(self, features: Tensor) -> Tensor:
         return features[:, -self.n_questions :]
@@ -244,20 +230,17 @@ class LongRecall(Task):
     def sequences(self, count: int, n_pairs: int, generator: Generator) -> Batch:
         """So many new sequences of so many pairs."""
         names = standard_normal((count, n_pairs, self.n_components), generator)
-        values, asked = _values_and_questions(self, (count, n_pairs), generator)
-        blank = torch.full_like(asked, self.n_classes)
-        questions = names.gather(1, asked.unsqueeze(-1).expand(-1, -1, self.n_components))
-        inputs = torch.cat([names, questions], 1), torch.cat([values, blank], 1)
-        return inputs, values.gather(1, asked)
+        return _asked(self, names, generator)
 
 
-def _values_and_questions(
-    task: Recall | LongRecall, shape: tuple[int, ...], generator: Generator
-) -> tuple[Tensor, Tensor]:
-    """A value for each pair of (B, n), and which pairs are asked for, (B, n_questions)."""
-    values = torch.randint(task.n_classes, shape, generator=generator)
-    asked = torch.rand(shape, generator=generator).argsort(-1)[:, : task.n_questions]
-    return values, asked
+def _asked(task: Recall | LongRecall, names: Tensor, generator: Generator) -> Batch:
+    """A value for each of names (B, n) or (B, n, components), and then some of the names again."""
+    values = torch.randint(task.n_classes, names.shape[:2], generator=generator)
+    asked = torch.rand(values.shape, generator=generator).argsort(-1)[:, : task.n_questions]
+    again = names[torch.arange(len(names)).unsqueeze(-1), asked]
+    blank = torch.full_like(asked, task.n_classes)
+    inputs = torch.cat([names, again], 1), torch.cat([values, blank], 1)
+    return inputs, values.gather(1, asked)
 
 
 TASKS: dict[str, Task] = {

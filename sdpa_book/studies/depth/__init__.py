@@ -2,7 +2,7 @@
 recursion.
 """
 
-from sdpa_book.studies.depth.plan import DIMENSIONS, LAYERS, TASK, Depth
+from sdpa_book.studies.depth.plan import DIMENSIONS, LAYERS, STARTS, TASK, Depth
 from sdpa_book.studies.depth.read import Starts, listed_rescalings, load_depth
 from sdpa_book.studies.depth.recursion import (
     mean_field,
@@ -12,19 +12,3 @@ from sdpa_book.studies.depth.recursion import (
 )
 from sdpa_book.studies.depth.run import first_gradient
 from sdpa_book.studies.transformer import NORMS
-
-__all__ = [
-    "DIMENSIONS",
-    "LAYERS",
-    "NORMS",
-    "TASK",
-    "Depth",
-    "Starts",
-    "first_gradient",
-    "listed_rescalings",
-    "load_depth",
-    "mean_field",
-    "perceptron_products",
-    "relative_divisor",
-    "softmax_rows",
-]

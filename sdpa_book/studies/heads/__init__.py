@@ -7,24 +7,8 @@ from sdpa_book.studies.heads.read import (
     LONGER,
     STORED,
     WIDE,
-    load_places,
     load_results,
     load_values,
     load_vectors,
 )
 from sdpa_book.studies.heads.run import PLACED
-
-__all__ = [
-    "LONGER",
-    "PLACED",
-    "SCALINGS",
-    "STORED",
-    "WIDE",
-    "DecoderRun",
-    "load_places",
-    "load_plan",
-    "load_results",
-    "load_values",
-    "load_vectors",
-    "rate_at",
-]

@@ -6,7 +6,6 @@ from sdpa_book.studies.optimiser_steps.plan import (
     FIRST_POWERS,
     OPTIMISERS,
     RATE_WIDTHS,
-    STEPS,
     WIDTHS,
 )
 from sdpa_book.studies.optimiser_steps.problem import (
@@ -17,22 +16,3 @@ from sdpa_book.studies.optimiser_steps.problem import (
     scores,
 )
 from sdpa_book.studies.optimiser_steps.read import exponent, load_steps
-from sdpa_book.studies.optimiser_steps.run import train
-
-__all__ = [
-    "D_MODEL",
-    "FINE",
-    "FIRST_POWERS",
-    "OPTIMISERS",
-    "RATE_WIDTHS",
-    "STEPS",
-    "WIDTHS",
-    "Problem",
-    "excess",
-    "exponent",
-    "first_step",
-    "load_steps",
-    "make_problem",
-    "scores",
-    "train",
-]

@@ -115,20 +115,6 @@ def train(
     return Training(before.std().item(), first, last, moved, losses)
 
 
-def _in_float32(
-    d_k: int, power: float, optimiser: str, log_rate: float, seed: int, from_zero: bool
-) -> Training:
-    return train(
-        d_k,
-        power,
-        optimiser,
-        rate=10**log_rate,
-        seed=seed,
-        dtype=torch.float32,
-        from_zero=from_zero,
-    )
-
-
 def best_rates(
     d_k: int, power: float, optimiser: str, n_seeds: int, *, from_zero: bool = False
 ) -> dict[str, list[float]]:
@@ -137,13 +123,14 @@ def best_rates(
     :func:`train`.
 
     Returns:
-        By criterion of :meth:`Training.loss` the decimal logarithms, one for each of
-        ``n_seeds`` seeds.
+        One number for each of ``n_seeds`` seeds: by criterion of :meth:`Training.loss` the decimal
+        logarithms, and as ``moved`` how far W_Q moves at the best rate of the end.
     """
+    training = functools.partial(train, dtype=torch.float32, from_zero=from_zero)
 
     @functools.cache
     def run(eighths: int, seed: int) -> Training:
-        return _in_float32(d_k, power, optimiser, eighths / FINE, seed, from_zero)
+        return training(d_k, power, optimiser, rate=10 ** (eighths / FINE), seed=seed)
 
     def lowest(criterion: str, grid: Iterable[int], seeds: Sequence[int]) -> int:
         return min(
@@ -159,68 +146,40 @@ def best_rates(
             seen |= around
             centre = lowest(criterion, sorted(seen), seeds)
         fine = range(centre - half, centre + half + 1)
-        best[criterion] = [lowest(criterion, fine, [seed]) / FINE for seed in seeds]
-    return best
-
-
-def _moves(optimiser: str, power: float, widths: Sequence[int], n_seeds: int) -> dict[str, Any]:
-    """For each seed and width: the scores' spread at the start, and how far the partners' rose in
-    one step, in as many steps of that much less, and in as many whole ones.
-    """
-    rate = OPTIMISERS[optimiser].rate
-    made: dict[str, Any] = {"start": [], "one step": [], "small steps": [], "steps": []}
-    for seed in range(n_seeds):
-        whole, small = (
-            [train(d_k, power, optimiser, rate=r, seed=seed) for d_k in widths]
-            for r in (rate, rate / STEPS)
-        )
-        made["start"].append([short(run.start, DIGITS) for run in whole])
-        made["one step"].append([short(run.first, DIGITS) for run in whole])
-        made["small steps"].append([short(run.last, DIGITS) for run in small])
-        made["steps"].append([short(run.last, DIGITS) for run in whole])
-    return made
-
-
-def _first_steps(
-    optimiser: str, power: float, widths: Sequence[int], n_seeds: int
-) -> dict[str, Any]:
-    """Of what :func:`_moves` gives the spread at the start and the one step."""
-    made: dict[str, Any] = {"start": [], "one step": []}
-    for seed in range(n_seeds):
-        runs = [train(d_k, power, optimiser, seed=seed, steps=1) for d_k in widths]
-        made["start"].append([short(run.start, DIGITS) for run in runs])
-        made["one step"].append([short(run.first, DIGITS) for run in runs])
-    return made
-
-
-def _rates(
-    optimiser: str, power: float, widths: Sequence[int], n_seeds: int, from_zero: bool = False
-) -> dict[str, Any]:
-    """By criterion, for each width and seed, the decimal logarithm of the best rate, and how far
-    W_Q moves at the best rate of the end.
-    """
-    best = [best_rates(d_k, power, optimiser, n_seeds, from_zero=from_zero) for d_k in widths]
-    made: dict[str, Any] = {c: [rates[c] for rates in best] for c in best[0]}
-    made["moved"] = [
-        [
-            short(_in_float32(d_k, power, optimiser, rate, seed, from_zero).moved, DIGITS)
-            for seed, rate in enumerate(rates["end"])
-        ]
-        for d_k, rates in zip(widths, best, strict=True)
-    ]
-    return made
+        best[criterion] = [lowest(criterion, fine, [seed]) for seed in seeds]
+    moved = [short(run(k, seed).moved, DIGITS) for seed, k in enumerate(best["end"])]
+    return {name: [k / FINE for k in found] for name, found in best.items()} | {"moved": moved}
 
 
 def answer(question: Question, optimiser: str, power: float) -> dict[str, Any]:
-    """What a question measures of one optimiser and power: lists over seeds and widths, or, of
-    learning rates, over widths and seeds.
+    """What a question measures of one optimiser and power.
+
+    Of steps, for each seed and width: the scores' spread at the start, and how far the partners'
+    rose in one step; for ``moves`` also in as many steps of that much less, and in as many whole
+    ones. Of learning rates what :func:`best_rates` gives, for each width and seed.
     """
-    given = optimiser, power, question.widths, question.seeds
-    if question.name == "moves":
-        return _moves(*given)
-    if question.name == "first steps":
-        return _first_steps(*given)
-    return _rates(*given, from_zero=question.name == "rates from zero")
+    widths, seeds = question.widths, range(question.seeds)
+    if question.name.startswith("rates"):
+        from_zero = question.name == "rates from zero"
+        best = [
+            best_rates(d_k, power, optimiser, question.seeds, from_zero=from_zero) for d_k in widths
+        ]
+        return {name: [of_width[name] for of_width in best] for name in best[0]}
+
+    def runs(rate: float, steps: int) -> list[list[Training]]:
+        given = functools.partial(train, power=power, optimiser=optimiser, rate=rate, steps=steps)
+        return [[given(d_k, seed=seed) for d_k in widths] for seed in seeds]
+
+    def stored(of_seeds: list[list[Training]], name: str) -> list[list[float]]:
+        return [[short(getattr(run, name), DIGITS) for run in of_widths] for of_widths in of_seeds]
+
+    rate, many = OPTIMISERS[optimiser].rate, question.name == "moves"
+    whole = runs(rate, STEPS if many else 1)
+    figures = {"start": stored(whole, "start"), "one step": stored(whole, "first")}
+    if many:
+        figures["small steps"] = stored(runs(rate / STEPS, STEPS), "last")
+        figures["steps"] = stored(whole, "last")
+    return figures
 
 
 def settings(plan: Mapping[str, Question]) -> dict[str, Any]:

@@ -8,26 +8,6 @@ from sdpa_book.studies.training.censoring import (
     survival,
     times_as_long,
 )
-from sdpa_book.studies.training.plan import EVERY, Cell, Record, Run, load_plan
+from sdpa_book.studies.training.plan import Cell, Run, load_plan
 from sdpa_book.studies.training.read import contrasts, load_study, reported, sweep
 from sdpa_book.studies.training.run import make_model, train
-
-__all__ = [
-    "EVERY",
-    "Cell",
-    "Record",
-    "Run",
-    "contrasts",
-    "holm",
-    "load_plan",
-    "load_study",
-    "log_rank",
-    "make_model",
-    "median_time",
-    "reported",
-    "step_down",
-    "survival",
-    "sweep",
-    "times_as_long",
-    "train",
-]

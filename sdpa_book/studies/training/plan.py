@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 from sdpa_book.studies.making import load_tables
 from sdpa_book.studies.tasks import CHOOSING, TASKS
-from sdpa_book.studies.transformer import NORMS, check_scaling
+from sdpa_book.studies.transformer import NORMS
 from sdpa_lib._checks import check_count, unknown_name
 
 DECLARED = Path(__file__).with_name("plan.toml")
@@ -240,13 +240,6 @@ def load_plan(path: Path = DECLARED) -> dict[str, Comparison]:
         return Comparison(name=name, cell=Cell(**of_cell), **own)
 
     return load_tables(path, (Cell, Comparison), build, given=("name", "cell"))
-
-
-def check_scalings(comparisons: Iterable[Comparison]) -> None:
-    """Refuse scalings that the model does not have."""
-    for comparison in comparisons:
-        for scaling in comparison.scalings:
-            check_scaling(scaling)
 
 
 Rates = dict[float, dict[int, Record]]

@@ -41,12 +41,11 @@ from sdpa_book.studies.training.plan import (
     Job,
     Record,
     Run,
-    check_scalings,
     curve_steps,
     next_jobs,
 )
 from sdpa_book.studies.training.read import STORED, load_study
-from sdpa_book.studies.transformer import Transformer
+from sdpa_book.studies.transformer import Transformer, check_scaling
 from sdpa_lib.device import get_device
 from sdpa_lib.rescaling import LogBeyond, LogSteps, Rescaling
 from sdpa_lib.sampling import make_generator
@@ -260,7 +259,8 @@ def make(
             versions and devices do, and say so.
     """
     comparisons = list(plan.values())
-    check_scalings(comparisons)
+    for scaling in {scaling for comparison in comparisons for scaling in comparison.scalings}:
+        check_scaling(scaling)
     path = out / STORED.name
     records = _open(path)
     with (
