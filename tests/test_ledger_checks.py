@@ -1,35 +1,42 @@
 """Each check of the ledger against another way to its figure: a closed form, a case small enough
-for paper, or the same draws put through NumPy, SciPy and plain loops.
+for paper, or the same draws put through NumPy and SciPy.
 
-The cases are smaller than the ledger's own, which the ledger's notebook computes.
+What many checks summarise, such as the weights of a thousand random rows, is compared with its
+definition once. The summaries are then asked of tables with a few invented numbers.
 """
 
-import json
 import math
 from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import scipy.stats
 import torch
-from reference import attention_row, divisor
-from torch import nn
+from reference import divisor, textbook
 
 from sdpa_book.ledger import CHECKS
 from sdpa_book.ledger.checks import (
     blending_checks,
+    depth_checks,
     growth_checks,
+    initialisation_checks,
+    saturation_checks,
     shape_kept_checks,
     shapes_checks,
     softmaxes_checks,
     training_checks,
 )
-from sdpa_book.studies import depth, heads
-from sdpa_book.studies.training.censoring import Contrast, Median, times_as_long
+from sdpa_book.measured import Measured
+from sdpa_book.studies import heads
+from sdpa_book.studies.depth import Depth
+from sdpa_book.studies.training.censoring import Median, times_as_long
 from sdpa_book.studies.training.plan import Cell, Comparison, Record, Run
-from sdpa_lib import RESCALINGS, sample, sample_gradients, sample_qkv
-from sdpa_lib.sampling import get_distribution, make_generator, student_t
+from sdpa_book.studies.training.read import Contrast
+from sdpa_lib import sample, sample_qkv
+from sdpa_lib.sampling import get_distribution
 
 approx = pytest.approx
 
@@ -40,14 +47,18 @@ class Case(NamedTuple):
     check: str
     given: dict[str, Any]
     expected: Callable[[], tuple[Any, Any, dict[str, Any]]]
+    of_tables: bool = False
 
 
 CASES: list[Case] = []
 
 
-def case(check, figures, error=0.0, facts=None, **given):
-    """A case whose figures are known without a computation."""
-    CASES.append(Case(check, given, lambda: (figures, error, facts or {})))
+def case(check, figures, error=0.0, facts=None, *, of_tables=False, **given):
+    """A case whose figures are known without a computation; or those of invented tables."""
+    CASES.append(Case(check, given, lambda: (figures, error, facts or {}), of_tables))
+
+
+tabled = partial(case, of_tables=True)
 
 
 def computed(check, **given):
@@ -86,12 +97,13 @@ def about(x):
     return approx(x, rel=0.15)
 
 
-@pytest.fixture(autouse=True)
-def few_dimensions(monkeypatch):
-    monkeypatch.setattr(growth_checks, "DIMENSIONS", DIMENSIONS)
-
-
 DIMENSIONS = (2, 8, 32)
+
+
+def slope_error(first, last):
+    """Of a line through three points that are ln 4 apart, from the errors of its two ends."""
+    return math.hypot(first, last) / (2 * math.log(4))
+
 
 # ---------------------------------------------------------------- what the cases are computed with
 
@@ -116,32 +128,11 @@ def mean_of(values):
     return values.mean(), values.std(ddof=1) / math.sqrt(values.size)
 
 
-def median_of(values):
-    values = np.sort(np.asarray(values, dtype=float).ravel())
-    n, step = len(values), math.sqrt(len(values)) / 2
-    low, high = values[math.floor(n / 2 - step)], values[math.ceil(n / 2 + step)]
-    return values[n // 2], (high - low) / 2
-
-
-def ratio_of(a, b):
-    value = a[0] / b[0]
-    return value, value * math.hypot(a[1] / a[0], b[1] / b[0])
-
-
 def of_variance(d, n):
     """The standard error of the variance of n dot products, relative to it: their kurtosis is
     3 + 6/d.
     """
     return math.sqrt((2 + 6 / d) / n)
-
-
-def slope_of(logs, errors):
-    """A line through the figures at the dimensions, fitted by NumPy."""
-    x = np.log(DIMENSIONS)
-    influence = [np.polyfit(x, row, 1)[0] for row in np.eye(len(x))]
-    return np.polyfit(x, logs, 1)[0], math.hypot(
-        *(i * e for i, e in zip(influence, errors, strict=True))
-    )
 
 
 # ---------------------------------------------------------------- shapes and formulas
@@ -166,10 +157,8 @@ case("vector_attention", 5, part="numbers", n_keys=5, d_k=4)
 case("vector_attention", 1, part="queries", n_keys=5, d_k=4)
 
 
-def attention_in_loops(divided=8.0):
-    q, k, v = (x.tolist() for x in heads_of(3, 3, 64))
-    every = {"visible": [True] * 3, "bias": [0.0] * 3}
-    return np.array([attention_row(row, k, v, divisor=divided, **every)[1] for row in q])
+def attended(q, k, v, rescaling="sqrt_d_k"):
+    return textbook(*map(torch.from_numpy, (q, k, v)), rescaling).numpy()
 
 
 @computed("attention_formula")
@@ -177,8 +166,9 @@ def attention_in_loops(divided=8.0):
 @computed("attention_formula", written="without softmax")
 def _(written=""):
     q, k, v = heads_of(3, 3, 64)
-    apart = {"undivided": np.abs(attention_in_loops(1.0) - attention_in_loops()).max()}
-    bare = np.abs(q @ k.T / 8 @ v - attention_in_loops()).max()
+    right = attended(q, k, v)
+    apart = {"undivided": np.abs(attended(q, k, v, "none") - right).max()}
+    bare = np.abs(q @ k.T / 8 @ v - right).max()
     return bare if written == "without softmax" else 0, 0, apart
 
 
@@ -216,63 +206,30 @@ case("product_moment", (0,) * 5, moment="mean")
 case("product_moment", (1,) * 5, moment="variance")
 
 
-@computed("growth")
-@computed("growth", power=0.25)
-@computed("growth", of="standard deviation")
-@computed("growth", of="standard deviation", power=0.25)
-def _(of="variance", power=0.0):
-    share = 1 if of == "variance" else 0.5
-    error = slope_of([0] * 3, [share * of_variance(d, 40_000) for d in DIMENSIONS])[1]
-    return near(share * (1 - 2 * power), error), about(error)
-
-
-@computed("growth", of="mean size")
-@computed("growth", of="mean size", power=0.5)
-def _(of, power=0.0):
-    """E|q·k| is that of the length of q, times that of a normal number."""
-    means = [
-        2 / math.sqrt(math.pi) * math.gamma((d + 1) / 2) / math.gamma(d / 2) for d in DIMENSIONS
-    ]
-    errors = [math.sqrt((d / m**2 - 1) / 20_000) for d, m in zip(DIMENSIONS, means, strict=True)]
-    slope, error = slope_of(np.log(means), errors)
-    return near(slope - power, error), about(error)
-
-
-@computed("least_growth_of_other_powers", powers=[0.0, 0.4, 0.75])
-def _(powers):
-    error = slope_of([0] * 3, [of_variance(d, 40_000) for d in DIMENSIONS])[1]
-    return near(0.2, error), about(error)
-
-
-@computed("growth_within_matrix")
-def _():
-    """The entries of a matrix are uncorrelated, so that its variance is d on average."""
-    errors = []
-    for d in DIMENSIONS:
-        q, k = np.random.default_rng(0).standard_normal((2, 4000, 3, d))
-        within = [(a @ b.T).var(ddof=1) for a, b in zip(q, k, strict=True)]
-        errors.append(np.std(within) / d / math.sqrt(4000))
-    error = slope_of([0] * 3, errors)[1]
-    return near(1, error), about(error)
-
-
-@computed("variance_ratio", low=2, high=8)
-def _(low, high):
-    error = 4 * math.hypot(of_variance(2, N), of_variance(8, N))
-    return near(4, error), about(error)
-
-
+for of, share in (("variance", 1), ("standard deviation", 0.5)):
+    for power in (0.0, 0.25):
+        e = share * slope_error(of_variance(2, 40_000), of_variance(32, 40_000))
+        exponent = share - power * (2 if of == "variance" else 1)
+        case("growth", near(exponent, e), about(e), of=of, power=power)
+e = slope_error(of_variance(2, 40_000), of_variance(32, 40_000))
+case("least_growth_of_other_powers", near(0.2, e), about(e), powers=[0.0, 0.4, 0.75])
+tabled("growth", 1, slope_error(0.1, 0.1), of="mean size")
+tabled("growth", 0.5, slope_error(0.1, 0.1), of="mean size", power=0.5)
+tabled("growth_within_matrix", 2, slope_error(0.5, 0.5))
+e = 4 * math.hypot(of_variance(2, N), of_variance(8, N))
+case("variance_ratio", near(4, e), about(e), low=2, high=8)
 case("variance_of_multiple", 9, a=3.0)
 
 
-@computed("product_variance_formula", means=[1.0, -2.0], variances=[4.0, 0.25])
-def _(means, variances):
-    x, y = np.random.default_rng(0).standard_normal((2, 400_000))
-    xy = (1 + 2 * x) * (-2 + y / 2)
-    error = ((xy - xy.mean()) ** 2).std() / xy.var() / math.sqrt(400_000)
-    return near(1, error), about(error), {"by_formula": 4 * 0.25 + 4 * 4 + 0.25 * 1}
-
-
+e = math.sqrt(8 / 4e5)  # the kurtosis of the product of two normals is 9
+for variances in ([4.0, 0.25], [1.0, 9.0]):
+    by = {"by_formula": math.prod(variances)}
+    given = {"means": [0.0, 0.0], "variances": variances}
+    case("product_variance_formula", near(1, e), about(e), by, **given)
+e = math.sqrt(2 / 4e5)  # where one of the two is all but constant, the product is normal
+for means, variances in (([3.0, 1.0], [1e-12, 4.0]), ([5.0, -3.0], [4.0, 1e-12])):
+    given, by = {"means": means, "variances": variances}, {"by_formula": approx(36)}
+    case("product_variance_formula", near(1, e), about(e), by, **given)
 error = math.sqrt((1 + 9 + 4) / 4e5) / 6  # Var(XY) = 1 + 3² + 2²
 same = near(10 / 9, math.sqrt((2 + 36) / 4e5) / 9)  # Var(X²) = 2 + 4 · 3²
 case("product_of_means", near(1, error), about(error), means=[3.0, 2.0], facts={"same": same})
@@ -327,17 +284,17 @@ def _(d_k, n_queries, sets):
 case("order_by_similarity", 1, d_k=4)
 
 
-@computed("order_by_similarity", spread=2.0, d_k=4)
-def _(spread, d_k):
-    rng = np.random.default_rng(0)
-    q, a, b = rng.standard_normal((3, 200_000, d_k))
-    cosines = [(q * x).sum(-1) / np.linalg.norm(x, axis=-1) for x in (a, b)]
-    lengths = spread ** rng.random((2, 200_000))
-    share = np.mean(
-        (cosines[0] > cosines[1]) == (lengths[0] * cosines[0] > lengths[1] * cosines[1])
-    )
-    error = math.sqrt(share * (1 - share) / 20_000)
-    return near(share, error), about(error)
+# Both tell keys of one number apart that differ in sign, and agree on half of the others.
+e = math.sqrt(3 / 16 / 20_000)
+case("order_by_similarity", near(0.75, e), about(e), spread=2.0, d_k=1)
+
+
+def test_the_mean_size_and_the_variance_within_a_matrix():
+    size, error = growth_checks._sizes(1)
+    assert size == near(2 / math.pi, error)  # the size of a normal number has the mean √(2/π)
+    assert error == about(math.sqrt((1 - size**2) / 20_000))
+    value, error = mean_of(growth_checks._within(5, 3))
+    assert value == near(5, error)
 
 
 # ---------------------------------------------------------------- softmax
@@ -416,124 +373,104 @@ def _(scores):
 
 
 def divisors(name, keys):
-    """Of each set of keys, by the rescaling's definition or by "p = ..."."""
+    """Of each set of keys, (sets, 1, 1), by the rescaling's definition or by "p = ..."."""
     if name.startswith("p = "):
-        p = float(name[4:])
-        return [(np.linalg.norm(k, axis=-1) ** p).sum() ** (1 / p) for k in keys]
-    return [divisor(name, k.tolist(), [True] * len(k)) for k in keys]
+        lengths = np.linalg.norm(keys, axis=-1)
+        return np.linalg.norm(lengths, ord=float(name[4:]), axis=-1)[:, None, None]
+    seen = torch.ones(len(keys), 1, keys.shape[1], dtype=torch.bool)
+    return divisor(name, torch.from_numpy(keys), seen).numpy()
 
 
-def jacobian_norms(p):
-    return np.array([np.linalg.norm(np.diag(row) - np.outer(row, row)) for row in p])
+def test_the_rows_of_weights_are_softmax_of_scaled_scores():
+    q, k = (2 * draw(1000, m, 4, seed=1, stream=m // 3, dtype=torch.float32) for m in (1, 3))
+    expected = softmaxed(q @ k.swapaxes(1, 2) / divisors("k_total", k))[:, 0]
+    found = saturation_checks._weights(4, 3, "k_total", 2.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
-QUANTITIES = {
-    "largest weight": lambda p: p.max(-1),
-    "effective keys": lambda p: 1 / (p**2).sum(-1),
-    "perplexity": lambda p: np.exp(scipy.stats.entropy(p, axis=-1)),
-    "entropy": lambda p: scipy.stats.entropy(p, axis=-1),
-    "Jacobian": jacobian_norms,
-    "ignored": lambda p: (p < 0.01).mean(-1),
-    "nearly one-hot": lambda p: (p.max(-1) > 0.99) * 1.0,
-    "above 0.999": lambda p: (p.max(-1) > 0.999) * 1.0,
+def test_the_gradients_are_those_by_softmaxs_derivative():
+    q, k = (2 * draw(50, m, 4, seed=2, stream=m // 3) for m in (1, 3))
+    v, c = draw(50, 3, 32, seed=2, stream=2), divisors("k_total", k)
+    p = softmaxed(q @ k.swapaxes(1, 2) / c)
+    arriving = draw(50, 1, 32, seed=0) @ v.swapaxes(1, 2)
+    at_scores = p * (arriving - (p * arriving).sum(-1, keepdims=True))
+    at_queries = np.linalg.norm(at_scores / c @ k, axis=-1)[:, 0]
+    found = saturation_checks._gradients(4, 3, "k_total", 2.0, 50)
+    for ours, theirs in zip(found, (p[:, 0], at_scores[:, 0], at_queries), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-15)
+
+
+# The first of two weights in four rows, by d_k, number of keys, rescaling and std. Of two weights p
+# and 1 - p the Jacobian's norm is 2p(1 - p): here 0, 0.18, 0.32 and 0.5, or 0.5 in every row.
+FIRST = {
+    (8, 2, "none", 1.0): [1.0, 0.9, 0.8, 0.5],
+    (8, 2, "none", 3.0): [0.9995, 0.995, 0.7, 0.5],
+    (8, 2, "d_k", 1.0): [0.5] * 4,
+    (2, 2, "none", 1.0): [0.5, 0.6, 0.5, 0.6],
+    (2, 2, "sqrt_d_k", 1.0): [0.5] * 4,
+    (8, 2, "sqrt_d_k", 1.0): [0.6, 0.5, 0.5, 0.5],
+    (4, 32, "none", 1.0): [1.0, 0.9, 0.8, 0.5],
+    (4, 32, "d_k", 1.0): [0.5] * 4,
 }
 
 
-def rows_of(d_k, n, rescaling="none", std=1.0):
-    q = draw(1000, 1, d_k, seed=1, stream=0, dtype=torch.float32)
-    k = draw(1000, n, d_k, seed=1, stream=1, dtype=torch.float32)
-    scores = [std**2 * (b @ a[0]) for a, b in zip(q, k, strict=True)]
-    return softmaxed(np.array(scores) / np.array(divisors(rescaling, std * k))[:, None])
+def weights_table(d_k, n, rescaling, std=1.0):
+    first = torch.tensor(FIRST[d_k, n, rescaling, std], dtype=torch.float64)
+    return torch.stack((first, 1 - first), dim=-1)
 
 
-def single(x):
-    """A figure of rows whose scores the checks compute in single precision."""
-    return approx(x, rel=1e-4)
+def entropy_of(p):
+    return scipy.stats.entropy([p, 1 - p])
 
 
-def all_single(figures):
-    return [single(x) for x in figures]
+QUANTITIES = {
+    "largest weight": lambda p: p,
+    "effective keys": lambda p: 1 / (p**2 + (1 - p) ** 2),
+    "perplexity": lambda p: np.exp(entropy_of(p)),
+    "entropy": entropy_of,
+    "Jacobian": lambda p: 2 * p * (1 - p),
+    "ignored": lambda p: (p > 0.99) / 2,
+    "nearly one-hot": lambda p: p > 0.99,
+    "above 0.999": lambda p: p > 0.999,
+}
+for quantity, of_weights in QUANTITIES.items():
+    both = mean_of(of_weights(np.array(FIRST[8, 2, "none", 3.0])))
+    tabled("typical", *both, quantity=quantity, d_k=8, n=2, std=3.0)
+two = {"d_k": 8, "n": 2}
+tabled("median", 0.32, 0.16, {"mean": 0.25, "even_row": 0.5}, quantity="Jacobian", **two)
+both = {"ours_median": 0.32, "other_median": 0.5}
+tabled("compared", 0.64, 0.32, both, quantity="Jacobian", to="d_k", **two)
+shapes = {"better": 1.5, "worse": 4}
+tabled("shape_as_diagnosis", 0.64, 0.32, both | shapes, better="d_k", worse="none", d_k=4)
+apart = {"low": 0.55, "high": 0.8, "fall": -0.25, "divided": 0.025}
+error = mean_of([0.5, 0.3, 0.3, -0.1])[1]
+tabled("compared_dimensions", 0.25, error, apart, quantity="largest weight", low=2, high=8, n=2)
+
+USUAL = torch.tensor([[1.0, -2.0, 3.0, -4.0]])  # the median 3 ± 1; torch's is the lower one, 2
+GRADIENTS = {
+    (8, 4, "sqrt_d_k", 1.0): (None, USUAL, USUAL[0].abs()),
+    (2, 4, "sqrt_d_k", 1.0): (None, None, torch.full((4,), 2.0)),
+    (8, 4, "d_k", 1.0): (None, torch.full((1, 4), -9.0), None),
+    (8, 4, "k_total", 2.0): (None, None, torch.full((4,), 6.0)),
+    (8, 4, "sqrt_d_k", 2.0): (None, None, USUAL[0].abs()),
+    (8, 4, "none", 1.0): (
+        torch.tensor([[0.0, 0.0, 0.0, 1.0], [0.0, 0.5, 0.5, 0.0]]),
+        torch.tensor([[3.5, -3.5, 3.5, 9.0], [3.5, -9.0, 9.0, -3.5]]),
+        None,
+    ),
+}
 
 
-for quantity in QUANTITIES:
-    computed("typical", quantity=quantity, d_k=64, n=4, rescaling="none")(
-        lambda quantity, d_k, n, rescaling: tuple(
-            all_single(mean_of(QUANTITIES[quantity](rows_of(d_k, n))))
-        )
-    )
+def gradients_table(d_k, n, rescaling, std=1.0, queries=1000):
+    return GRADIENTS[d_k, n, rescaling, std]
 
 
-@computed("typical", quantity="entropy", d_k=4, n=4, rescaling="d_k", std=2.0)
-def _(quantity, d_k, n, rescaling, std):
-    return tuple(all_single(mean_of(QUANTITIES[quantity](rows_of(d_k, n, rescaling, std)))))
-
-
-@computed("median", quantity="Jacobian", d_k=4, n=4, rescaling="sqrt_d_k")
-def _(quantity, d_k, n, rescaling):
-    values = jacobian_norms(rows_of(d_k, n, rescaling))
-    even = math.sqrt(3) / 4
-    return *all_single(median_of(values)), {"mean": single(values.mean()), "even_row": even}
-
-
-@computed("compared", quantity="Jacobian", d_k=8, n=4, to="d_k", rescaling="sqrt_d_k", std=2.0)
-def _(quantity, d_k, n, to, rescaling, std):
-    a, b = (median_of(jacobian_norms(rows_of(d_k, n, name, std))) for name in (rescaling, to))
-    facts = {"ours_median": single(a[0]), "other_median": single(b[0])}
-    return *all_single(ratio_of(a, b)), facts
-
-
-@computed("compared_dimensions", quantity="largest weight", low=2, high=8, n=4)
-def _(quantity, low, high, n):
-    a, b = (rows_of(d, n).max(-1) for d in (low, high))
-    divided = [rows_of(d, n, "sqrt_d_k").max(-1).mean() for d in (low, high)]
-    facts = {"low": a.mean(), "high": b.mean(), "fall": (a - b).mean()}
-    facts = {name: single(x) for name, x in facts.items()}
-    facts["divided"] = approx(divided[1] - divided[0], abs=1e-5)
-    return *all_single(mean_of(b - a)), facts
-
-
-def gradients_of(d_k, n, rescaling, std=1.0, queries=1000):
-    """Weights, gradients at scores and their lengths at queries, by softmax's derivative."""
-    q = std * draw(queries, 1, d_k, seed=2, stream=0)[:, 0]
-    k = std * draw(queries, n, d_k, seed=2, stream=1)
-    v = draw(queries, n, 32, seed=2, stream=2)
-    c = np.array(divisors(rescaling, k))[:, None]
-    p = softmaxed(np.einsum("qd,qnd->qn", q, k) / c)
-    arriving = np.einsum("qv,qnv->qn", draw(queries, 1, 32, seed=0)[:, 0], v)
-    at_scores = p * (arriving - (p * arriving).sum(-1, keepdims=True))
-    at_queries = np.einsum("qn,qnd->qd", at_scores / c, k)
-    return p, np.abs(at_scores), np.linalg.norm(at_queries, axis=-1)
-
-
-@computed(
-    "gradient", at="query", divisor="k_total", to="sqrt_d_k", d_k=4, n=4, std=2.0, queries=500
-)
-@computed("gradient", at="scores", divisor="none", to="sqrt_d_k", d_k=4, n=4)
-def _(at, divisor, to, d_k, n, **changes):
-    place = ("weights", "scores", "query").index(at)
-    return ratio_of(*(median_of(gradients_of(d_k, n, c, **changes)[place]) for c in (divisor, to)))
-
-
-@computed("gradient_across_dimensions", divisor="sqrt_d_k", low=2, high=8, n=4)
-def _(divisor, low, high, n):
-    return ratio_of(*(median_of(gradients_of(d, n, divisor)[2]) for d in (high, low)))
-
-
-@computed("gradient_at_ignored", d_k=8, n=4, below=0.01)
-def _(d_k, n, below):
-    p, at_scores, _ = gradients_of(d_k, n, "none")
-    usual = gradients_of(d_k, n, "sqrt_d_k")[1]
-    both = median_of(at_scores[p < below]), median_of(usual)
-    return *ratio_of(*both), {"share": (p < below).mean()}
-
-
-@computed("weak_links", d_k=8, n=4, factor=5.0)
-def _(d_k, n, factor):
-    undivided, usual = (gradients_of(d_k, n, name)[1] for name in ("none", "sqrt_d_k"))
-    bound = (
-        np.sort(usual.ravel())[(usual.size - 1) // 2] / factor
-    )  # torch's median is the lower one
-    return *mean_of((undivided < bound).mean(-1)), {"scaled": (usual < bound).mean()}
+wide = {"d_k": 8, "n": 4}
+tabled("gradient", 3, 1, at="scores", divisor="d_k", to="sqrt_d_k", **wide)
+tabled("gradient", 2, 2 / 3, at="query", divisor="k_total", to="sqrt_d_k", std=2.0, **wide)
+tabled("gradient_across_dimensions", 1.5, 0.5, divisor="sqrt_d_k", low=2, high=8, n=4)
+tabled("gradient_at_ignored", 3.5 / 3, 3.5 / 9, {"share": 5 / 8}, below=0.01, **wide)
+tabled("weak_links", 0.625, 0.125, {"scaled": 0.75}, factor=0.5, **wide)  # below 4
 
 
 # ---------------------------------------------------------------- blending
@@ -555,10 +492,6 @@ case("blend_is_linear", 0)
 case("depends_on_others", 0, after=False)
 case("depends_on_others", 0, after=True, causal=True)
 case("unseen_share", 0, d_model=16, d_v=16)
-
-
-def attended(q, k, v):
-    return softmaxed(q @ k.T / math.sqrt(q.shape[-1])) @ v
 
 
 @computed("in_hull")
@@ -607,25 +540,6 @@ def _(d_model):
 # ---------------------------------------------------------------- initialisation
 
 
-def layers(fill, d_model, d_k):
-    """Queries and keys of 20 layers, and the weights' own variance."""
-    generator, x = make_generator(0), draw(20, 64, d_model, seed=0)
-    W = torch.empty(2, 20, d_k, d_model, dtype=torch.float64)
-    for one in W.flatten(0, 1):
-        fill(one, generator=generator)
-    return [np.einsum("mnd,mkd->mnk", x, w) for w in W.numpy()]
-
-
-@computed("component_variance", initialisation="Xavier uniform", d_model=32, d_k=16)
-def _(initialisation, d_model, d_k):
-    q, _ = layers(nn.init.xavier_uniform_, d_model, d_k)
-    facts = {}
-    for name in ("query_variance", "query_shared", "alignment", "key_rank"):
-        mean, error = mean_of(decoders_of_the_root(heads.STORED, name)[1])
-        facts[name] = (approx(mean, rel=1e-4), approx(error, rel=1e-2))
-    return *mean_of((q**2).mean((1, 2))), facts
-
-
 VARIANCES = {
     "Xavier uniform": 32 * 2 / (32 + 16),
     "Xavier normal": 32 * 2 / (32 + 16),
@@ -637,47 +551,46 @@ VARIANCES = {
 
 @pytest.mark.parametrize("name", VARIANCES)
 def test_an_initialisation_has_its_formulas_variance(name):
-    finding = CHECKS["component_variance"](initialisation=name, d_model=32, d_k=16)
-    assert finding.ours == (approx(VARIANCES[name], abs=4 * finding.error),)
+    for projected in initialisation_checks._queries_and_keys(name, 32, 16):
+        assert projected.shape == (20, 64, 16)
+        mean, error = mean_of(projected.square().mean((1, 2)))
+        assert mean == near(VARIANCES[name], error)
 
 
-@computed("component_mean", initialisation="Kaiming normal", d_model=32, d_k=16)
-def _(initialisation, d_model, d_k):
-    q, _ = layers(nn.init.kaiming_normal_, d_model, d_k)
-    return mean_of(q.mean((1, 2)) / q.std((1, 2), ddof=1))
+# Two matrices' queries; their scores with keys that are all ones are 4 in one, and 8 in the other.
+PROJECTED = {
+    4: (torch.ones(2, 64, 4) * torch.tensor([1.0, 2.0])[:, None, None], torch.ones(2, 64, 4)),
+    64: (torch.eye(64)[None].repeat(2, 1, 1),) * 2,  # off the diagonal every score is 0
+    1: (torch.tensor([[[1.0], [3.0]], [[1.0], [5.0]]]), None),
+}
+xavier = {"initialisation": "Xavier uniform", "d_model": 16}
+trained = {
+    name: tuple(map(approx, mean_of(decoders_of_the_root(heads.STORED, name)[1]), (1e-4, 1e-2)))
+    for name in ("query_variance", "query_shared", "alignment", "key_rank")
+}
+tabled("component_variance", 9, 4, trained, d_k=1, **xavier)
+tabled("component_mean", 0.875 * math.sqrt(2), 0.125 * math.sqrt(2), d_k=1, **xavier)
+tabled("scaled_score_variance", 10, 6, d_k=4, **xavier)
+tabled("scaled_score_variance", 2.5, 1.5, d_k=4, by="d_model", **xavier)
+tabled("scaled_score_variance", 0, d_k=64, **xavier)
 
 
 @computed("scaled_score_variance", d_model=32, d_k=8)
-@computed("scaled_score_variance", d_model=32, d_k=8, by="d_model")
-@computed("scaled_score_variance", d_model=32, d_k=8, initialisation="Kaiming normal")
-def _(d_model, d_k, by="d_k", initialisation=""):
-    if initialisation:
-        q, k = layers(nn.init.kaiming_normal_, d_model, d_k)
-    else:
-        x = draw(20, 64, 32, seed=1)
-        q, k = (x @ draw(20, 32, 8, seed=1, stream=s) / math.sqrt(32) for s in (1, 2))
-    divided = {"d_k": 8, "d_model": 32}[by]
-    others = [(i, j) for i in range(64) for j in range(64) if i != j]
-    return mean_of(
-        [
-            np.mean([(a[i] @ b[j]) ** 2 for i, j in others]) / divided
-            for a, b in zip(q, k, strict=True)
-        ]
-    )
+def _(d_model, d_k):
+    x = draw(20, 64, 32, seed=1)
+    q, k = (x @ draw(20, 32, 8, seed=1, stream=s) / math.sqrt(32) for s in (1, 2))
+    squares = np.einsum("mid,mjd->mij", q, k) ** 2 / 8
+    own = np.einsum("mii->m", squares)
+    return mean_of((squares.sum((1, 2)) - own) / (64 * 63))
 
 
-@computed("query_key_correlation", initialisation="Xavier normal", d_model=16, d_k=8, n=500)
+@computed("query_key_correlation", initialisation="Xavier normal", d_model=1, d_k=8, n=500)
 def _(initialisation, d_model, d_k, n):
-    x, generator = draw(n, d_model, seed=2), make_generator(2)
-    W = [torch.empty(d_k, d_model, dtype=torch.float64) for _ in range(2)]
-    q, k = (x @ nn.init.xavier_normal_(w, generator=generator).numpy().T for w in W)
-    sizes = []
-    for a, b in ((q, k), [draw(n, d_k, seed=3, stream=s) for s in (0, 1)]):
-        # the check divides by n where the correlation divides by n - 1
-        each = [abs(np.corrcoef(a[:, i], b[:, i])[0, 1]) * (n - 1) / n for i in range(d_k)]
-        sizes.append(mean_of(each))
-    (size, error), (baseline, other) = sizes
-    return size - baseline, math.hypot(error, other), {"size": size, "baseline": baseline}
+    """Multiples of one number correlate by 1 or -1; the check divides by n, the others by n - 1."""
+    a, b = (draw(n, d_k, seed=3, stream=s) for s in (0, 1))
+    sizes = [abs(scipy.stats.pearsonr(*pair)[0]) for pair in zip(a.T, b.T, strict=True)]
+    size, (baseline, error) = (n - 1) / n, mean_of(np.multiply(sizes, (n - 1) / n))
+    return size - baseline, error, {"size": size, "baseline": baseline}
 
 
 case("asymmetry", 0, shared=True, d_model=8, d_k=4)
@@ -688,129 +601,111 @@ def _(shared, d_model, d_k, n):
     """For two tokens, from the two scores off the diagonal."""
     x = draw(400, 2, 8, seed=5)
     W_Q, W_K = (draw(400, 8, 4, seed=5, stream=s) for s in (1, 2))
-    scores = [(a @ q) @ (a @ k).T for a, q, k in zip(x, W_Q, W_K, strict=True)]
-    apart, together = ([(s[0, 1] + sign * s[1, 0]) ** 2 for s in scores] for sign in (-1, 1))
-    return ratio_of(mean_of(apart), mean_of(together))
+    scores = x @ W_Q @ (x @ W_K).swapaxes(1, 2)
+    ups, downs = scores[:, 0, 1], scores[:, 1, 0]
+    (apart, error), (together, other) = (mean_of((ups + s * downs) ** 2) for s in (-1, 1))
+    return apart / together, apart / together * math.hypot(error / apart, other / together)
 
 
 # ---------------------------------------------------------------- the shape that survives softmax
 
-COMPONENTS = {
-    "normal": lambda: get_distribution("normal"),
-    "laplace": lambda: get_distribution("laplace"),
-    "t(3)": lambda: student_t(3.0),
-    "Laplace of std 3": lambda: get_distribution("laplace").scaled(3.0),
-    "mean 1": lambda: get_distribution("normal").shifted(1.0),
-    "std 2": lambda: get_distribution("normal").scaled(2.0),
-}
 
-
-def raw_of(d_k, n, components="normal"):
-    chosen = COMPONENTS[components]()
-    k = draw(30, n, d_k, seed=2, stream=0, distribution=chosen)
-    q = draw(30, 300, d_k, seed=2, stream=1, distribution=chosen)
+def raw_of(d_k, n, **given):
+    k = draw(30, n, d_k, seed=2, stream=0, **given)
+    q = draw(30, 300, d_k, seed=2, stream=1, **given)
     return np.einsum("sqd,snd->sqn", q, k), k, q
 
 
-def weights_of(divisor, d_k, n, components="normal"):
-    raw, k, _ = raw_of(d_k, n, components)
-    return softmaxed(raw / np.array(divisors(divisor, k))[:, None, None])
-
-
-def distances_of(divisor, d_k, n, components="normal"):
-    raw = raw_of(d_k, n, components)[0]
-    weights = weights_of(divisor, d_k, n, components)
+@pytest.mark.parametrize(
+    ("name", "components"),
+    [
+        ("laplace", get_distribution("laplace")),
+        ("Laplace of std 3", get_distribution("laplace").scaled(3.0)),
+        ("mean 1", get_distribution("normal").shifted(1.0)),
+        ("std 2", get_distribution("normal").scaled(2.0)),
+    ],
+)
+@pytest.mark.parametrize("divisor", ["k_total", "p = 4"])
+def test_the_distance_is_wassersteins_between_standardised_columns(name, components, divisor):
+    raw, k, _ = raw_of(4, 3, distribution=components)
+    weights = softmaxed(raw / divisors(divisor, k))
     pairs = zip(raw[..., 0], weights[..., 0], strict=True)
-    return np.array(
-        [scipy.stats.wasserstein_distance(*map(scipy.stats.zscore, pair)) for pair in pairs]
-    )
+    expected = [scipy.stats.wasserstein_distance(*map(scipy.stats.zscore, one)) for one in pairs]
+    np.testing.assert_allclose(shape_kept_checks._distances(divisor, name, 4, 3), expected)
 
 
-@computed("distortion", divisor="none", d_k=4, n=3)
-@computed("distortion", divisor="k_total", components="laplace", d_k=4, n=3)
-def _(divisor, d_k, n, components="normal"):
-    return mean_of(distances_of(divisor, d_k, n, components))
-
-
-@computed(
-    "less_distortion",
-    divisor="k_total",
-    than="none",
-    components=["std 2", "normal"],
-    d_k=[4, 2],
-    n=[3],
-)
-def _(divisor, than, components, d_k, n):
-    gains = {
-        f"{c}, d = {d}, n = 3": mean_of(
-            distances_of(than, d, 3, c) - distances_of(divisor, d, 3, c)
-        )
-        for c in components
-        for d in d_k
-    }
-    least = min(gains, key=gains.get)
-    return *gains[least], {"setting": least, "settings": 4}
-
-
-@computed(
-    "family_against_spread",
-    than="sqrt_d_k",
-    divisor="k_total",
-    families=["t(3)", "Laplace of std 3"],
-    spreads=["mean 1", "std 2"],
-)
-def _(than, divisor, families, spreads):
-    (a, e), (b, f) = (
-        max(
-            mean_of(distances_of(than, 64, 32, c) - distances_of(divisor, 64, 32, c)) for c in names
-        )
-        for names in (families, spreads)
-    )
-    return a - b, math.hypot(e, f), {"of_families": a, "of_spreads": b}
-
-
-def columns_of(divisor, d_k, n):
-    """The first column of 200 tables of weights: as it is, and as the published program has it, 500
-    numbers of one query after another.
-    """
+def test_the_skewness_is_that_of_a_column_in_either_layout():
+    """The published program fills its columns with the numbers of one query after another."""
     described, published = [], []
-    for seed in range(200):
-        q, k, _ = heads_of(500, n, d_k, seed=seed)
-        weights = softmaxed(q @ k.T / divisors(divisor, [k])[0])
-        described.append(weights[:, 0])
-        published.append([w for row in weights for w in row][:500])
-    return [scipy.stats.skew(columns, axis=-1) for columns in (described, published)]
+    for seed in range(3):
+        q, k, _ = heads_of(500, 3, 4, seed=seed)
+        weights = softmaxed(q @ k.T / 2)
+        described.append(scipy.stats.skew(weights[:, 0]))
+        published.append(scipy.stats.skew([w for row in weights for w in row][:500]))
+    for expected, layout in ((described, False), (published, True)):
+        found = shape_kept_checks._skews("sqrt_d_k", 4, 3, layout, sets=3)
+        np.testing.assert_allclose(found, expected)
 
 
-@computed("skewness", divisor="k_mean", d_k=2, n=2)
-def _(divisor, d_k, n):
-    return mean_of(columns_of(divisor, d_k, n)[0])
+DISTANCES = {  # of two sets, by divisor, components, d_k and number of keys
+    ("none", "normal", 4, 3): [3.0, 5.0],
+    ("k_total", "normal", 4, 3): [1.0, 2.0],
+    ("none", "std 2", 4, 3): [9.0, 9.0],
+    ("k_total", "std 2", 4, 3): [1.0, 1.0],
+    ("none", "normal", 4, 32): [3.0, 5.0],
+    ("d_k", "normal", 4, 32): [1.0, 2.0],
+    ("k_total", "normal", 64, 32): [1.0, 2.0],
+    ("p = 0.5", "normal", 64, 32): [9.0, 9.0],
+    ("p = 4", "normal", 64, 32): [3.0, 5.0],
+    ("sqrt_d_k", "normal", 64, 32): [6.0, 9.0],
+    ("sqrt_d_k", "laplace", 64, 32): [2.0, 4.0],
+    ("k_total", "laplace", 64, 32): [1.0, 1.0],
+    ("sqrt_d_k", "t(3)", 64, 32): [1.5, 1.5],
+    ("k_total", "t(3)", 64, 32): [1.0, 1.0],
+    ("sqrt_d_k", "std 2", 64, 32): [1.0, 2.0],
+    ("k_total", "std 2", 64, 32): [1.0, 1.0],
+}
+SKEWS = {
+    ("sqrt_d_k", 2, 3, False): [1.0, 2.0],
+    ("sqrt_d_k", 2, 3, True): [7.0, 9.0],
+}
+tabled("distortion", 4, 1, divisor="none", d_k=4, n=3)
+tabled("distortions_differ", 3 / 8, 1 / 32, first="k_total", second="none", d_k=4, n=3)
+least = {"divisor": "k_total", "than": "none", "components": ["std 2", "normal"]}
+where = {"setting": "normal, d = 4, n = 3", "settings": 2}
+tabled("less_distortion", 2.5, 0.5, where, **least, d_k=[4], n=[3])
+tabled("least_over_p", 2.5, 0.5, {"which": "p = 4"}, p=[0.5, 4.0])
+families = {"families": ["t(3)", "laplace"], "spreads": ["std 2"]}
+gains = {"of_families": 2, "of_spreads": 0.5}
+error = math.hypot(1, 0.5)
+tabled("family_against_spread", 1.5, error, gains, than="sqrt_d_k", divisor="k_total", **families)
+tabled("skewness", 1.5, 0.5, divisor="sqrt_d_k", d_k=2, n=3)
+layouts = {"queries": 2, "keys": 3, "skew_described": 1.5, "skew_published": 8}
+tabled("queries_and_keys_in_column", (2, 3), 0, layouts, d_k=2, n_queries=6, n=3)
+
+# Two sets of keys, whose lengths add up to 1, and two queries' weights in each.
+WEIGHTS = torch.tensor(
+    [[[0.02, 0.3, 0.68], [0.22, 0.5, 0.28]], [[0.2, 0.3, 0.5], [0.3, 0.6, 0.1]]],
+    dtype=torch.float64,
+)
+KEYS = torch.full((2, 3, 1), 1 / 3, dtype=torch.float64)
+three = {"d_k": 1, "n": 3}
+tabled("near_zero", 0.25, 0.25, divisor="none", **three)  # below 1/30
+tabled("room_to_choose", 1.71, 0.06, divisor="none", **three)  # 3 · 0.59 and 3 · 0.55
+tabled("spread_of_components", 3, 1, divisor="none", **three)  # 0.4 over 0.2 and over 0.1
+first, second = 5 * math.log(11), 10 * math.log(1.5)
+tabled("scales_of_axes", (first + second) / 2, (first - second) / 2, {"within": 0.67}, **three)
+tabled("p_norm", 1 - 1 / math.sqrt(3), p=2.0, divisor="k_total")
 
 
-@computed("queries_and_keys_in_column", d_k=2, n_queries=6, n=3)
-def _(d_k, n_queries, n):
-    described, published = (skews.mean() for skews in columns_of("sqrt_d_k", d_k, n))
-    skews = {"skew_described": described, "skew_published": published}
-    return (2, 3), 0, {"queries": 2, "keys": 3, **skews}
-
-
-@computed("near_zero", d_k=4, divisor="sqrt_d_k", n=4)
-def _(d_k, divisor, n):
-    return mean_of((weights_of(divisor, d_k, n)[..., 0] < 0.1 / 4).mean(-1))
-
-
-@computed("spread_of_components", d_k=4, n=3)
 @computed("spread_of_components", d_k=4, n=3, anew=True)
-def _(d_k, n, anew=False):
-    if anew:
-        rows = []
-        for seed in range(4):
-            q, k = (draw(3000, m, d_k, seed=seed, stream=s) for s, m in enumerate((1, n)))
-            rows.append(softmaxed((q * k).sum(-1) / 2))
-    else:
-        rows = weights_of("sqrt_d_k", d_k, n)
-    spreads = [row.std(0, ddof=1) for row in rows]
-    return mean_of([std.max() / std.min() for std in spreads])
+def _(d_k, n, anew):
+    ratios = []
+    for seed in range(4):
+        q, k = (draw(3000, m, d_k, seed=seed, stream=s) for s, m in enumerate((1, n)))
+        spreads = softmaxed((q * k).sum(-1) / 2).std(0)
+        ratios.append(spreads.max() / spreads.min())
+    return mean_of(ratios)
 
 
 case("dependence", 0, n=4, d_k=4)
@@ -829,7 +724,7 @@ def _(n, d_k, part):
 @computed("relative_sizes", n=4, d_k=4, longer=2.0)
 def _(n, d_k, longer):
     raw, k, q = raw_of(d_k, n)
-    z = raw / np.array(divisors("k_total", k))[:, None, None]
+    z = raw / divisors("k_total", k)
 
     def missed(z):
         centred = z - z.mean(-1, keepdims=True)
@@ -847,13 +742,6 @@ def _(n, d_k, longer):
     return *missed(2 * z), facts
 
 
-@computed("scales_of_axes", d_k=4, n=4)
-def _(d_k, n):
-    first = weights_of("k_total", d_k, n)[..., 0]
-    spreads = raw_of(d_k, n)[0][..., 0].std(-1, ddof=1) / first.std(-1, ddof=1)
-    return *mean_of(spreads), {"within": np.abs(4 * first - 1).max(-1).mean()}
-
-
 @computed("k_total_is_positive", factor=2.0)
 def _(factor):
     return 2 * np.linalg.norm(draw(32, 64, seed=4), axis=-1).sum()
@@ -865,54 +753,20 @@ case("p_norm", 0, p=2.0, divisor="k_rss")
 case("p_norm", 0, p=1.0, divisor="k_total")
 
 
-@computed("p_norm", p=2.0, divisor="k_total")
-def _(p, divisor):
-    k = raw_of(64, 32)[1]
-    return np.abs(np.subtract(divisors("p = 2", k), divisors(divisor, k))).max()
+def test_the_best_rescalings_are_counted(monkeypatch):
+    """By the Jacobian's norm, which is largest at 0.5: here without a divisor, then with k_rss."""
 
+    def one_better(d_k, n, rescaling, std):
+        first = torch.full((4,), 0.5 if (std, rescaling) in best else 0.9, dtype=torch.float64)
+        return torch.stack((first, 1 - first), dim=-1)
 
-@computed("distortions_differ", first="k_total", second="none", d_k=4, n=3)
-def _(first, second, d_k, n):
-    """The error by leaving out one set of keys after another."""
-    a, b = (distances_of(name, d_k, n) for name in (first, second))
-    without = [np.delete(a, i).mean() / np.delete(b, i).mean() for i in range(30)]
-    return a.mean() / b.mean(), approx(np.std(without) * math.sqrt(29), rel=0.05)
-
-
-@computed("room_to_choose", divisor="none", d_k=4, n=3)
-def _(divisor, d_k, n):
-    return mean_of(3 * weights_of(divisor, d_k, n).max(-1).mean(-1))
-
-
-@computed("shape_as_diagnosis", better="d_k", worse="none", d_k=4)
-def _(better, worse, d_k):
-    a, b = (median_of(jacobian_norms(rows_of(d_k, 32, name))) for name in (worse, better))
-    shapes = {
-        name: distances_of(divisor, d_k, 32).mean()
-        for name, divisor in (("better", better), ("worse", worse))
-    }
-    medians = {"ours_median": single(a[0]), "other_median": single(b[0])}
-    return *all_single(ratio_of(a, b)), shapes | medians
-
-
-@computed("least_over_p", p=[0.5, 4.0])
-def _(p):
-    best = distances_of("k_total", 64, 32)
-    gains = {f"p = {x:g}": mean_of(distances_of(f"p = {x:g}", 64, 32) - best) for x in p}
-    least = min(gains, key=gains.get)
-    return *gains[least], {"which": least}
-
-
-@computed("best_in_context", stds=[0.5, 3.0], d_k=4, n=4)
-def _(stds, d_k, n):
-    best = [
-        max(RESCALINGS, key=lambda name: np.median(jacobian_norms(rows_of(4, 4, name, std))))
-        for std in stds
-    ]
-    named = {"none": "no divisor", "sqrt_d_k": "√d", "k_mean": "the mean key length"}
-    named |= {"k_total": "k_total", "k_rss": "the root of squares"}
-    first, second = (named.get(name, name) for name in best)
-    return len({*best}), 0, {"first": first, "second": second}
+    monkeypatch.setattr(shape_kept_checks, "_weights", one_better)
+    best = {(0.5, "none"), (3.0, "k_rss")}
+    names = {"first": "no divisor", "second": "the root of squares"}
+    expect(CHECKS["best_in_context"](stds=[0.5, 3.0]), 2, **names)
+    best = {(0.5, "k_mean"), (3.0, "k_mean")}
+    names = dict.fromkeys(("first", "second"), "the mean key length")
+    expect(CHECKS["best_in_context"](stds=[0.5, 3.0]), 1, **names)
 
 
 case("gradient_near_corner", (0.16, 0.25), weights=[0.2, 0.5], facts={"even": 0.25})
@@ -920,81 +774,74 @@ case("gradient_near_corner", (0.16, 0.25), weights=[0.2, 0.5], facts={"even": 0.
 
 # ---------------------------------------------------------------- gradients through depth
 
-STORED = {
-    tuple(row["cell"]): row for row in json.loads(depth.STORED.read_text("utf-8"))["measured"]
+E = math.e
+TOTALS = {  # of three seeds: medians e, 2e², ..., and errors of the mean logarithm 1/√3 or 0
+    ("none", "1/inputs"): ([1.0, E, E * E], [8.0 * E] * 3),
+    ("sqrt_d_k", "1/inputs"): ([1.0] * 3, [6.0] * 3),
+    ("none", "nn.Linear"): ([1.0] * 3, [10.0] * 3),
+    ("sqrt_d_k", "nn.Linear"): ([1.0] * 3, [14.0] * 3),
+}
+GRADIENT_BY_BLOCK = {"none": ([6.0, 9.0], [8.0, 7.0]), "sqrt_d_k": ([2.0, 1.0], [2.0, 1.0])}
+STARTS = {
+    Depth(d_k, n_layers, scaling, start=start): SimpleNamespace(
+        total=totals[place],
+        query=GRADIENT_BY_BLOCK[scaling][0],
+        key=GRADIENT_BY_BLOCK[scaling][1],
+    )
+    for (scaling, start), totals in TOTALS.items()
+    for place, (d_k, n_layers) in enumerate(((16, 1), (64, 4)))
+}
+ARRIVING = {  # by d_k and divisor, at four queries
+    (16, 1.0): [2.0, 4.0, 60.0, 80.0],
+    (16, 4.0): [30.0] * 4,
+    (64, 1.0): [2.0, 40.0, 60.0, 80.0],
+    (64, 8.0): [30.0] * 4,
 }
 
 
-def first_gradients(d_k, n_layers, scaling, start="1/inputs"):
-    """The median over seeds, for a block, and the error of the mean logarithm."""
-    totals = np.array(STORED[d_k, n_layers, scaling, "pre", start]["total"])
-    return np.median(totals) / math.sqrt(n_layers), mean_of(np.log(totals))[1]
+def arriving_table(n_queries, n_keys, d_k, c, **_):
+    return torch.tensor(ARRIVING[d_k, c], dtype=torch.float64)
 
 
-@computed("first_gradient_grows", d_k=[16, 256], n_layers=[24, 24])
-@computed("first_gradient_grows", d_k=[256, 256], n_layers=[48, 2])
-def _(d_k, n_layers):
-    def growth(scaling, start="1/inputs"):
-        (a, e), (b, f) = (
-            first_gradients(*cell, scaling, start) for cell in zip(d_k, n_layers, strict=True)
-        )
-        return b / a, math.hypot(e, f)
-
-    value, error = growth("none")
-    query = STORED[d_k[1], n_layers[1], "none", "pre", "1/inputs"]["query"]
-    factor = max(value, 1 / value)
-    return (
-        factor,
-        factor * error,
-        {
-            "grows": value,
-            "root": growth("sqrt_d_k")[0],
-            "linear": growth("none", "nn.Linear")[0],
-            "linear_root": growth("sqrt_d_k", "nn.Linear")[0],
-            "first": query[0],
-            "last": query[-1],
-        },
-    )
+# The norms of models of 4 blocks are halved.
+known = {"root": 3, "linear": 5, "linear_root": 7, "first": 6, "last": 9}
+grows = {"d_k": [16, 64], "n_layers": [1, 4]}
+tabled("first_gradient_grows", 4, 4 / math.sqrt(3), {"grows": 4} | known, **grows)
+falls = {"root": 1 / 3, "linear": 1 / 5, "linear_root": 1 / 7, "first": 6, "last": 9}
+grows = {"d_k": [64, 16], "n_layers": [4, 1]}
+tabled("first_gradient_grows", 4, 4 / math.sqrt(3), {"grows": 1 / 4} | falls, **grows)
+tabled("weights_through_depth", 3, 0, {"first": 3}, at="W_Q", d_k=64, n_layers=4)
+tabled("weights_through_depth", 4, 0, {"first": 4}, at="W_K", d_k=64, n_layers=4)
+tabled("median_gradient", 2, 38 / 30, {"ratio": (2, 38 / 30)}, d_k=16)  # 60 ± 38 over 30
+shares = {"medians": 4 / 30, "wider": 0.25}
+tabled("starved_queries", 0.5, math.sqrt(1 / 12), shares, d_k=16, wider=64, factor=5.0)  # below 6
 
 
-@computed("weights_through_depth", at="W_Q", d_k=64)
-@computed("weights_through_depth", at="W_K", d_k=16, n_layers=8)
-def _(at, d_k, n_layers=24):
-    name = {"W_Q": "query", "W_K": "key"}[at]
-    ours, root = (STORED[d_k, n_layers, c, "pre", "1/inputs"][name] for c in ("none", "sqrt_d_k"))
-    ratios = np.array(ours) / root
-    return ratios.min(), 0, {"first": ratios[0]}
+def in_float64(table):
+    """A function that looks its arguments up."""
+    return lambda *key: torch.tensor(table[key], dtype=torch.float64)
 
 
-def arriving(n, n_keys, d_k, scaling, seed):
-    c = {"none": 1.0, "sqrt_d_k": math.sqrt(d_k)}[scaling]
-    return sample_gradients(n, n_keys, d_k, c, d_v=64, seed=seed, device="cpu").numpy()
-
-
-@computed("median_gradient", d_k=16, n=4)
-def _(d_k, n):
-    undivided, root = (
-        median_of(arriving(2**14, n, d_k, scaling, seed))
-        for scaling, seed in (("none", 2), ("sqrt_d_k", 1))
-    )
-    return *ratio_of(undivided, root), {"ratio": ratio_of(undivided, root)}
-
-
-@computed("starved_queries", d_k=16, wider=64, n=4, factor=10.0)
-def _(d_k, wider, n, factor):
-    def lower_median(values):
-        return np.sort(values)[(len(values) - 1) // 2]
-
-    shares, medians = [], []
-    for d in (d_k, wider):
-        undivided, root = (arriving(2**15, n, d, c, 2) for c in ("none", "sqrt_d_k"))
-        shares.append(undivided < lower_median(root) / factor)
-        medians.append(lower_median(undivided) / lower_median(root))
-    return *mean_of(shares[0]), {"medians": medians[0], "wider": shares[1].mean()}
+TABLES = [
+    (growth_checks, "_sizes", lambda d_k: Measured(d_k, 0.1 * d_k)),
+    (growth_checks, "_within", lambda d_k, n: torch.tensor([d_k**2.0, 3.0 * d_k**2])),
+    (saturation_checks, "_weights", weights_table),
+    (saturation_checks, "_gradients", gradients_table),
+    (initialisation_checks, "_queries_and_keys", lambda name, d_model, d_k: PROJECTED[d_k]),
+    (shape_kept_checks, "_distances", in_float64(DISTANCES)),
+    (shape_kept_checks, "_skews", lambda *key, published: in_float64(SKEWS)(*key, published)),
+    (shape_kept_checks, "_raw", lambda *_: (WEIGHTS.log(), KEYS)),
+    (shape_kept_checks, "SETS", 2),
+    (depth_checks, "_stored", lambda: STARTS),
+    (depth_checks, "sample_gradients", arriving_table),
+]
 
 
 @pytest.mark.parametrize("one", CASES, ids=lambda one: f"{one.check}-{one.given}")
-def test_a_check_finds_what_is_so(one):
+def test_a_check_finds_what_is_so(monkeypatch, one):
+    monkeypatch.setattr(growth_checks, "DIMENSIONS", DIMENSIONS)
+    for table in TABLES if one.of_tables else ():
+        monkeypatch.setattr(*table)
     finding = CHECKS[one.check](**one.given)
     figures, error, facts = one.expected()
     assert finding.ours == close(
@@ -1005,15 +852,19 @@ def test_a_check_finds_what_is_so(one):
 
 
 def test_every_check_has_a_case():
-    assert {one.check for one in CASES} | STUDY == {*CHECKS}
+    assert {one.check for one in CASES} | STUDY | {"best_in_context"} == {*CHECKS}
 
 
 # ---------------------------------------------------------------- both sides of a difference
 
 
+def three_tokens():
+    return attended(*heads_of(3, 3, 64))
+
+
 def of_softmax(rescaling):
     q, k, _ = heads_of(20, 32, 16)
-    return softmaxed(q @ k.T / divisors(rescaling, [k])[0])
+    return softmaxed(q @ k.T / divisors(rescaling, k[None])[0])
 
 
 def unit_queries_times_keys():
@@ -1032,8 +883,12 @@ def blended():
 
 
 SIDES = [
-    ("attention_formula", {}, attention_in_loops),
-    ("attention_formula", {"written": "with the query divided"}, attention_in_loops),
+    ("attention_formula", {}, lambda: attended(*heads_of(3, 3, 64))),
+    (
+        "attention_formula",
+        {"written": "with the query divided"},
+        lambda: attended(*heads_of(3, 3, 64)),
+    ),
     ("all_score_entries", {}, all_scores),
     ("query_length_divided_out", {"factor": 3.0}, unit_queries_times_keys),
     ("output_is_weighted_sum", {}, lambda: attended(*heads_of(3, 5, 16))),
