@@ -6,7 +6,6 @@ definition once. The summaries are then asked of tables with a few invented numb
 """
 
 import math
-from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -43,38 +42,28 @@ approx = pytest.approx
 
 
 class Case(NamedTuple):
-    """A check, its arguments, and the figures, the standard error and the facts that are right."""
+    """A check, its arguments, and the figures, the standard error and the facts that are right; for
+    a check that finds no difference, what is right on both sides of it.
+    """
 
     check: str
     given: dict[str, Any]
-    expected: Callable[[], tuple[Any, Any, dict[str, Any]]]
-    of_tables: bool = False
+    figures: Any
+    error: Any
+    facts: dict[str, Any]
+    sides: Any
+    of_tables: bool
 
 
 CASES: list[Case] = []
 
 
-def case(check, figures, error=0.0, facts=None, *, of_tables=False, **given):
-    """A case whose figures are known without a computation; or those of invented tables."""
-    CASES.append(Case(check, given, lambda: (figures, error, facts or {}), of_tables))
+def case(check, figures, error=0.0, facts=None, *, sides=None, of_tables=False, **given):
+    figures = tuple(figures) if isinstance(figures, (list, tuple)) else (figures,)
+    CASES.append(Case(check, given, figures, error, facts or {}, sides, of_tables))
 
 
 tabled = partial(case, of_tables=True)
-
-
-def computed(check, **given):
-    """A case whose figures a function computes: figures, or with a standard error, and facts."""
-
-    def add(function):
-        def expected():
-            made = function(**given)
-            figures, error, *facts = made if isinstance(made, tuple) else (made, 0.0)
-            return figures, error, facts[0] if facts else {}
-
-        CASES.append(Case(check, given, expected))
-        return function
-
-    return add
 
 
 def close(x):
@@ -129,6 +118,19 @@ def mean_of(values):
     return values.mean(), values.std(ddof=1) / math.sqrt(values.size)
 
 
+def divisors(name, keys):
+    """Of each set of keys, (sets, 1, 1), by the rescaling's definition or by "p = ..."."""
+    if name.startswith("p = "):
+        lengths = np.linalg.norm(keys, axis=-1)
+        return np.linalg.norm(lengths, ord=float(name[4:]), axis=-1)[:, None, None]
+    seen = torch.ones(len(keys), 1, keys.shape[1], dtype=torch.bool)
+    return divisor(name, torch.from_numpy(keys), seen).numpy()
+
+
+def attended(q, k, v, rescaling="sqrt_d_k"):
+    return textbook(*map(torch.from_numpy, (q, k, v)), rescaling).numpy()
+
+
 def of_variance(d, n):
     """The standard error of the variance of n dot products, relative to it: their kurtosis is
     3 + 6/d.
@@ -158,28 +160,23 @@ case("vector_attention", 5, part="numbers", n_keys=5, d_k=4)
 case("vector_attention", 1, part="queries", n_keys=5, d_k=4)
 
 
-def attended(q, k, v, rescaling="sqrt_d_k"):
-    return textbook(*map(torch.from_numpy, (q, k, v)), rescaling).numpy()
-
-
-@computed("attention_formula")
-@computed("attention_formula", written="with the query divided")
-@computed("attention_formula", written="without softmax")
-def _(written=""):
-    q, k, v = heads_of(3, 3, 64)
-    right = attended(q, k, v)
-    apart = {"undivided": np.abs(attended(q, k, v, "none") - right).max()}
-    bare = np.abs(q @ k.T / 8 @ v - right).max()
-    return bare if written == "without softmax" else 0, 0, apart
-
-
+q, k, v = heads_of(3, 3, 64)
+right, undivided = attended(q, k, v), attended(q, k, v, "none")
+apart = {"undivided": np.abs(undivided - right).max()}
+case("attention_formula", 0, 0, apart, sides=right)
+case("attention_formula", 0, 0, apart, sides=right, written="with the query divided")
+bare = np.abs(q @ k.T / 8 @ v - right).max()
+case("attention_formula", bare, 0, apart, written="without softmax")
 for query, key, row, column in (("love", "phones", 1, 3), ("Apple", "love", 2, 1)):
     case("score_entry", 0, query=query, key=key, facts={"row": row, "column": column})
-case("all_score_entries", 0)
-for order in ("divisor", "formula", "one by one"):
-    case("prescaled_softmax", 0, order=order)
-    case("prescaled_softmax", 0, order=order, rescaling="k_total")
-case("query_length_divided_out", 0, factor=3.0)
+case("all_score_entries", 0, sides=[sum(a * b) for a in q for b in k])
+q, k, _ = heads_of(20, 32, 16)
+for rescaling in ("sqrt_d_k", "k_total"):
+    weights = softmaxed(q @ k.T / divisors(rescaling, k[None])[0])
+    for order in ("divisor", "formula", "one by one"):
+        case("prescaled_softmax", 0, sides=weights, order=order, rescaling=rescaling)
+of_unit_queries = [[a @ b / math.sqrt(a @ a) for b in k] for a in q]
+case("query_length_divided_out", 0, sides=of_unit_queries, factor=3.0)
 
 # ---------------------------------------------------------------- growth
 
@@ -253,26 +250,19 @@ sizes |= {"std": math.sqrt(2), "stds": 5 / math.sqrt(2), "one_in": "35"}
 case("chance_of_extremes", beyond, 0, sizes, d_k=2, low=-3.0, high=5.0)
 
 
-@computed("expected_largest", n=3, d_k=4, score=3)
-def _(n, d_k, score):
-    """The largest of three normal numbers has the mean 1.5/√π and the mean square 1 + √3/2π."""
-    length = math.sqrt(2) * math.gamma(2.5) / math.gamma(2)
-    mean, square = length * 1.5 / math.sqrt(math.pi), 4 * (1 + math.sqrt(3) / (2 * math.pi))
-    error = math.sqrt((square - mean**2) / 20_000)
-    return near(mean, error), about(error), {"std": 2, "stds": 1.5}
-
-
+# The largest of three normal numbers has the mean 1.5/√π and the mean square 1 + √3/2π.
+length = math.sqrt(2) * math.gamma(2.5) / math.gamma(2)
+m, square = length * 1.5 / math.sqrt(math.pi), 4 * (1 + math.sqrt(3) / (2 * math.pi))
+e = math.sqrt((square - m**2) / 20_000)
+case("expected_largest", near(m, e), about(e), {"std": 2, "stds": 1.5}, n=3, d_k=4, score=3)
 case("divide", (2, -1), scores=[8, -4], d_k=16)
 case("implied_dimension", 3.5, scores=[1, 2, 3, 6], facts={"std": math.sqrt(3.5)})
 case("mean_of", 3, scores=[1, 2, 6])
 
 
-@computed("first_component_moments", d_k=4, n_queries=50, sets=20)
-def _(d_k, n_queries, sets):
-    tables = (heads_of(n_queries, 1, d_k, seed=seed) for seed in range(sets))
-    return mean_of([scipy.stats.skew(q @ k[0]) for q, k, _ in tables])
-
-
+drawn = (heads_of(50, 1, 4, seed=seed) for seed in range(20))
+figures = mean_of([scipy.stats.skew(q @ k[0]) for q, k, _ in drawn])
+case("first_component_moments", *figures, d_k=4, n_queries=50, sets=20)
 case("order_by_similarity", 1, d_k=4)
 
 
@@ -302,8 +292,7 @@ case("perplexity_of_weights", 2**1.5, weights=[0.5, 0.25, 0.25])
 case("entries_of_softmax", 4, scores=[1, 2, 3, 4])
 case("ratio_of_weights", 5, gap=LN(5), facts={"one_more": math.e})
 case("sum_of_weights", 0.5, weights=[0.2, 0.3])
-case("by_definition", 0)
-case("shift_invariance", 0, shift=10.0)
+case("by_definition", 0, sides=softmaxed(draw(1000, 32, seed=1)))
 case("keys_matter_to_softmax", 0, running=True)
 case("distance_from_one_hot", 0.25, gap=LN(6))
 case("jacobian", 0.375, scores=[LN(3), 0], facts={"even": 0.5})  # 2 p (1 - p)
@@ -324,20 +313,14 @@ case("rows_are_distributions", 1, 0, {"smallest": smallest})
 case("keys_matter_to_softmax", softmaxed(draw(1000, 33, seed=5))[:, -1].min())
 
 
-@computed("one_weight", row=0, column=1)
-@computed("one_weight", row=2, column=0)
-def _(row, column):
-    scores, published = (
-        np.array(x)[row] for x in (softmaxes_checks.DOG_BITES_MAN, softmaxes_checks.PUBLISHED)
-    )
-    misses = {
-        t / 200: np.abs(softmaxed(scores * 200 / t) - published).max() for t in range(100, 1001)
-    }
-    best = min(misses, key=misses.get)
-    return softmaxed(scores)[column], 0, {"temperature": best, "miss": misses[best]}
-
-
+temperatures = np.arange(0.5, 5.001, 0.005)[:, None]
+for row, column in ((0, 1), (2, 0)):
+    scores = np.array(softmaxes_checks.DOG_BITES_MAN[row])
+    misses = np.abs(softmaxed(scores / temperatures) - softmaxes_checks.PUBLISHED[row]).max(-1)
+    facts = {"temperature": temperatures[misses.argmin(), 0], "miss": misses.min()}
+    case("one_weight", softmaxed(scores)[column], 0, facts, row=row, column=column)
 z = draw(1000, 32, seed=2)
+case("shift_invariance", 0, sides=softmaxed(z), shift=10.0)
 doubled = np.abs(softmaxed(2 * z) - softmaxed(z)).max()
 case("shift_invariance", doubled, shift=1.0, factor=2.0)
 z = draw(1000, 32, seed=4)
@@ -351,15 +334,6 @@ p = 1 / (2 + math.e)
 case("jacobian", 3 * p * (1 - 2 * p), scores=[0.0, 0.0, 1.0], facts={"even": 1 / 3})
 
 # ---------------------------------------------------------------- saturation
-
-
-def divisors(name, keys):
-    """Of each set of keys, (sets, 1, 1), by the rescaling's definition or by "p = ..."."""
-    if name.startswith("p = "):
-        lengths = np.linalg.norm(keys, axis=-1)
-        return np.linalg.norm(lengths, ord=float(name[4:]), axis=-1)[:, None, None]
-    seen = torch.ones(len(keys), 1, keys.shape[1], dtype=torch.bool)
-    return divisor(name, torch.from_numpy(keys), seen).numpy()
 
 
 def test_the_rows_of_weights_are_softmax_of_scaled_scores():
@@ -462,9 +436,10 @@ from_scores = {"from_scores": ", ".join(f"{x:.3f}" for x in blend)}
 case("blend", [0.6, 0.2, 0.05, 0.225], 0, from_scores, weights=[0.5, 0.25, 0.25])
 case("shares_of_dog", (44, 35, 21), printed=True)
 case("shares_of_dog", list(100 * softmaxed(softmaxes_checks.DOG_BITES_MAN[0])), printed=False)
-case("output_is_weighted_sum", 0)
-case("one_hot_copies", 0)
-case("blend_is_linear", 0)
+case("output_is_weighted_sum", 0, sides=attended(*heads_of(3, 5, 16)))
+case("one_hot_copies", 0, sides=heads_of(1, 5, 16)[2])
+v, x, y = draw(5, 16, seed=8), draw(5, seed=9), draw(5, seed=10)
+case("blend_is_linear", 0, sides=(2 * x - 3 * y) @ v)
 case("depends_on_others", 0, after=False)
 case("depends_on_others", 0, after=True, causal=True)
 case("unseen_share", 0, d_model=16, d_v=16)
@@ -475,30 +450,21 @@ d = draw(16, 200, seed=2)
 case("in_hull", max((attended(q, k, v) @ d).max(0) - (v @ d).max(0)))
 
 
-@computed("depends_on_others", after=True)
-def _(after):
-    """By moving each number of the other tokens a little."""
-    X = draw(3, 16, seed=3)
-    W = [draw(16, 16, seed=3, stream=s) / 4 for s in (1, 2, 3)]
-
-    def first(X):
-        return attended(*(X @ w for w in W))[0].sum()
-
-    slopes = scipy.optimize.approx_fprime(X.ravel(), lambda x: first(x.reshape(3, 16)))
-    return near(np.linalg.norm(slopes.reshape(3, 16)[1:], axis=-1).min(), 1e-7)
+def first_output(numbers):
+    x = numbers.reshape(3, 16)
+    return attended(*(x @ draw(16, 16, seed=3, stream=s) / 4 for s in (1, 2, 3)))[0].sum()
 
 
+slopes = scipy.optimize.approx_fprime(draw(3, 16, seed=3).ravel(), first_output).reshape(3, 16)
+least = np.linalg.norm(slopes[1:], axis=-1).min()
+case("depends_on_others", near(least, 1e-7), after=True)
 q, k, _ = heads_of(3, 5, 16, seed=7)
 case("where_values_enter", 0, 0, {"output": softmaxed(q @ k.T / 4).sum(0).max()})
 
 
-@computed("unseen_share", d_model=16, d_v=4)
-def _(d_model, d_v):
-    u, W = draw(1, 16, seed=4)[0], draw(16, 4, seed=4, stream=1)
-    within = np.linalg.qr(W)[0]  # what W sees is the part of u in its columns' span
-    return 1 - np.sum((within.T @ u) ** 2) / np.sum(u**2)
-
-
+u, W = draw(1, 16, seed=4)[0], draw(16, 4, seed=4, stream=1)
+within = np.linalg.qr(W)[0].T @ u  # what W sees is the part of u in its columns' span
+case("unseen_share", 1 - within @ within / (u @ u), d_model=16, d_v=4)
 X, W = draw(3, 8, seed=6), draw(8, 8, seed=6, stream=1) / math.sqrt(8)
 relative = math.sqrt(np.sum((X @ W - X) ** 2) / np.sum(X**2))
 case("projection_changes", relative, d_model=8)
@@ -541,37 +507,27 @@ tabled("scaled_score_variance", 2.5, 1.5, d_k=4, by="d_model", **xavier)
 tabled("scaled_score_variance", 0, d_k=64, **xavier)
 
 
-@computed("scaled_score_variance", d_model=32, d_k=8)
-def _(d_model, d_k):
-    x = draw(20, 64, 32, seed=1)
-    q, k = (x @ draw(20, 32, 8, seed=1, stream=s) / math.sqrt(32) for s in (1, 2))
-    squares = np.einsum("mid,mjd->mij", q, k) ** 2 / 8
-    own = np.einsum("mii->m", squares)
-    return mean_of((squares.sum((1, 2)) - own) / (64 * 63))
+x = draw(20, 64, 32, seed=1)
+q, k = (x @ draw(20, 32, 8, seed=1, stream=s) / math.sqrt(32) for s in (1, 2))
+squares = (q @ k.swapaxes(1, 2)) ** 2 / 8
+others = mean_of((squares.sum((1, 2)) - np.trace(squares, axis1=1, axis2=2)) / (64 * 63))
+case("scaled_score_variance", *others, d_model=32, d_k=8)
 
-
-@computed("query_key_correlation", initialisation="Xavier normal", d_model=1, d_k=8, n=500)
-def _(initialisation, d_model, d_k, n):
-    """Multiples of one number correlate by 1 or -1; the check divides by n, the others by n - 1."""
-    a, b = (draw(n, d_k, seed=3, stream=s) for s in (0, 1))
-    sizes = [abs(scipy.stats.pearsonr(*pair)[0]) for pair in zip(a.T, b.T, strict=True)]
-    size, (baseline, error) = (n - 1) / n, mean_of(np.multiply(sizes, (n - 1) / n))
-    return size - baseline, error, {"size": size, "baseline": baseline}
-
+# Multiples of one number correlate by 1 or -1; the check divides by n, the others by n - 1.
+a, b = (draw(500, 8, seed=3, stream=s) for s in (0, 1))
+sizes = [abs(scipy.stats.pearsonr(*pair)[0]) for pair in zip(a.T, b.T, strict=True)]
+size, (baseline, e) = 499 / 500, mean_of(np.multiply(sizes, 499 / 500))
+both, given = {"size": size, "baseline": baseline}, {"d_model": 1, "d_k": 8, "n": 500}
+case("query_key_correlation", size - baseline, e, both, initialisation="Xavier normal", **given)
 
 case("asymmetry", 0, shared=True, d_model=8, d_k=4)
-
-
-@computed("asymmetry", shared=False, d_model=8, d_k=4, n=2)
-def _(shared, d_model, d_k, n):
-    """For two tokens, from the two scores off the diagonal."""
-    x = draw(400, 2, 8, seed=5)
-    W_Q, W_K = (draw(400, 8, 4, seed=5, stream=s) for s in (1, 2))
-    scores = x @ W_Q @ (x @ W_K).swapaxes(1, 2)
-    ups, downs = scores[:, 0, 1], scores[:, 1, 0]
-    (apart, error), (together, other) = (mean_of((ups + s * downs) ** 2) for s in (-1, 1))
-    return apart / together, apart / together * math.hypot(error / apart, other / together)
-
+x = draw(400, 2, 8, seed=5)
+W_Q, W_K = (draw(400, 8, 4, seed=5, stream=s) for s in (1, 2))
+scores = x @ W_Q @ (x @ W_K).swapaxes(1, 2)
+ups, downs = scores[:, 0, 1], scores[:, 1, 0]  # the two off the diagonal
+(apart, e), (together, other) = (mean_of((ups + sign * downs) ** 2) for sign in (-1, 1))
+e = apart / together * math.hypot(e / apart, other / together)
+case("asymmetry", apart / together, e, shared=False, d_model=8, d_k=4, n=2)
 
 # ---------------------------------------------------------------- the shape that survives softmax
 
@@ -656,49 +612,39 @@ tabled("scales_of_axes", (first + second) / 2, (first - second) / 2, {"within": 
 tabled("p_norm", 1 - 1 / math.sqrt(3), p=2.0, divisor="k_total")
 
 
-@computed("spread_of_components", d_k=4, n=3, anew=True)
-def _(d_k, n, anew):
-    ratios = []
-    for seed in range(4):
-        q, k = (draw(3000, m, d_k, seed=seed, stream=s) for s, m in enumerate((1, n)))
-        spreads = softmaxed((q * k).sum(-1) / 2).std(0)
-        ratios.append(spreads.max() / spreads.min())
-    return mean_of(ratios)
-
-
+ratios = []
+for seed in range(4):
+    q, k = (draw(3000, m, 4, seed=seed, stream=s) for s, m in enumerate((1, 3)))
+    spreads = softmaxed((q * k).sum(-1) / 2).std(0)
+    ratios.append(spreads.max() / spreads.min())
+case("spread_of_components", *mean_of(ratios), d_k=4, n=3, anew=True)
 case("dependence", 0, n=4, d_k=4)
 
-
-@computed("bound", n=3, d_k=2, part="first")
-@computed("bound", n=3, d_k=2, part="second")
-def _(n, d_k, part):
-    q, k, _ = heads_of(500, n, d_k, seed=3)
-    lengths, of_keys = np.linalg.norm(q, axis=-1)[:, None], np.linalg.norm(k, axis=-1)
-    middle = lengths * of_keys / of_keys.sum()
-    first = np.abs(q @ k.T) / of_keys.sum()
-    return ((first - middle) if part == "first" else (middle - lengths)).max()
+q, k, _ = heads_of(500, 3, 2, seed=3)
+lengths, of_keys = (np.linalg.norm(x, axis=-1) for x in (q, k))
+middle = np.outer(lengths, of_keys) / of_keys.sum()
+first = np.abs(q @ k.T) / of_keys.sum()
+case("bound", (first - middle).max(), n=3, d_k=2, part="first")
+case("bound", (middle - lengths[:, None]).max(), n=3, d_k=2, part="second")
 
 
-@computed("relative_sizes", n=2, d_k=4, longer=2.0)
-def _(n, d_k, longer):
-    """Of two weights, n times their difference from 1/n is ± tanh of half the scores' gap."""
-    raw, k, q = raw_of(d_k, n)
-    z, lengths = raw / divisors("k_total", k), np.linalg.norm(q, axis=-1)
-    half = (z[..., 0] - z[..., 1]) / 2
+def missed(x):
+    """Of two weights, twice their difference from 1/2 is ± tanh of half the scores' gap."""
+    return mean_of(np.sqrt(((np.tanh(x) - x) ** 2).mean(1) / (x**2).mean(1)))
 
-    def missed(x):
-        return mean_of(np.sqrt(((np.tanh(x) - x) ** 2).mean(1) / (x**2).mean(1)))
 
-    facts = {"ten": missed(20 * half)[0], "n_times": missed(4 * half)[0], "std": z.std(ddof=1)}
-    reached = (np.abs(z).max(-1) / lengths).max()
-    return *missed(2 * half), facts | {"length": lengths.mean(), "reached": reached}
-
+raw, k, q = raw_of(4, 2)
+z, lengths = raw / divisors("k_total", k), np.linalg.norm(q, axis=-1)
+half = (z[..., 0] - z[..., 1]) / 2
+facts = {"ten": missed(20 * half)[0], "n_times": missed(4 * half)[0], "std": z.std(ddof=1)}
+facts |= {"length": lengths.mean(), "reached": (np.abs(z).max(-1) / lengths).max()}
+case("relative_sizes", *missed(2 * half), facts, n=2, d_k=4, longer=2.0)
 
 total = 2 * np.linalg.norm(draw(32, 64, seed=4), axis=-1).sum()
 case("k_total_is_positive", total, factor=2.0)
 case("k_total_is_positive", 0, factor=0.0)
 case("longer_query", 2, factor=2.0)
-case("p_norm", 0, p=2.0, divisor="k_rss")
+case("p_norm", 0, sides=divisors("k_rss", raw_of(64, 32)[1]), p=2.0, divisor="k_rss")
 case("p_norm", 0, p=1.0, divisor="k_total")
 
 
@@ -786,73 +732,19 @@ def test_a_check_finds_what_is_so(monkeypatch, one):
     for table in TABLES if one.of_tables else ():
         monkeypatch.setattr(*table)
     finding = CHECKS[one.check](**one.given)
-    figures, error, facts = one.expected()
-    assert finding.ours == close(
-        tuple(figures) if isinstance(figures, (list, tuple)) else (figures,)
-    )
-    assert finding.error == close(error)
-    assert dict(finding.facts) == {name: close(fact) for name, fact in facts.items()}
+    assert finding.ours == close(one.figures)
+    assert finding.error == close(one.error)
+    assert dict(finding.facts) == {name: close(fact) for name, fact in one.facts.items()}
 
 
 def test_every_check_has_a_case():
     assert {one.check for one in CASES} | STUDY | {"best_in_context"} == {*CHECKS}
 
 
-# ---------------------------------------------------------------- both sides of a difference
-
-
-def three_tokens():
-    return attended(*heads_of(3, 3, 64))
-
-
-def of_softmax(rescaling):
-    q, k, _ = heads_of(20, 32, 16)
-    return softmaxed(q @ k.T / divisors(rescaling, k[None])[0])
-
-
-def unit_queries_times_keys():
-    q, k, _ = heads_of(20, 32, 16)
-    return [[a @ b / math.sqrt(a @ a) for b in k] for a in q]
-
-
-def all_scores():
-    q, k, _ = heads_of(3, 3, 64)
-    return [sum(a * b) for a in q for b in k]
-
-
-def blended():
-    v, x, y = draw(5, 16, seed=8), draw(5, seed=9), draw(5, seed=10)
-    return (2 * x - 3 * y) @ v
-
-
-SIDES = [
-    ("attention_formula", {}, lambda: attended(*heads_of(3, 3, 64))),
-    (
-        "attention_formula",
-        {"written": "with the query divided"},
-        lambda: attended(*heads_of(3, 3, 64)),
-    ),
-    ("all_score_entries", {}, all_scores),
-    ("query_length_divided_out", {"factor": 3.0}, unit_queries_times_keys),
-    ("output_is_weighted_sum", {}, lambda: attended(*heads_of(3, 5, 16))),
-    ("one_hot_copies", {}, lambda: heads_of(1, 5, 16)[2]),
-    ("blend_is_linear", {}, blended),
-    ("by_definition", {}, lambda: softmaxed(draw(1000, 32, seed=1))),
-    ("shift_invariance", {"shift": 10.0}, lambda: softmaxed(draw(1000, 32, seed=2))),
-    ("p_norm", {"p": 2.0, "divisor": "k_rss"}, lambda: divisors("k_rss", raw_of(64, 32)[1])),
-]
-for order in ("divisor", "formula", "one by one"):
-    for rescaling in ("sqrt_d_k", "k_total"):
-        given = {"order": order, "rescaling": rescaling}
-        SIDES.append(
-            ("prescaled_softmax", given, lambda rescaling=rescaling: of_softmax(rescaling))
-        )
-
-
-@pytest.mark.parametrize(("check", "given", "expected"), SIDES)
-def test_a_check_that_finds_no_difference_compares_two_right_sides(
-    monkeypatch, check, given, expected
-):
+@pytest.mark.parametrize(
+    "one", [one for one in CASES if one.sides is not None], ids=lambda one: one.check
+)
+def test_a_check_that_finds_no_difference_compares_two_right_sides(monkeypatch, one):
     """That nothing differs would be found between two zeros, too."""
     seen = []
 
@@ -862,8 +754,8 @@ def test_a_check_that_finds_no_difference_compares_two_right_sides(
 
     for module in (shapes_checks, softmaxes_checks, blending_checks, shape_kept_checks):
         monkeypatch.setattr(module, "difference", spy)
-    CHECKS[check](**given)
-    right = np.array(expected())
+    CHECKS[one.check](**one.given)
+    right = np.array(one.sides)
     if len(seen) < len(right):
         seen = seen[:1]  # what follows are facts
     for side in zip(*seen, strict=True):
