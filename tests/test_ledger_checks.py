@@ -32,7 +32,7 @@ from sdpa_book.ledger.checks import (
 from sdpa_book.measured import Measured
 from sdpa_book.studies import heads
 from sdpa_book.studies.depth import Depth
-from sdpa_book.studies.training.censoring import Median, times_as_long
+from sdpa_book.studies.training.censoring import Median, Ratio, times_as_long
 from sdpa_book.studies.training.plan import Cell, Comparison, Record, Run
 from sdpa_book.studies.training.read import Contrast
 from sdpa_lib import sample, sample_qkv
@@ -648,19 +648,16 @@ case("p_norm", 0, sides=divisors("k_rss", raw_of(64, 32)[1]), p=2.0, divisor="k_
 case("p_norm", 0, p=1.0, divisor="k_total")
 
 
-def test_the_best_rescalings_are_counted(monkeypatch):
-    """By the Jacobian's norm, which is largest where the two weights are even."""
-
-    def one_better(d_k, n, rescaling, std):
-        first = 0.5 if (std, rescaling) in {(0.5, "none"), (3.0, "k_rss"), (2.0, "k_rss")} else 0.9
-        return torch.tensor([[first, 1 - first]] * 4)
-
-    monkeypatch.setattr(shape_kept_checks, "_weights", one_better)
-    names = {"first": "no divisor", "second": "the root of squares"}
-    expect(CHECKS["best_in_context"](stds=[0.5, 3.0]), 2, **names)
-    assert CHECKS["best_in_context"](stds=[2.0, 3.0]).ours == (1.0,)
+def one_better(d_k, n, rescaling, std):
+    """The Jacobian's norm is largest where the two weights are even."""
+    best = {0.5: "none", 2.0: "k_rss", 3.0: "k_rss"}[std] == rescaling
+    return torch.tensor([[0.5, 0.5] if best else [0.9, 0.1]] * 4)
 
 
+names = {"first": "no divisor", "second": "the root of squares"}
+tabled("best_in_context", 2, 0, names, stds=[0.5, 3.0])
+names = {"first": "the root of squares", "second": "the root of squares"}
+tabled("best_in_context", 1, 0, names, stds=[2.0, 3.0])
 case("gradient_near_corner", (0.16, 0.25), weights=[0.2, 0.5], facts={"even": 0.25})
 
 
@@ -706,70 +703,8 @@ shares = {"medians": 4 / 30, "wider": 0.25}
 tabled("starved_queries", 0.5, math.sqrt(1 / 12), shares, d_k=16, wider=64, factor=5.0)  # below 6
 
 
-def in_float64(table):
-    """A function that looks its arguments up."""
-    return lambda *key: torch.tensor(table[key], dtype=torch.float64)
-
-
-TABLES = [
-    (growth_checks, "_sizes", lambda d_k: Measured(d_k, 0.1 * d_k)),
-    (growth_checks, "_within", lambda d_k, n: torch.tensor([d_k**2.0, 3.0 * d_k**2])),
-    (saturation_checks, "_weights", weights_table),
-    (saturation_checks, "_gradients", gradients_table),
-    (initialisation_checks, "_queries_and_keys", lambda name, d_model, d_k: PROJECTED[d_k]),
-    (shape_kept_checks, "_distances", in_float64(DISTANCES)),
-    (shape_kept_checks, "_skews", lambda *key, published: in_float64(SKEWS)(*key, published)),
-    (shape_kept_checks, "_raw", lambda *_: (WEIGHTS.log(), KEYS)),
-    (shape_kept_checks, "SETS", 2),
-    (depth_checks, "_stored", lambda: STARTS),
-    (depth_checks, "sample_gradients", arriving_table),
-]
-
-
-@pytest.mark.parametrize("one", CASES, ids=lambda one: f"{one.check}-{one.given}")
-def test_a_check_finds_what_is_so(monkeypatch, one):
-    monkeypatch.setattr(growth_checks, "DIMENSIONS", DIMENSIONS)
-    for table in TABLES if one.of_tables else ():
-        monkeypatch.setattr(*table)
-    finding = CHECKS[one.check](**one.given)
-    assert finding.ours == close(one.figures)
-    assert finding.error == close(one.error)
-    assert dict(finding.facts) == {name: close(fact) for name, fact in one.facts.items()}
-
-
-def test_every_check_has_a_case():
-    assert {one.check for one in CASES} | STUDY | {"best_in_context"} == {*CHECKS}
-
-
-@pytest.mark.parametrize(
-    "one", [one for one in CASES if one.sides is not None], ids=lambda one: one.check
-)
-def test_a_check_that_finds_no_difference_compares_two_right_sides(monkeypatch, one):
-    """That nothing differs would be found between two zeros, too."""
-    seen = []
-
-    def spy(first, second):
-        seen.append((first, second))
-        return 0.0
-
-    for module in (shapes_checks, softmaxes_checks, blending_checks, shape_kept_checks):
-        monkeypatch.setattr(module, "difference", spy)
-    CHECKS[one.check](**one.given)
-    right = np.array(one.sides)
-    if len(seen) < len(right):
-        seen = seen[:1]  # what follows are facts
-    for side in zip(*seen, strict=True):
-        np.testing.assert_allclose(np.ravel(np.array([*map(np.asarray, side)])), right.ravel())
-
-
-def test_a_value_without_a_key_can_be_accepted(monkeypatch):
-    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", lambda *_: None)
-    assert CHECKS["values_and_keys_must_pair"]().ours == (0.0,)
-
-
 # ---------------------------------------------------------------- training, on an invented study
 
-STUDY = {name for name, check in CHECKS.items() if check.__module__ == training_checks.__name__}
 BOTH = {"scaling": "none", "against": "sqrt_d_k"}
 
 
@@ -820,6 +755,7 @@ def several(comparison, none, root):
 
 QK_2, LATER = {"qk": 2.0}, {"learned_at": None}
 DESCENT = {"qk": 4.0, "worst_gradient": 24.0}
+DEEP = {"qk": 5.0, "worst_gradient": 40.0, "gradient": [90.0, 9.0, 18.0, 80.0]}
 DIGITS_3 = {"qk": 3.0, "worst_gradient": 16.0}
 RECALLED = (
     {"learned_at": 200, "qk": 4.0, "worst_gradient": 600.0, "tested": {"64": 0.5}},
@@ -836,7 +772,7 @@ RUNS = {
     name: several(name, none, root)
     for name, none, root in (
         ("recall", RECALLED, RECALLED_BY_ROOT),
-        ("recall, deep", [{"qk": 5.0, "worst_gradient": 40.0}] * 2, [QK_2] * 2),
+        ("recall, deep", [DEEP] * 2, [QK_2] * 2),
         ("digits", ON_DIGITS, [QK_2 | {"learned_at": 160}] * 2),
         ("descent", [DESCENT] * 2, [QK_2] * 2),
         ("wide", TOO_WIDE, [{}] * 2),
@@ -852,122 +788,128 @@ CHOSE = [
 ]
 
 
-@pytest.fixture
-def study(monkeypatch):
-    runs = [run for scalings in RUNS.values() for seeds in scalings.values() for run in seeds]
-    medians = Median(250, 200, 300), Median(100, 80, 120)
-    tests = [
-        Contrast("recall", *BOTH.values(), *medians, 0.01, 0.03),
-        Contrast("recall, deep", *BOTH.values(), *medians[::-1], 0.01, 0.03),
-    ]
-    monkeypatch.setattr(training_checks, "_study", lambda: (*runs, *CHOSE))
-    monkeypatch.setattr(training_checks, "_comparisons", lambda: COMPARISONS)
-    monkeypatch.setattr(training_checks, "_runs", RUNS.__getitem__)
-    monkeypatch.setattr(training_checks, "_contrasts", lambda: tests)
+REPORTING = [run for scalings in RUNS.values() for seeds in scalings.values() for run in seeds]
+medians = Median(250, 200, 300), Median(100, 80, 120)
+CONTRASTS = [
+    Contrast("recall", *BOTH.values(), *medians, 0.01, 0.03),
+    Contrast("recall, deep", *BOTH.values(), *medians[::-1], 0.01, 0.03),
+]
+
+times = times_as_long(*RUNS["recall"].values())  # a run learned between two looks, 20 steps apart
+medians = {"steps": 250, "other_steps": 100, "times": Ratio((250 - 10) / (100 - 10), *times[1:])}
+tabled("learns_later", 0.03, 0, medians, comparison="recall", **BOTH)
+medians = {"steps": 100, "other_steps": 250, "times": times_as_long(*RUNS["recall, deep"].values())}
+tabled("learns_later", 1, 0, medians, comparison="recall, deep", **BOTH)  # sooner
+middle = math.sqrt(2 * 4)  # seed by seed; the error is half the difference of ln 2 and ln 4
+most = {"where": "digits", "most": (middle, middle * LN(2) / 2)}
+tabled("first_gradient", 1.5, 0, most, **BOTH)
+
+behind = (
+    "wide (0 of 2 by step 400, the others at 30% to 50%, then 1 of 2 by step 800, the others "
+    "at 95%, past 90% too late to stay there for 200 steps); "
+    "one seed (0 of 1 by step 500, at 97%, and the seed that chose its rate at 20% to 40%)"
+)
+learned = {"learned": 7, "seeds": 8, "last": 600, "other_last": 160, "least_budget": 400}
+learned |= {"budget": 600, "elsewhere": "0 of 3", "behind": behind, "behind_seeds": 2}
+learned |= {"reach": 1 - math.sqrt(0.025)}
+tabled("share_that_learns", 7 / 8, math.sqrt(0.75 * 0.25 / 12), learned, **BOTH)
+
+# A gradient of 600 after one of 4, a loss of 2.5, and one that is no number.
+diverged = {"runs": 14, "diverged": 3, "deepest": 8, "worst_loss": 2.5, "rise": 150}
+diverged |= {"chose": 2, "chose_diverged": 1, "chose_given_up": 1}
+error = math.sqrt(5 / 18 * 13 / 18 / 18)
+tabled("share_that_diverges", 3 / 14, error, diverged, scaling="none")
+
+# Of the two on recall, the one whose interval begins lower: √75 e^(-3/2 ln 75) or 5.
+middle = math.sqrt(75)
+recall = (middle, middle * LN(75) / 2)
+ratios = {"where": "recall", "least": recall, "most": recall, "digits": (2, 0), "descent": (3, 0)}
+ratios |= {"smallest": "5.000 ± 0 times, in “recall, deep”", "largest": "9 ± 19, in “recall”"}
+tabled("largest_gradient", middle * (1 - 1.5 * LN(75)), 0, ratios, **BOTH)
+# Neither a look before the warm-up's end counts, nor one after the step.
+ratios = {"where": "recall", "least": (1, 0), "most": (2, 0), "digits": (1, 0), "descent": (1, 0)}
+ratios |= {"smallest": "1.000 ± 0 times, in “recall”", "largest": "2.000 ± 0, in “recall, deep”"}
+tabled("largest_gradient", 1, 0, ratios, **BOTH, until=40)
+
+accuracies = {"accuracy": 0.7, "other_accuracy": 0.7}
+tabled("accuracy_kept", near(0, 1e-16), 0.1, accuracies, comparison="recall", **BOTH, pairs=64)
+ends = {
+    name: mean_of(decoders_of_the_root(path, "entropy")[1])
+    for name, path in (("decoders", heads.STORED), ("longer", heads.LONGER))
+}
+known = {"first": 0.8, "spread": 2.0, "beside": (0.5, 0.0)} | ends
+of_root = {"scaling": "sqrt_d_k", "beside": "wide"}
+tabled("evenness_once_learned", 0.3, 0.1, known, comparison="recall", **of_root)
 
 
-def expect(finding, figure, error=0.0, **facts):
-    assert finding.ours == (close(figure),)
-    assert finding.error == close(error)
-    assert dict(finding.facts) == {name: close(fact) for name, fact in facts.items()}
+# ---------------------------------------------------------------- the test of every case
 
 
-def test_later_is_decided_by_the_declared_test(study):
-    check, ours = CHECKS["learns_later"], RUNS["recall"]
-    times = times_as_long(ours["none"], ours["sqrt_d_k"])
-    assert times.times == close((250 - 10) / (100 - 10))
-    expect(check(comparison="recall", **BOTH), 0.03, times=times, steps=250, other_steps=100)
-    assert check(comparison="recall, deep", **BOTH).ours == (1.0,)  # sooner
+def in_float64(table):
+    """A function that looks its arguments up."""
+    return lambda *key: torch.tensor(table[key], dtype=torch.float64)
 
 
-def test_first_gradients_are_compared_seed_by_seed(study):
-    middle = math.sqrt(2 * 4)
-    most = (middle, middle * LN(2) / 2)  # half the difference of ln 2 and ln 4
-    expect(CHECKS["first_gradient"](**BOTH), 1.5, where="digits", most=most)
-
-
-def test_the_share_that_learns(study):
-    wide = (
-        "wide (0 of 2 by step 400, the others at 30% to 50%, then 1 of 2 by step 800, the others "
-        "at 95%, past 90% too late to stay there for 200 steps)"
-    )
-    one = "one seed (0 of 1 by step 500, at 97%, and the seed that chose its rate at 20% to 40%)"
-    expect(
-        CHECKS["share_that_learns"](**BOTH),
-        7 / 8,
-        math.sqrt(0.75 * 0.25 / 12),
-        learned=7,
-        seeds=8,
-        last=600,
-        other_last=160,
-        least_budget=400,
-        budget=600,
-        elsewhere="0 of 3",
-        behind=f"{wide}; {one}",
-        behind_seeds=2,
-        reach=1 - math.sqrt(0.025),
-    )
-
-
-def test_the_share_that_diverges(study):
-    """A gradient of 600 after one of 4, a loss of 2.5, and one that is no number."""
-    expect(
-        CHECKS["share_that_diverges"](scaling="none"),
-        3 / 14,
-        math.sqrt(5 / 18 * 13 / 18 / 18),
-        runs=14,
-        diverged=3,
-        deepest=8,
-        worst_loss=2.5,
-        rise=150,
-        chose=2,
-        chose_diverged=1,
-        chose_given_up=1,
-    )
-
-
-def test_the_largest_gradient(study):
-    """Of the two on recall, the one whose interval begins lower: √75 e^(-3/2 ln 75) or 5."""
-    middle = math.sqrt(75)
-    recall = (middle, middle * LN(75) / 2)
-    expect(
-        CHECKS["largest_gradient"](**BOTH),
-        middle * (1 - 1.5 * LN(75)),
-        where="recall",
-        least=recall,
-        smallest="5.000 ± 0 times, in “recall, deep”",
-        largest="9 ± 19, in “recall”",
-        most=recall,
-        digits=(2, 0),
-        descent=(3, 0),
-    )
-
-
-def test_the_largest_gradient_up_to_a_step(study, monkeypatch):
-    """Neither a look before the warm-up's end counts, nor one after the step."""
-    ours = [a_run("recall", "none", i, gradient=[90.0, 9.0, 18.0, 80.0]) for i in (0, 1)]
-    monkeypatch.setattr(
+TABLES = [
+    (growth_checks, "_sizes", lambda d_k: Measured(d_k, 0.1 * d_k)),
+    (growth_checks, "_within", lambda d_k, n: torch.tensor([d_k**2.0, 3.0 * d_k**2])),
+    (saturation_checks, "_weights", weights_table),
+    (saturation_checks, "_gradients", gradients_table),
+    (initialisation_checks, "_queries_and_keys", lambda name, d_model, d_k: PROJECTED[d_k]),
+    (shape_kept_checks, "_distances", in_float64(DISTANCES)),
+    (shape_kept_checks, "_skews", lambda *key, published: in_float64(SKEWS)(*key, published)),
+    (shape_kept_checks, "_raw", lambda *_: (WEIGHTS.log(), KEYS)),
+    (shape_kept_checks, "_weights", one_better),
+    (shape_kept_checks, "SETS", 2),
+    (depth_checks, "_stored", lambda: STARTS),
+    (depth_checks, "sample_gradients", arriving_table),
+    (
         training_checks,
-        "_runs",
-        lambda name: RUNS[name] | ({"none": ours} if name == "recall" else {}),
-    )
-    finding = CHECKS["largest_gradient"](**BOTH, until=40)
-    assert finding.facts["most"] == close((2.0, 0.0))
-    assert finding.ours == (close(1.0),)
+        "_study",
+        lambda: REPORTING + CHOSE,
+    ),
+    (training_checks, "_comparisons", lambda: COMPARISONS),
+    (training_checks, "_runs", RUNS.__getitem__),
+    (training_checks, "_contrasts", lambda: CONTRASTS),
+]
 
 
-def test_accuracy_is_compared_seed_by_seed(study):
-    finding = CHECKS["accuracy_kept"](comparison="recall", **BOTH, pairs=64)
-    expect(finding, near(0, 1e-16), 0.1, accuracy=0.7, other_accuracy=0.7)
+@pytest.mark.parametrize("one", CASES, ids=lambda one: f"{one.check}-{one.given}")
+def test_a_check_finds_what_is_so(monkeypatch, one):
+    monkeypatch.setattr(growth_checks, "DIMENSIONS", DIMENSIONS)
+    for table in TABLES if one.of_tables else ():
+        monkeypatch.setattr(*table)
+    finding = CHECKS[one.check](**one.given)
+    assert finding.ours == close(one.figures)
+    assert finding.error == close(one.error)
+    assert dict(finding.facts) == {name: close(fact) for name, fact in one.facts.items()}
 
 
-def test_evenness_is_that_of_the_last_look(study):
-    finding = CHECKS["evenness_once_learned"](
-        comparison="recall", scaling="sqrt_d_k", beside="wide"
-    )
-    ends = {
-        name: mean_of(decoders_of_the_root(path, "entropy")[1])
-        for name, path in (("decoders", heads.STORED), ("longer", heads.LONGER))
-    }
-    known = {"first": 0.8, "spread": 2.0, "beside": (0.5, 0.0)}
-    expect(finding, 0.3, 0.1, **known, **ends)
+def test_every_check_has_a_case():
+    assert {one.check for one in CASES} == {*CHECKS}
+
+
+@pytest.mark.parametrize(
+    "one", [one for one in CASES if one.sides is not None], ids=lambda one: one.check
+)
+def test_a_check_that_finds_no_difference_compares_two_right_sides(monkeypatch, one):
+    """That nothing differs would be found between two zeros, too."""
+    seen = []
+
+    def spy(first, second):
+        seen.append((first, second))
+        return 0.0
+
+    for module in (shapes_checks, softmaxes_checks, blending_checks, shape_kept_checks):
+        monkeypatch.setattr(module, "difference", spy)
+    CHECKS[one.check](**one.given)
+    right = np.array(one.sides)
+    if len(seen) < len(right):
+        seen = seen[:1]  # what follows are facts
+    for side in zip(*seen, strict=True):
+        np.testing.assert_allclose(np.ravel(np.array([*map(np.asarray, side)])), right.ravel())
+
+
+def test_a_value_without_a_key_can_be_accepted(monkeypatch):
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", lambda *_: None)
+    assert CHECKS["values_and_keys_must_pair"]().ours == (0.0,)
