@@ -152,7 +152,7 @@ def queries_and_keys_in_column(d_k: int, n_queries: int = 500, n: int = 32) -> F
     of_key = torch.arange(n, dtype=torch.float64).expand(n_queries, n)
     counts = [float(len(set(_as_published(index)[:, 0].tolist()))) for index in (of_query, of_key)]
     described, published = (
-        _skews("sqrt_d_k", d_k, n, layout).mean().item() for layout in (False, True)
+        _skews("sqrt_d_k", d_k, n, published=layout).mean().item() for layout in (False, True)
     )
     queries, keys = (int(count) for count in counts)
     return found(
