@@ -126,9 +126,10 @@ def test_dropout_drops_and_keeps_the_mean():
         torch.ones(20_000, 1, 1, dtype=q.dtype),
     )
     torch.manual_seed(0)
-    output = scaled_dot_product_attention(q, k, v, dropout_p=0.25)
-    assert output.unique().tolist() == pytest.approx([0.0, 4 / 3])
-    assert output.mean().item() == pytest.approx(1.0, abs=5 * math.sqrt(1 / 3 / 20_000))
+    with_weights = scaled_dot_product_attention(q, k, v, dropout_p=0.25, return_weights=True)[0]
+    for output in (scaled_dot_product_attention(q, k, v, dropout_p=0.25), with_weights):
+        assert output.unique().tolist() == pytest.approx([0.0, 4 / 3])
+        assert output.mean().item() == pytest.approx(1.0, abs=5 * math.sqrt(1 / 3 / 20_000))
     assert torch.equal(scaled_dot_product_attention(q, k, v, dropout_p=1.0), torch.zeros_like(v))
 
 

@@ -59,6 +59,12 @@ CASES = [
         "attn_mask and is_causal=True exclude",
     ),
     (lambda: ATTENTION(Q, K, V, dropout_p=1.5), ValueError, "dropout_p must .*got 1.5"),
+    (lambda: ATTENTION(Q, K, V, is_causal=1), TypeError, "is_causal must be"),
+    (
+        lambda: ATTENTION(Q, K.expand(2, 3, 4), V.expand(4, 3, 5), return_weights=True),
+        ValueError,
+        "batch dimensions",
+    ),
     (
         lambda: ATTENTION(Q, K, V, rescaling="sqrt_dk"),
         ValueError,

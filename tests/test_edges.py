@@ -303,12 +303,16 @@ def test_a_key_to_come_changes_no_row_before_it(p, length):
         for keys in (k, longer)
     )
     torch.testing.assert_close(before[..., :-1, :], after[..., :-1, :], rtol=1e-12, atol=1e-12)
+    divisor = KeyLengthNorm(p)(longer, torch.ones(11, 11, dtype=torch.bool).tril())
+    torch.testing.assert_close(divisor[..., -1, 0], key_lengths(longer)[..., -1])
 
 
 def test_keys_are_counted_in_a_dtype_that_holds_them():
     for dtype in HALF:
         key = torch.ones(70_001, 1, dtype=dtype)
-        assert EveryKey(70_001).count(key).item() == 70_001
+        mask = torch.ones(1, 70_001, dtype=torch.bool)
+        for visible in (EveryKey(70_001), Masked(mask, 70_001)):
+            assert visible.count(key).item() == 70_001
 
 
 # What a rescaling may give
@@ -335,16 +339,6 @@ def test_a_wrong_divisor_is_refused(divisor, error, message):
     if not isinstance(divisor, torch.Tensor) or divisor.shape[-1:] != (1,):
         with pytest.raises(error, match=r"Given\.divisor must give"):
             Given(divisor)(k)
-
-
-@pytest.mark.parametrize("constant", [0.0, 0, -2.0, math.nan, math.inf])
-def test_a_wrong_constant_is_refused(constant):
-    q = torch.ones(2, 8)
-    for return_weights in (False, True):
-        with pytest.raises(ValueError, match=r"Given.constant must give None or a finite number"):
-            scaled_dot_product_attention(
-                q, q, q, rescaling=Given(None, constant), return_weights=return_weights
-            )
 
 
 @pytest.mark.parametrize("divisor", [torch.tensor(4.0), torch.full((1, 1), 4.0).double()])

@@ -10,8 +10,6 @@ import pytest
 import scipy.special
 import scipy.stats
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sdpa_lib import (
     DISTRIBUTIONS,
@@ -36,6 +34,7 @@ def test_measured_moments_against_scipy():
     assert ours.variance == pytest.approx(data.var(ddof=1))
     assert ours.skewness == pytest.approx(scipy.stats.skew(data))
     assert ours.excess_kurtosis == pytest.approx(scipy.stats.kurtosis(data))
+    assert measure_moments(x.float()).variance == measure_moments(x.float().double()).variance
 
 
 @pytest.mark.parametrize("factor", [2.0**-480, 2.0**480])
@@ -65,7 +64,7 @@ def test_equal_numbers_are_refused_though_their_mean_is_rounded():
 
 @pytest.mark.parametrize("size", [1e-300, 1e300, 1e308])
 def test_shape_distance_of_numbers_near_the_ends_of_the_dtype(size):
-    first, second = (sample(200, seed=seed, device="cpu").tanh() for seed in (0, 1))
+    first, second = (-sample(200, seed=seed, device="cpu").tanh().relu() for seed in (0, 1))
     assert shape_distance(first * size, second * size) == pytest.approx(
         shape_distance(first, second)
     )
@@ -201,18 +200,10 @@ def test_density_is_rounded_once(dtype):
     assert torch.equal(ours, expected.to(dtype))
 
 
-@given(st.floats(0.01, 100), st.floats(-100, 100), st.integers(0, 100))
-@settings(deadline=None, max_examples=30)
-def test_shape_distance_ignores_shift_and_scale(scale, shift, seed):
-    x = sample(200, seed=seed, device="cpu")
-    assert shape_distance(x, scale * x + shift) == pytest.approx(0.0, abs=1e-9)
-    assert shape_distance(x, x.exp()) > 0.1
-
-
 def test_shape_distance_against_scipy():
     a, b = (
         sample(300, seed=0, device="cpu"),
-        sample(300, seed=0, stream=1, distribution="laplace", device="cpu") * 5,
+        sample(300, seed=0, stream=1, distribution="laplace", device="cpu") * 5 + 3,
     )
     standard = [(x - x.mean()) / x.std(correction=0) for x in (a, b)]
     assert shape_distance(a, b) == pytest.approx(scipy.stats.wasserstein_distance(*standard))

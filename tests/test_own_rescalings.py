@@ -16,7 +16,6 @@ from sdpa_lib import (
     PowerOfDk,
     Rescaling,
     RunningDivisor,
-    attention_scores,
     get_rescaling,
     known_rescalings,
     register,
@@ -282,12 +281,26 @@ def test_a_divisor_of_any_shape_that_broadcasts(shape, return_weights):
     assert Gives(divisor)(k).dim() >= 2
 
 
+@BOTH_PATHS
+def test_a_divisor_of_zero_stands_for_the_root(return_weights):
+    q, k, v = qkv()
+    divisor = torch.tensor([0.0, 1, 2, 3, 4, 5], dtype=torch.float64)[:, None]
+    mended = divisor.where(divisor > 0, math.sqrt(8))
+    torch.testing.assert_close(
+        output(q, k, v, Gives(divisor), return_weights),
+        output(q, k, v, Gives(mended), return_weights),
+    )
+
+
 @pytest.mark.parametrize("constant", [0.0, -1.0, math.nan, math.inf])
-def test_what_is_no_constant_is_refused_in_a_call_too(constant):
+def test_what_is_no_constant_is_refused(constant):
     message = rf"\.constant must give None or a finite number greater than 0, got {constant}"
     for rescaling in (Gives(constant=constant), RunningDivisor(Gives(constant=constant))):
         with pytest.raises(ValueError, match=type(rescaling).__name__ + message):
             rescaling(torch.ones(3, 8))
+    for return_weights in (False, True):
+        with pytest.raises(ValueError, match="Gives" + message):
+            output(*qkv(), Gives(constant=constant), return_weights)
 
 
 @BOTH_PATHS
@@ -309,21 +322,6 @@ def test_where_constant_and_divisor_disagree_the_constant_counts(return_weights)
         torch.testing.assert_close(output(q, k, v, rescaling, return_weights), expected)
     assert (3 * both)(k).item() == 6.0
     assert RunningDivisor(both)(k).item() == 2.0
-
-
-@BOTH_PATHS
-def test_a_constant_alone_is_enough(return_weights):
-    class Fixed(Rescaling):
-        name, formula = "half_d_k", "d_k / 2"
-
-        def constant(self, d_k):
-            return d_k / 2
-
-    q, k, v = qkv()
-    ours = output(q, k, v, Fixed(), return_weights)
-    torch.testing.assert_close(ours, torch.softmax(q @ k.mT / 4, dim=-1) @ v)
-    assert Fixed()(k).item() == 4.0
-    torch.testing.assert_close(attention_scores(q, k, rescaling=2 * Fixed()), q @ k.mT / 8)
 
 
 def test_neither_constant_nor_divisor():

@@ -11,6 +11,7 @@ from sdpa_book.drawing.plotting import style
 from sdpa_lib import (
     RESCALINGS,
     KeyLengthNorm,
+    PowerOfDk,
     Rescaling,
     get_rescaling,
     key_lengths,
@@ -37,6 +38,7 @@ def test_every_rescaling_has_a_name_of_its_own_and_a_formula():
     for rescaling in everyone:
         assert get_rescaling(rescaling) is rescaling
         assert rescaling.formula.count("{") == rescaling.formula.count("}")
+    assert PowerOfDk(1 / 3).name == "d_k^1/3"
 
 
 def test_what_models_divide_by():
