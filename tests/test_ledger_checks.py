@@ -599,16 +599,16 @@ tabled("queries_and_keys_in_column", (2, 3), 0, layouts, d_k=2, n_queries=6, n=3
 
 # Two sets of keys, whose lengths add up to 1, and two queries' weights in each.
 WEIGHTS = torch.tensor(
-    [[[0.02, 0.3, 0.68], [0.22, 0.5, 0.28]], [[0.2, 0.3, 0.5], [0.3, 0.6, 0.1]]],
+    [[[0.02, 0.3, 0.68], [0.22, 0.5, 0.28]], [[0.1, 0.3, 0.6], [0.2, 0.6, 0.2]]],
     dtype=torch.float64,
 )
 KEYS = torch.full((2, 3, 1), 1 / 3, dtype=torch.float64)
 three = {"d_k": 1, "n": 3}
 tabled("near_zero", 0.25, 0.25, divisor="none", **three)  # below 1/30
-tabled("room_to_choose", 1.71, 0.06, divisor="none", **three)  # 3 · 0.59 and 3 · 0.55
+tabled("room_to_choose", 1.785, 0.015, divisor="none", **three)  # 3 · 0.59 and 3 · 0.6
 tabled("spread_of_components", 3, 1, divisor="none", **three)  # 0.4 over 0.2 and over 0.1
-first, second = 5 * math.log(11), 10 * math.log(1.5)
-tabled("scales_of_axes", (first + second) / 2, (first - second) / 2, {"within": 0.67}, **three)
+first, second = 5 * math.log(11), 10 * math.log(2)
+tabled("scales_of_axes", (first + second) / 2, (first - second) / 2, {"within": 0.82}, **three)
 tabled("p_norm", 1 - 1 / math.sqrt(3), p=2.0, divisor="k_total")
 
 
@@ -696,6 +696,10 @@ def arriving_table(n_queries, n_keys, d_k, c, **_):
 known = {"root": 3, "linear": 5, "linear_root": 7, "first": 6, "last": 9}
 grows = {"d_k": [16, 64], "n_layers": [1, 4]}
 tabled("first_gradient_grows", 4, 4 / math.sqrt(3), {"grows": 4} | known, **grows)
+known = {"grows": 1 / 4, "root": 1 / 3, "linear": 1 / 5, "linear_root": 1 / 7}
+known |= {"first": 6, "last": 9}
+falls = {"d_k": [64, 16], "n_layers": [4, 1]}
+tabled("first_gradient_grows", 4, 4 / math.sqrt(3), known, **falls)
 tabled("weights_through_depth", 3, 0, {"first": 3}, at="W_Q", d_k=64, n_layers=4)
 tabled("weights_through_depth", 4, 0, {"first": 4}, at="W_K", d_k=64, n_layers=4)
 tabled("median_gradient", 2, 38 / 30, {"ratio": (2, 38 / 30)}, d_k=16)  # 60 ± 38 over 30
