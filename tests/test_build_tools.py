@@ -11,7 +11,6 @@ import sys
 import warnings
 from pathlib import Path
 
-import edition
 import freshness
 import nbformat
 import pytest
@@ -273,20 +272,3 @@ def test_a_builder_that_does_nothing_is_found_out_behind_an_earlier_site(tmp_pat
     made = subprocess.run(make, cwd=tmp_path, capture_output=True, text=True)
     assert made.returncode != 0
     assert "No book was built" in made.stderr
-
-
-@pytest.mark.parametrize("repository", [None, "https://github.com/owner/name"])
-def test_a_notebook_that_runs_alone_says_what_it_needs(
-    repository: str | None, tmp_path: Path
-) -> None:
-    """Without the package it stops there, or installs it; with it nothing is seen of the cell."""
-    code = "".join(edition.first_cell(repository)["source"])
-    if repository:
-        assert f"git+{repository}" in code
-        return
-    without = "import sys\nsys.modules['sdpa_book'] = None\n"
-    for before, said in ((without, "pip install -e"), ("", "")):
-        done = subprocess.run(
-            [sys.executable, "-c", before + code], capture_output=True, text=True, check=False
-        )
-        assert (said in done.stderr) if said else (done.stderr == "" and done.returncode == 0)
