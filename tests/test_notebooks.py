@@ -49,7 +49,8 @@ def test_readme_lists_the_chapters():
 def test_outputs_are_stored_and_stable(path):
     for cell in cells(path, "code"):
         assert cell.execution_count is not None, "run `make notebooks`"
-        assert len(cell.source.splitlines()) <= 25, cell.source
+        lines = [line for line in cell.source.splitlines() if line.strip()]
+        assert len(lines) <= 25, cell.source
     for _, output in outputs(path):
         assert output.output_type not in ("error", "stream") or output.get("name") == "stdout"
         text = str(output.get("data", {}).get("text/plain", "")) + output.get("text", "")
