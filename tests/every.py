@@ -43,4 +43,9 @@ def every_pair(**axes: Iterable[Any]) -> pytest.MarkDecorator:
         chosen.append(max(product, key=lambda case: len(pairs[case] & missing)))
         missing -= pairs[chosen[-1]]
     cases = [[axis[i] for axis, i in zip(values, case, strict=True)] for case in sorted(chosen)]
-    return pytest.mark.parametrize(list(axes), cases, ids=str)
+    return pytest.mark.parametrize(list(axes), cases, ids=name)
+
+
+def name(value: object) -> str:
+    """What a case is called; a function by its name, for its address is another in each process."""
+    return getattr(value, "__name__", None) or str(value)
