@@ -25,12 +25,16 @@ ROWS = 1000
 
 
 @cache
+def _queries_and_keys(d_k: int, n: int, seed: int, queries: int = ROWS) -> tuple[Tensor, Tensor]:
+    """Independent queries (queries, 1, d_k), every one with keys of its own (queries, n, d_k)."""
+    q = sample(queries, 1, d_k, seed=seed, stream=0, dtype=torch.float32, device="cpu")
+    return q, sample(queries, n, d_k, seed=seed, stream=1, dtype=torch.float32, device="cpu")
+
+
+@cache
 def _weights(d_k: int, n: int, rescaling: str, std: float = 1.0) -> Tensor:
-    """(ROWS, n): one row of weights for each of independent queries, every one with keys of its
-    own.
-    """
-    q = sample(ROWS, 1, d_k, seed=1, stream=0, dtype=torch.float32, device="cpu")
-    k = sample(ROWS, n, d_k, seed=1, stream=1, dtype=torch.float32, device="cpu")
+    """(ROWS, n): one row of weights for each query."""
+    q, k = _queries_and_keys(d_k, n, seed=1)
     return torch.softmax(
         attention_scores(std * q, std * k, rescaling=rescaling).double(), dim=-1
     ).flatten(0, 1)
@@ -112,8 +116,7 @@ def _gradients(
     """Weights, gradients at the divided scores (queries, n), and lengths of the gradients at the
     queries (queries,).
     """
-    q = std * sample(queries, 1, d_k, seed=2, stream=0, device="cpu")
-    k = std * sample(queries, n, d_k, seed=2, stream=1, device="cpu")
+    q, k = (std * x.double() for x in _queries_and_keys(d_k, n, 2, queries))
     v = sample(queries, n, 32, seed=2, stream=2, device="cpu")
     gradients = attention_gradients(q, k, v, rescaling=rescaling)
     weights = torch.softmax(attention_scores(q, k, rescaling=rescaling), dim=-1).flatten(0, 1)
