@@ -9,7 +9,7 @@ import os
 import platform
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from importlib.metadata import version
@@ -86,17 +86,28 @@ def with_known_rescalings(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*RESCALINGS, *names]))
 
 
+class InThisProcess(Executor):
+    """Makes a run where it is submitted: a process of its own takes seconds to start."""
+
+    def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        done: Future[T] = Future()
+        done.set_result(function(*args, **kwargs))
+        return done
+
+
 @contextmanager
 def executor(workers: int, scheduler: str | None) -> Iterator[tuple[Executor, int]]:
     """Where runs are made, and how many at a time.
 
     Args:
-        workers: processes of this machine.
+        workers: processes of this machine; with one, this process.
         scheduler: the address of a Dask scheduler, whose cluster makes the runs instead. A run
             whose worker is lost is made by another one. Runs and records travel as pickles, so that
             whoever answers there can run code here: give only the address of one that you trust.
     """
-    if scheduler is None:
+    if scheduler is None and workers == 1:
+        yield InThisProcess(), 1
+    elif scheduler is None:
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(workers, context) as pool:
             yield pool, workers
