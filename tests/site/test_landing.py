@@ -34,7 +34,7 @@ OFF = """([anchor, wanted]) => {
   const heading = document.getElementById(anchor).querySelector("h1, h2, h3");
   const { top } = heading.getBoundingClientRect();
   const end = document.documentElement.scrollHeight - innerHeight - scrollY;
-  return end < 1 && top > wanted && top < innerHeight ? 0 : Math.round(top - wanted);
+  return end < 2 && top > wanted && top < innerHeight ? 0 : Math.round(top - wanted);
 }"""
 
 
@@ -57,6 +57,8 @@ def test_a_link_to_a_section_lands_at_its_heading(tab, base, chapter, width):
     for anchor in sections(chapter):
         opened, _ = tab(f"{url}#{anchor}", width=width)
         missed[f"loaded at #{anchor}"] = off(opened, anchor)
+        if width < 960 and chapter.startswith("00"):
+            continue  # the menu lists the sections of the chapters below the start page
         opened, _ = tab(url, width=width)
         if width < 960:
             opened.locator(".menu").click()

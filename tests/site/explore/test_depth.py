@@ -11,8 +11,6 @@ from .conftest import act, go, numbers, said, slider
 KINDS = {"pre": ("pre", "1/inputs"), "post": ("post", "1/inputs"), "linear": ("pre", "nn.Linear")}
 NAMES = ("none", "sqrt_d_k")
 UNSET = "guess_none=9,guess_sqrt_d_k=9"
-DOTS = 2 * depth.SEEDS
-"""The models with so many blocks, undivided and with the root."""
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +56,10 @@ def test_a_guess_is_answered_by_how_far_it_is_from_the_median(explorable, median
 def test_nothing_is_drawn_beyond_the_line_and_what_was_drawn_stays(explorable):
     figure = explorable("depth")
     models, line = figure.locator("circle.model"), slider(figure, "blocks of the model")
+    stored = depth.load_depth()[1]
+    dots = sum(len(stored[depth.Depth(64, 2, name)].total) for name in NAMES)
     for reached in range(1, len(depth.LAYERS)):
-        assert models.count() == DOTS * reached
+        assert models.count() == dots * reached
         act(figure, line.press, "ArrowRight")
     act(figure, line.press, "Home")
-    assert models.count() == DOTS * len(depth.LAYERS)
+    assert models.count() == dots * len(depth.LAYERS)
