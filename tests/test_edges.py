@@ -62,14 +62,26 @@ def test_a_bias_that_is_not_that_low_hides_nothing(rescaling):
     torch.testing.assert_close(scores, attention_scores(q, k, rescaling=rescaling) + bias)
 
 
-@every_pair(rescaling=ONE_OF_EACH_CLASS, dtype=HALF)
-def test_a_float32_mask_with_half_precision_inputs(rescaling, dtype):
-    q, k, v = qkv(2, 3, dtype=dtype)
-    mask = sample(9, 11, seed=3, device="cpu", dtype=torch.float32)
-    ours = scaled_dot_product_attention(q, k, v, mask, rescaling=rescaling)
-    assert ours.dtype == dtype
+@pytest.mark.parametrize("rescaling", ["sqrt_d_k", "k_total"])
+@pytest.mark.parametrize("batch", [(), (2,), (1, 2)], ids=str)
+@pytest.mark.parametrize("of_mask", ["of query", torch.float32, torch.bool], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, *HALF], ids=str)
+def test_a_mask_of_every_dtype_that_is_allowed(dtype, of_mask, batch, rescaling):
+    """PyTorch's fused kernel takes a float32 mask of float64 inputs, and reads it wrongly."""
+    n = 64
+    q, k, v = qkv(*batch, n_queries=n, n_keys=n, dtype=dtype)
+    numbers = sample(n, n, seed=3, device="cpu", dtype=torch.float32)
+    mask = numbers > 0 if of_mask == torch.bool else numbers
+    mask = mask.to(dtype) if of_mask == "of query" else mask
     expected = textbook(q, k, v, rescaling, attn_mask=mask)
-    torch.testing.assert_close(ours.double(), expected, rtol=4e-2, atol=4e-2)
+    tolerance = 4e-2 if dtype in HALF else 1e-5 if dtype == torch.float32 else 1e-10
+    for return_weights in (False, True):
+        ours = scaled_dot_product_attention(
+            q, k, v, mask, rescaling=rescaling, return_weights=return_weights
+        )
+        ours = ours[0] if return_weights else ours
+        assert ours.dtype == dtype
+        torch.testing.assert_close(ours.double(), expected, rtol=tolerance, atol=tolerance)
 
 
 @EVERY_CLASS
