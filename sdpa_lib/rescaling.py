@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_number, check_tensor, unknown_name
 from sdpa_lib.device import computation_dtype, is_tracing, peek_range, widest_dtype
-from sdpa_lib.visibility import EveryKey, Masked, Visible
+from sdpa_lib.visibility import EveryKey, Masked, Visible, root
 
 
 class Look(NamedTuple):
@@ -48,9 +49,10 @@ class Rescaling(ABC):
         """The name people type, such as ``"sqrt_d_k"``."""
 
     @property
-    @abstractmethod
     def formula(self) -> str:
-        """The divisor in LaTeX, without dollar signs."""
+        """The divisor in LaTeX, without dollar signs; by default the name."""
+        name = self.name.replace("_", r"\_")
+        return rf"\mathrm{{{name}}}"
 
     @property
     def label(self) -> str:
@@ -62,8 +64,9 @@ class Rescaling(ABC):
 
         Args:
             key: (..., S, d_k).
-            visible: which keys count in each row. Its ``sum`` adds up one number a key, its
-                ``norm`` takes a p-norm of lengths, its ``count`` counts keys.
+            visible: which keys count in each row. Of one number a key it gives each row's ``sum``
+                and ``max``, of lengths a p-``norm``, and the ``count`` of keys: (..., L, 1), with
+                the query's heads.
 
         Returns:
             Broadcastable to (..., L, 1), where L is 1 if every row has the same. At least float32,
@@ -126,6 +129,12 @@ class Rescaling(ABC):
         return Multiple(self, factor)
 
 
+AnyRescaling: TypeAlias = str | Rescaling | Callable[[Tensor, Visible], Tensor]
+"""What is taken where a rescaling is asked for: a name, an instance, or a function of ``(key,
+visible)`` that gives the divisor (..., L, 1).
+"""
+
+
 def checked_constant(rescaling: Rescaling, d_k: int) -> float | None:
     """What ``rescaling.constant`` gives, if that is a divisor."""
     constant = rescaling.constant(d_k)
@@ -158,8 +167,9 @@ def checked_divisor(
     if not isinstance(divisor, Tensor) or not divisor.is_floating_point():
         came = divisor.dtype if isinstance(divisor, Tensor) else type(divisor).__name__
         raise TypeError(
-            f"{type(rescaling).__name__}.divisor must give a floating-point torch.Tensor, got "
-            f"{came}"
+            f"the divisor of {rescaling.name} must be a floating-point torch.Tensor, "
+            f"broadcastable to (..., L, 1), got {came}: a number that d_k alone decides is for the "
+            "method constant(d_k) to give"
         )
     shape = divisor.shape
     if rows is None:
@@ -170,12 +180,33 @@ def checked_divisor(
         or any(own not in (1, row) for own, row in zip(shape, last, strict=True))
     ):
         raise ValueError(
-            f"{type(rescaling).__name__}.divisor must give one number a row, broadcastable to "
+            f"the divisor of {rescaling.name} must give one number a row, broadcastable to "
             f"(..., L, 1) = {rows}, got shape {tuple(shape)}"
         )
     if divisor.dim() < 2:
         divisor = divisor.reshape(1, 1)
     return divisor.to(computation_dtype(key.dtype))
+
+
+@dataclass(frozen=True)
+class Function(Rescaling):
+    """The rescaling whose divisor a function of ``(key, visible)`` gives.
+
+    Example:
+        >>> def largest(key, visible):
+        ...     return visible.max(key_lengths(key))
+        >>> Function(largest)(torch.tensor([[3.0, 4.0], [0.0, 2.0]])).item()
+        5.0
+    """
+
+    function: Callable[[Tensor, Visible], Tensor]
+
+    @property
+    def name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def divisor(self, key: Tensor, visible: Visible) -> Tensor:
+        return self.function(key, visible)
 
 
 @dataclass(frozen=True)
@@ -193,7 +224,7 @@ class Multiple(Rescaling):
 
     def __post_init__(self) -> None:
         if not isinstance(self.rescaling, Rescaling):
-            raise TypeError(f"rescaling must be a Rescaling, got {type(self.rescaling).__name__}")
+            raise not_a_rescaling("a Rescaling", self.rescaling)
         check_number("factor", self.factor, above=0.0)
 
     @property
@@ -264,7 +295,7 @@ class PowerOfDk(Rescaling):
         return str(fraction) if math.isclose(fraction, self.power) else f"{self.power:.4g}"
 
     def constant(self, d_k: int) -> float:
-        return self.factor * _power(d_k, self.power)
+        return self.factor * power_of_d_k(d_k, self.power)
 
 
 @dataclass(frozen=True)
@@ -362,7 +393,7 @@ class CountTimesRootDk(Rescaling):
         return r"n\sqrt{d_k}"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        return visible.count(key) * _power(key.shape[-1], 0.5)
+        return visible.count(key) * power_of_d_k(key.shape[-1], 0.5)
 
 
 @dataclass(frozen=True)
@@ -395,7 +426,8 @@ class LogCount(Rescaling):
         return rf"{PowerOfDk(self.power).formula} / ({self.s:.4g} \ln n)"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        return _power(key.shape[-1], self.power) / (self.s * visible.count(key).clamp(min=2).log())
+        growth = self.s * visible.count(key).clamp(min=2).log()
+        return power_of_d_k(key.shape[-1], self.power) / growth
 
 
 @dataclass(frozen=True)
@@ -425,7 +457,7 @@ class LogBeyond(Rescaling):
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         growth = visible.count(key).clamp(min=1).log() / math.log(self.n_0)
-        return _power(key.shape[-1], 0.5) / growth.clamp(min=1.0)
+        return power_of_d_k(key.shape[-1], 0.5) / growth.clamp(min=1.0)
 
 
 @dataclass(frozen=True)
@@ -458,7 +490,7 @@ class LogSteps(Rescaling):
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         steps = (visible.count(key) / self.n_0).floor()
-        return _power(key.shape[-1], 0.5) / (1.0 + self.beta * steps.log1p())
+        return power_of_d_k(key.shape[-1], 0.5) / (1.0 + self.beta * steps.log1p())
 
 
 RESCALINGS: dict[str, Rescaling] = {
@@ -512,7 +544,7 @@ def register(rescaling: Rescaling, name: str | None = None) -> str:
         KeyLengthNorm(p=3.0)
     """
     if not isinstance(rescaling, Rescaling):
-        raise TypeError(f"rescaling must be a Rescaling, got {type(rescaling).__name__}")
+        raise not_a_rescaling("a Rescaling", rescaling)
     name = rescaling.name if name is None else name
     if not isinstance(name, str) or not name:
         raise TypeError(f"name must be a str that is not empty, got {name!r}")
@@ -533,12 +565,13 @@ def known_rescalings() -> dict[str, Rescaling]:
     return {**RESCALINGS, **MODEL_RESCALINGS, **_REGISTERED}
 
 
-def get_rescaling(rescaling: str | Rescaling) -> Rescaling:
-    """A rescaling by name; an instance comes back as it is.
+def get_rescaling(rescaling: AnyRescaling) -> Rescaling:
+    """A rescaling by name, or from a function of ``(key, visible)`` that gives its divisor; an
+    instance comes back as it is.
 
     Raises:
         ValueError: the name is not known; the nearest names are suggested.
-        TypeError: neither a name nor a rescaling.
+        TypeError: neither a name nor a rescaling nor a function.
 
     Example:
         >>> get_rescaling("k_total")
@@ -546,14 +579,22 @@ def get_rescaling(rescaling: str | Rescaling) -> Rescaling:
     """
     if isinstance(rescaling, Rescaling):
         return rescaling
-    if not isinstance(rescaling, str):
-        raise TypeError(
-            f"rescaling must be a name or a Rescaling instance, got {type(rescaling).__name__}"
-        )
-    for names in (RESCALINGS, MODEL_RESCALINGS, _REGISTERED):
-        if rescaling in names:
-            return names[rescaling]
-    raise unknown_name("rescaling", rescaling, known_rescalings())
+    if isinstance(rescaling, str):
+        for names in (RESCALINGS, MODEL_RESCALINGS, _REGISTERED):
+            if rescaling in names:
+                return names[rescaling]
+        raise unknown_name("rescaling", rescaling, known_rescalings())
+    if callable(rescaling) and not isinstance(rescaling, type):
+        return Function(rescaling)
+    raise not_a_rescaling("a name, a Rescaling or a function of (key, visible)", rescaling)
+
+
+def not_a_rescaling(expected: str, came: object) -> TypeError:
+    """The error for what is no rescaling, with a hint for a class in place of an instance."""
+    if isinstance(came, type):
+        name = came.__name__
+        return TypeError(f"rescaling must be {expected}, got the class {name}: write {name}()")
+    return TypeError(f"rescaling must be {expected}, got {type(came).__name__}")
 
 
 def key_lengths(key: Tensor) -> Tensor:
@@ -572,47 +613,46 @@ def key_lengths(key: Tensor) -> Tensor:
     """
     check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
     wide, widest = computation_dtype(key.dtype), widest_dtype(key.device)
-    lengths: Tensor
-    if wide != widest:
-        # float32 reads the keys once, and writes nothing else
-        lengths = torch.linalg.vector_norm(key, dim=-1, dtype=wide)
-        if _squares_fit(key, lengths):
-            return lengths
-        if key.device.type != "cpu" and not is_tracing():
-            lengths = torch.linalg.vector_norm(key, dim=-1, dtype=widest)
+    if wide != widest and not is_tracing():
+        on_cpu = key.device.type == "cpu"
+        lengths = _norms(key, wide if on_cpu else widest)
+        if not on_cpu or _squares_fit(key, lengths):
             return lengths.to(wide)
-        squares = key.to(widest).square().sum(-1)
-        return _root_of_squares(squares).to(wide)
-    # no wider dtype: divided by its largest component, no key has squares that do not fit
+    # Divided by its largest component, no key has squares that do not fit.
+    key = key.to(wide)
     largest = key.detach().abs().amax(-1, keepdim=True) if key.shape[-1] else key.new_ones(1)
     largest = largest.masked_fill((largest == 0) | largest.isinf(), 1.0)
-    return _root_of_squares((key / largest).square().sum(-1)) * largest.squeeze(-1)
+    return root((key / largest).square().sum(-1), 2.0) * largest.squeeze(-1)
 
 
-def _root_of_squares(squares: Tensor) -> Tensor:
-    """The root, whose first and second derivatives at 0 are 0."""
-    nothing = squares == 0
-    return squares.masked_fill(nothing, 1.0).sqrt().masked_fill(nothing, 0.0)
+BLOCK = 2**19
+"""Entries of keys that are made wide at once: they stay in a processor's cache."""
+
+
+def _norms(key: Tensor, dtype: torch.dtype) -> Tensor:
+    """The norms (..., S) computed in ``dtype``. A wider copy is made of a block at a time, and of
+    none where the dtype is the key's own.
+    """
+    if key.dtype == dtype or key.device.type != "cpu" or key.numel() <= BLOCK:
+        norms: Tensor = torch.linalg.vector_norm(key, dim=-1, dtype=dtype)
+        return norms
+    blocks = key.tensor_split(key.numel() // BLOCK + 1, dim=-2)
+    return torch.cat([torch.linalg.vector_norm(x, dim=-1, dtype=dtype) for x in blocks], dim=-1)
 
 
 def _squares_fit(key: Tensor, lengths: Tensor) -> bool:
     """Whether it is known that float32 held the squares under these lengths, and that second
     derivatives, which a norm does not have at 0, are not asked for there.
     """
-    if lengths.numel() == 0:
-        return True
     seen = peek_range(lengths)
     if seen is None or not seen[1] < 1e18:
         return False
     if seen[0] > 1e-15:
         return True
-    if key.requires_grad:
-        return False
-    short = torch.linalg.vector_norm(key, ord=1, dim=-1)[lengths <= 1e-15]
-    return not bool(short.any())  # all of them are zeros
+    return not key.requires_grad and not bool(key[lengths <= 1e-15].any())  # all of them are zeros
 
 
-def _power(d_k: int, power: float) -> float:
+def power_of_d_k(d_k: int, power: float) -> float:
     """d_k^power, also where torch.compile or torch.export has a symbol for d_k; 1 without
     components, of which every product is 0.
     """

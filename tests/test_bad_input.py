@@ -81,7 +81,17 @@ CASES = [
         ValueError,
         "batch dimensions",
     ),
+    (
+        lambda: ATTENTION(Q.expand(1, 4, 2, 4), K.expand(1, 2, 3, 4), V.expand(1, 2, 3, 5)),
+        ValueError,
+        r"batch dimensions must broadcast, got .*; for grouped queries pass enable_gqa=True",
+    ),
     (lambda: sdpa.get_rescaling(2), TypeError, "rescaling must .*got int"),
+    (
+        lambda: ATTENTION(Q, K, V, rescaling=sdpa.KeyLengthNorm),
+        TypeError,
+        r"rescaling must .*got the class KeyLengthNorm: write KeyLengthNorm\(\)",
+    ),
     (lambda: sdpa.PowerOfDk(math.nan), ValueError, "power must be a finite number, got nan"),
     (lambda: sdpa.KeyLengthNorm(0.5), ValueError, "p must .*got 0.5"),
     (lambda: sdpa.key_lengths(torch.ones(3)), ValueError, r"key must have shape \(..., S, d_k\)"),
