@@ -1,6 +1,6 @@
 r"""The divisors :math:`c_K`: what the dot products are divided by before softmax.
 
-A rescaling is one small object with a name, a formula, a look and one method from keys to divisor.
+A rescaling is one small object with a name, a formula and one method from keys to divisor.
 Your own is a class with that method, and works wherever a rescaling is asked for;
 :func:`register` gives it a name. To add one to the book, put an instance into ``RESCALINGS``: every
 chapter, figure, explorable, benchmark and test that lists rescalings picks it up.
@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -23,25 +23,8 @@ from sdpa_lib.device import computation_dtype, is_tracing, peek_range, widest_dt
 from sdpa_lib.visibility import EveryKey, Masked, Visible, root
 
 
-class Look(NamedTuple):
-    """How figures draw a rescaling, so that each is known by three things at once.
-
-    Attributes:
-        color: ``"#rrggbb"``.
-        line: ``"-"``, ``"--"``, ``"-."`` or ``":"``.
-        marker: a letter of Matplotlib's.
-    """
-
-    color: str
-    line: str
-    marker: str
-
-
 class Rescaling(ABC):
     """What a query's dot products with its keys are divided by before softmax."""
-
-    look: ClassVar[Look | None] = None
-    """How figures draw it; without one they choose a colour by its name."""
 
     @property
     @abstractmethod
@@ -53,11 +36,6 @@ class Rescaling(ABC):
         """The divisor in LaTeX, without dollar signs; by default the name."""
         name = self.name.replace("_", r"\_")
         return rf"\mathrm{{{name}}}"
-
-    @property
-    def label(self) -> str:
-        """The name that people read, where no formula can stand."""
-        return self.name
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         """The divisor of every row of scores. A rescaling defines this, or :meth:`constant`.
@@ -203,7 +181,8 @@ class Function(Rescaling):
 
     @property
     def name(self) -> str:
-        return getattr(self.function, "__name__", type(self.function).__name__)
+        name: str = getattr(self.function, "__name__", type(self.function).__name__)
+        return name
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         return self.function(key, visible)
@@ -275,20 +254,6 @@ class PowerOfDk(Rescaling):
         return formula if self.factor == 1.0 else rf"{self.factor:.4g}\,{formula}"
 
     @property
-    def label(self) -> str:
-        return {"none": "undivided", "sqrt_d_k": "√d_k"}.get(self.name, self.name)
-
-    @property
-    def look(self) -> Look | None:  # type: ignore[override]  # the base class has none
-        return {
-            "none": Look("#d3746b", "-", "o"),
-            "sqrt_d_k": Look("#0b6fb3", "-", "s"),
-            "d_k": Look("#2d159d", "--", "^"),
-            "d_k^1/3": Look("#610062", "-.", "<"),
-            "d_k^2/3": Look("#001c00", ":", ">"),
-        }.get(self.name)
-
-    @property
     def _exponent(self) -> str:
         """The power as a short fraction where it is one, else with four significant digits."""
         fraction = Fraction(self.power).limit_denominator(12)
@@ -320,22 +285,10 @@ class KeyLengthNorm(Rescaling):
         return {1.0: "k_total", 2.0: "k_rss"}.get(self.p, f"k_norm_{self.p:g}")
 
     @property
-    def label(self) -> str:
-        return self.name.replace("norm_", "")  # k_4, as the book calls it
-
-    @property
     def formula(self) -> str:
         return {1.0: r"\sum_j \|k_j\|", 2.0: r"\sqrt{\sum_j \|k_j\|^2}"}.get(
             self.p, rf"(\sum_j \|k_j\|^{{{self.p:g}}})^{{1/{self.p:g}}}"
         )
-
-    @property
-    def look(self) -> Look | None:  # type: ignore[override]
-        return {
-            "k_total": Look("#8e1a4a", "-", "D"),
-            "k_rss": Look("#4a4400", "-.", "P"),
-            "k_norm_4": Look("#9830ff", ":", "X"),
-        }.get(self.name)
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         return visible.norm(key_lengths(key), self.p)
@@ -351,8 +304,6 @@ class MeanKeyLength(Rescaling):
         >>> MeanKeyLength()(torch.tensor([[3.0, 4.0], [0.0, 2.0]])).item()
         3.5
     """
-
-    look: ClassVar[Look | None] = Look("#8d8da8", "--", "v")
 
     @property
     def name(self) -> str:
@@ -378,15 +329,9 @@ class CountTimesRootDk(Rescaling):
         24.0
     """
 
-    look: ClassVar[Look | None] = Look("#a38500", "--", "*")
-
     @property
     def name(self) -> str:
         return "n_sqrt_d_k"
-
-    @property
-    def label(self) -> str:
-        return "n√d_k"
 
     @property
     def formula(self) -> str:

@@ -15,7 +15,6 @@ from torch.export import Dim
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 from sdpa_lib import (
-    EveryKey,
     KeyLengthNorm,
     Rescaling,
     attention_scores,
@@ -24,7 +23,7 @@ from sdpa_lib import (
     sample,
     scaled_dot_product_attention,
 )
-from sdpa_lib.visibility import HIDES, Masked
+from sdpa_lib.visibility import HIDES, EveryKey, Masked
 
 FROM_KEYS = ["k_total", "k_mean", "k_rss", "k_norm_4", "n_sqrt_d_k"]
 HALF = (torch.float16, torch.bfloat16)

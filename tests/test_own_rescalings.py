@@ -12,7 +12,6 @@ from torch import nn
 from sdpa_lib import (
     RESCALINGS,
     KeyLengthNorm,
-    Multiple,
     PowerOfDk,
     Rescaling,
     RunningDivisor,
@@ -23,7 +22,7 @@ from sdpa_lib import (
     sample,
     scaled_dot_product_attention,
 )
-from sdpa_lib.rescaling import _REGISTERED
+from sdpa_lib.rescaling import _REGISTERED, Multiple
 from sdpa_lib.visibility import CausalOrder, EveryKey, Masked
 
 BOTH_PATHS = pytest.mark.parametrize("return_weights", [False, True])
