@@ -152,11 +152,9 @@ def checked_divisor(
     shape = divisor.shape
     if rows is None:
         rows = (*shape[:-1], 1)
-    last = rows[max(0, len(rows) - len(shape)) :]
-    if shape != last and (
-        len(shape) > len(rows)
-        or any(own not in (1, row) for own, row in zip(shape, last, strict=True))
-    ):
+    # from the last dimension on, which zip takes as far as the shorter goes
+    fits = all(own in (1, row) for own, row in zip(shape[::-1], rows[::-1], strict=False))
+    if not fits or len(shape) > len(rows):
         raise ValueError(
             f"the divisor of {rescaling.name} must give one number a row, broadcastable to "
             f"(..., L, 1) = {rows}, got shape {tuple(shape)}"
@@ -562,7 +560,7 @@ def key_lengths(key: Tensor) -> Tensor:
         on_cpu = key.device.type == "cpu"
         lengths = _norms(key, wide if on_cpu else widest)
         if not on_cpu or _squares_fit(key, lengths):
-            return lengths.to(wide)
+            return lengths if lengths.dtype == wide else lengths.to(wide)
     # Divided by its largest component, no key has squares that do not fit.
     key = key.to(wide)
     largest = key.detach().abs().amax(-1, keepdim=True) if key.shape[-1] else key.new_ones(1)
@@ -570,19 +568,24 @@ def key_lengths(key: Tensor) -> Tensor:
     return root((key / largest).square().sum(-1), 2.0) * largest.squeeze(-1)
 
 
-BLOCK = 2**19
+BLOCK = 2**18
 """Entries of keys that are made wide at once: they stay in a processor's cache."""
 
 
 def _norms(key: Tensor, dtype: torch.dtype) -> Tensor:
-    """The norms (..., S) computed in ``dtype``. A wider copy is made of a block at a time, and of
-    none where the dtype is the key's own.
+    """The norms (..., S) computed in ``dtype``. On the CPU, where that is not the key's own, blocks
+    are made wide one after the other, in the same memory.
     """
-    if key.dtype == dtype or key.device.type != "cpu" or key.numel() <= BLOCK:
+    if key.dtype == dtype or key.device.type != "cpu" or key.requires_grad or key.numel() <= BLOCK:
         norms: Tensor = torch.linalg.vector_norm(key, dim=-1, dtype=dtype)
         return norms
     blocks = key.tensor_split(key.numel() // BLOCK + 1, dim=-2)
-    return torch.cat([torch.linalg.vector_norm(x, dim=-1, dtype=dtype) for x in blocks], dim=-1)
+    memory = torch.empty_like(blocks[0], dtype=dtype)  # the first is none of the smaller ones
+    each = []
+    for block in blocks:
+        wide = memory[..., : block.shape[-2], :].copy_(block)
+        each.append(torch.linalg.vector_norm(wide, dim=-1))
+    return torch.cat(each, dim=-1)
 
 
 def _squares_fit(key: Tensor, lengths: Tensor) -> bool:

@@ -236,6 +236,27 @@ def test_lengths_are_right_at_any_size(dtype, size):
     torch.testing.assert_close(key_lengths(mixed)[:3], expected, rtol=1e-6, atol=0)
 
 
+@pytest.mark.parametrize("dtype", HALF)
+def test_lengths_in_half_precision_make_no_wide_copy_of_the_keys(dtype, monkeypatch):
+    class LargestWide(LargestTensor):
+        def __torch_dispatch__(self, *given):
+            result = super().__torch_dispatch__(*given)
+            if isinstance(result, torch.Tensor) and result.dtype == torch.float32:
+                self.wide = max(self.wide, result.untyped_storage().nbytes() // 4)
+            return result
+
+        wide = 0
+
+    monkeypatch.setattr("sdpa_lib.rescaling.BLOCK", 512)
+    key = sample(2, 3, 50, 16, seed=0, device="cpu", dtype=torch.float32).to(dtype)
+    for keys in (key, key.mT.contiguous().mT, key.expand(4, 2, 3, 50, 16), key[:1, :1, :33]):
+        with LargestWide() as seen:
+            lengths = key_lengths(keys)
+        assert seen.wide <= max(512, lengths.numel())
+        torch.testing.assert_close(lengths, keys.float().norm(dim=-1))
+    torch.testing.assert_close(torch.func.vmap(key_lengths)(key), key_lengths(key))
+
+
 @pytest.mark.parametrize("p", [2.0, 8.0, 24.0])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_a_long_hidden_key_does_not_swallow_the_visible(p, dtype):
