@@ -33,10 +33,12 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import sdpa_lib as sdpa
 from sdpa_lib import RESCALINGS, RunningDivisor
+from sdpa_lib.device import get_device
+from sdpa_lib.moments import measure_moments, sample_normal_scores
 
 # Not imported from there: the book's package computes with one thread, and benchmarks with all.
 RESULTS = Path(__file__).parent / "results"
-DEVICE = sdpa.get_device()
+DEVICE = get_device()
 ON_GPU = DEVICE.type == "cuda"
 DTYPE = torch.bfloat16 if ON_GPU else torch.float32
 DTYPE_NAME = str(DTYPE).removeprefix("torch.")
@@ -408,9 +410,7 @@ def masked_memory(name: str, of_mask: str) -> float:
 def sampler_memory(name: str, d_k: int, n_pairs: int) -> float:
     def call(d_k: int) -> Callable[[], object]:
         return {
-            "exact": lambda: sdpa.measure_moments(
-                sdpa.sample_normal_scores(n_pairs, 1, d_k, seed=0)
-            ),
+            "exact": lambda: measure_moments(sample_normal_scores(n_pairs, 1, d_k, seed=0)),
             "blocks": lambda: sdpa.measure_dot_products(d_k, n_pairs, seed=0),
             "NumPy": lambda: numpy_moments(d_k, n_pairs),
         }[name]
@@ -492,7 +492,7 @@ def at_dimension(d_k: int, budget: float) -> dict[str, float]:
     once in NumPy.
     """
     many, few = 2**16, min(2**16, max(64, 2**22 // d_k))
-    run = {"exact": lambda: sdpa.measure_moments(sdpa.sample_normal_scores(many, 1, d_k, seed=0))}
+    run = {"exact": lambda: measure_moments(sample_normal_scores(many, 1, d_k, seed=0))}
     row: dict[str, float] = {
         "d_k": d_k,
         "exact": compare(run, "exact", budget)["exact"]["seconds"] / many,

@@ -1,8 +1,8 @@
 """What people call the things that code calls ``sqrt_d_k``, ``qk_norm`` or ``student_t``: in
 figures, tables, explorables and chapters.
 
-A rescaling says it itself, by its ``label`` and its formula. The names of what is no rescaling, a
-distribution or a way to train, stand here and nowhere else.
+They stand here and nowhere else. A rescaling that is not named here goes by its own name, or by its
+formula.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ OTHERS = {
 """By code's name. Others are read as they are written, such as ``learned`` and ``normal``."""
 
 
+RESCALED = {"none": "undivided", "sqrt_d_k": "√d_k", "n_sqrt_d_k": "n√d_k"}
+"""Rescalings, by their own names. A norm of key lengths is called as in the text: k_4."""
+
+
 def display_name(name: str | Rescaling) -> str:
     """The name that people read, where no formula can stand.
 
@@ -31,7 +35,8 @@ def display_name(name: str | Rescaling) -> str:
     """
     if isinstance(name, str) and name not in known_rescalings():
         return OTHERS.get(name, name)
-    return get_rescaling(name).label
+    own = get_rescaling(name).name
+    return RESCALED.get(own, re.sub(r"^k_norm_", "k_", own))
 
 
 def word_for(name: str) -> str:
@@ -53,10 +58,10 @@ def plot_label(rescaling: str | Rescaling) -> str:
         undivided $k_\mathrm{total}$ $\sqrt{d_k}$
     """
     chosen = get_rescaling(rescaling)
-    if length := re.fullmatch(r"k_(\w+)", chosen.label):
+    label = display_name(chosen)
+    if length := re.fullmatch(r"k_(\w+)", label):
         return rf"$k_\mathrm{{{length[1]}}}$"
-    is_word = chosen.label != chosen.name and chosen.label.isalpha()
-    return chosen.label if is_word else f"${chosen.formula}$"
+    return label if label != chosen.name and label.isalpha() else f"${chosen.formula}$"
 
 
 def names_of_code() -> dict[str, str]:

@@ -1,20 +1,12 @@
 """Scaled dot-product attention, with any rescaling, and the tools to measure what the scaling
-does.
+does. Here is what it takes to compute attention; what draws samples, measures moments or chooses a
+device is in ``sdpa_lib.sampling``, ``sdpa_lib.moments`` and ``sdpa_lib.device``.
 """
 
 from sdpa_lib.attention import attention_scores, attention_weights, scaled_dot_product_attention
 from sdpa_lib.decoding import RunningDivisor
-from sdpa_lib.device import get_device, get_dtype
 from sdpa_lib.moments import (
-    MeasuredMoments,
-    Moments,
-    exact_moments,
     measure_dot_products,
-    measure_moments,
-    normal_dot_product_density,
-    sample_dot_products,
-    sample_normal_scores,
-    shape_distance,
 )
 from sdpa_lib.rescaling import (
     MODEL_RESCALINGS,
@@ -25,7 +17,6 @@ from sdpa_lib.rescaling import (
     LogCount,
     LogSteps,
     MeanKeyLength,
-    Multiple,
     PowerOfDk,
     Rescaling,
     get_rescaling,
@@ -34,51 +25,33 @@ from sdpa_lib.rescaling import (
     register,
 )
 from sdpa_lib.sampling import (
-    DISTRIBUTIONS,
-    Distribution,
-    get_distribution,
     sample,
-    sample_qkv,
-    student_t,
 )
 from sdpa_lib.saturation import (
-    Gradients,
-    RowSaturation,
     attention_gradients,
     effective_keys,
     entropy,
     jacobian_norm,
     largest_weight,
     perplexity,
-    sample_gradients,
     saturation_of_rows,
     softmax_jacobian,
 )
-from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Visible
+from sdpa_lib.visibility import Visible
 
 __version__ = "3.0.0"
 
 __all__ = [
-    "DISTRIBUTIONS",
     "MODEL_RESCALINGS",
     "RESCALINGS",
-    "CausalOrder",
     "CountTimesRootDk",
-    "Distribution",
-    "EveryKey",
-    "Gradients",
     "KeyLengthNorm",
     "LogBeyond",
     "LogCount",
     "LogSteps",
-    "Masked",
     "MeanKeyLength",
-    "MeasuredMoments",
-    "Moments",
-    "Multiple",
     "PowerOfDk",
     "Rescaling",
-    "RowSaturation",
     "RunningDivisor",
     "Visible",
     "attention_gradients",
@@ -86,28 +59,16 @@ __all__ = [
     "attention_weights",
     "effective_keys",
     "entropy",
-    "exact_moments",
-    "get_device",
-    "get_distribution",
-    "get_dtype",
     "get_rescaling",
     "jacobian_norm",
     "key_lengths",
     "known_rescalings",
     "largest_weight",
     "measure_dot_products",
-    "measure_moments",
-    "normal_dot_product_density",
     "perplexity",
     "register",
     "sample",
-    "sample_dot_products",
-    "sample_gradients",
-    "sample_normal_scores",
-    "sample_qkv",
     "saturation_of_rows",
     "scaled_dot_product_attention",
-    "shape_distance",
     "softmax_jacobian",
-    "student_t",
 ]

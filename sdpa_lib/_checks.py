@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import numbers
 import reprlib
 from collections.abc import Iterable
 
@@ -70,6 +71,18 @@ def check_number(
     return float(value)
 
 
+def as_number(name: str, value: object) -> float:
+    """A finite number that may also come as NumPy's or as a tensor without dimensions, as PyTorch
+    takes it.
+    """
+    if not isinstance(value, (int, float)):
+        if isinstance(value, Tensor) and value.dim() == 0 and not value.requires_grad:
+            value = value.item()
+        elif isinstance(value, numbers.Real):
+            value = float(value)
+    return check_number(name, value)
+
+
 def check_query_key(query: Tensor, key: Tensor) -> None:
     """Refuse queries and keys of which no dot products can be taken."""
     check_tensor("query", query, min_dim=2, shape="(..., L, d_k)")
@@ -91,7 +104,6 @@ def check_query_key(query: Tensor, key: Tensor) -> None:
 
 def check_value(key: Tensor, value: Tensor) -> None:
     """Refuse values that do not go with these keys."""
-    check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
     check_tensor("value", value, min_dim=2, shape="(..., S, Ev)")
     if value.dtype != key.dtype:
         raise TypeError(f"value must have the dtype of key, {key.dtype}, got {value.dtype}")
@@ -101,18 +113,6 @@ def check_value(key: Tensor, value: Tensor) -> None:
         raise ValueError(
             f"value must hold one row per key, S = {key.shape[-2]}, got {tuple(value.shape)}"
         )
-
-
-def check_batch(own: int = 2, **tensors: Tensor) -> None:
-    """Refuse tensors whose batch dimensions, all but their ``own`` last, do not broadcast."""
-    shapes = [tensor.shape[:-own] for tensor in tensors.values()]
-    if all(shape == shapes[0] for shape in shapes):
-        return
-    try:
-        torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
-    except RuntimeError:
-        came = " and ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
-        raise ValueError(f"batch dimensions must broadcast, got {came}") from None
 
 
 def unknown_name(argument: str, name: object, known: Iterable[str]) -> ValueError:

@@ -18,10 +18,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_lib._checks import check_batch, check_number, check_query_key, check_value
-from sdpa_lib.device import computation_dtype, peek, peek_range
-from sdpa_lib.rescaling import Rescaling, checked_constant, checked_divisor, get_rescaling
-from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Visible
+from sdpa_lib._checks import as_number, check_query_key, check_value
+from sdpa_lib.device import computation_dtype, peek_range
+from sdpa_lib.rescaling import (
+    AnyRescaling,
+    checked_constant,
+    checked_divisor,
+    get_rescaling,
+    power_of_d_k,
+)
+from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Pattern, Visible
 
 if TYPE_CHECKING:
     from torch.nn.attention.bias import CausalBias
@@ -80,7 +86,7 @@ def scaled_dot_product_attention(
     is_causal: bool = ...,
     *,
     scale: float | None = ...,
-    rescaling: str | Rescaling = ...,
+    rescaling: AnyRescaling = ...,
     enable_gqa: bool = ...,
     return_weights: Literal[False] = ...,
 ) -> Tensor: ...
@@ -96,7 +102,7 @@ def scaled_dot_product_attention(
     is_causal: bool = ...,
     *,
     scale: float | None = ...,
-    rescaling: str | Rescaling = ...,
+    rescaling: AnyRescaling = ...,
     enable_gqa: bool = ...,
     return_weights: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
@@ -112,7 +118,7 @@ def scaled_dot_product_attention(
     is_causal: bool = ...,
     *,
     scale: float | None = ...,
-    rescaling: str | Rescaling = ...,
+    rescaling: AnyRescaling = ...,
     enable_gqa: bool = ...,
     return_weights: bool,
 ) -> Tensor | tuple[Tensor, Tensor]: ...
@@ -128,7 +134,7 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     *,
     scale: float | None = None,
-    rescaling: str | Rescaling = "sqrt_d_k",
+    rescaling: AnyRescaling = "sqrt_d_k",
     enable_gqa: bool = False,
     return_weights: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -198,8 +204,15 @@ def scaled_dot_product_attention(
     """
     check_query_key(query, key)
     check_value(key, value)
-    if not 0.0 <= check_number("dropout_p", dropout_p) <= 1.0:
+    dropout_p = as_number("dropout_p", dropout_p)
+    if not 0.0 <= dropout_p <= 1.0:
         raise ValueError(f"dropout_p must be a probability in [0, 1], got {dropout_p}")
+    groups = _groups(query, key) if enable_gqa else 1
+    of_value = _groups(query, value) if enable_gqa else 1
+    batch = _batch(enable_gqa, query=query, key=key)
+    whole = batch
+    if value.shape[:-2] != batch:
+        whole = _batch(enable_gqa, query=query, key=key, value=value)
     if return_weights:
         scores = attention_scores(
             query,
@@ -211,41 +224,34 @@ def scaled_dot_product_attention(
             enable_gqa=enable_gqa,
         )  # (..., L, S)
         weights = _softmax(scores)
-        if enable_gqa:
-            value = _repeat_heads(query, value)
-        check_batch(scores=scores, value=value)
         dropped = F.dropout(weights, dropout_p) if dropout_p > 0.0 else weights
-        output = (dropped @ value.to(weights.dtype)).to(query.dtype)  # (..., L, Ev)
-        return output, weights.to(query.dtype)
-    groups = _groups(query, key) if enable_gqa else 1
-    if enable_gqa:
-        _groups(query, value)
-    check_batch(3 if enable_gqa else 2, query=query, key=key, value=value)
-    attn_mask, is_causal, visible = _visible(query, key, attn_mask, is_causal, groups)
-    divide = _divide_by(query, key, visible, scale, rescaling)
-    if not isinstance(divide, Tensor):
-        return F.scaled_dot_product_attention(
-            query, key, value, attn_mask, dropout_p, is_causal, scale=divide, enable_gqa=enable_gqa
-        )
-    # A divisor lies between sqrt(d_k) and n times that, typically. A half-precision query, divided
-    # by no more than what differs from the root, keeps its digits; the kernel applies the root, in
-    # float32.
-    if query.dtype == divide.dtype:
-        root, divided = 1.0, query / divide
+        output = dropped @ _repeat_heads(value, of_value).to(weights.dtype)  # (..., L, Ev)
+        return output.to(query.dtype), weights.to(query.dtype)
+    attn_mask, is_causal, visible = _visible(query, key, attn_mask, is_causal, batch, groups)
+    divide, is_number = _divide_by(query, key, visible, batch, scale, rescaling)
+    divided = query
+    if isinstance(divide, Tensor):
+        # A divisor lies between sqrt(d_k) and n times that, typically. A half-precision query,
+        # divided by no more than what differs from the root, keeps its digits; the kernel applies
+        # the root, in float32.
+        scale = 1.0
+        if query.dtype != divide.dtype:
+            scale = power_of_d_k(query.shape[-1], -0.5)
+            divide = divide * scale
+        divided = query / divide
+        if divided.dtype != query.dtype:
+            divided = divided.to(query.dtype)
     else:
-        root = _root(query.shape[-1])
-        divided = (query / (divide / root)).to(query.dtype)
+        scale = divide
     output = F.scaled_dot_product_attention(
-        divided,
-        key,
-        value,
-        attn_mask,
-        dropout_p,
-        is_causal,
-        scale=1.0 / root,
-        enable_gqa=enable_gqa,
+        divided, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
     )
-    return _with_nan(output, divided)
+    if not is_number:
+        # PyTorch's kernels give zeros, as to a row that sees nothing, where all scores of a short
+        # row are NaN: a divisor that is not a number must not look like that.
+        output = output.masked_fill(torch.as_tensor(divide).isnan(), math.nan)
+    # Where there is nothing to add up PyTorch's function has the query's batch.
+    return output if output.shape[:-2] == whole else output.expand(*whole, *output.shape[-2:])
 
 
 @_cast_by_autocast
@@ -256,7 +262,7 @@ def attention_weights(
     is_causal: bool = False,
     *,
     scale: float | None = None,
-    rescaling: str | Rescaling = "sqrt_d_k",
+    rescaling: AnyRescaling = "sqrt_d_k",
     enable_gqa: bool = False,
 ) -> Tensor:
     """The weights: softmax over each row of scores. Arguments as in
@@ -290,7 +296,7 @@ def attention_scores(
     is_causal: bool = False,
     *,
     scale: float | None = None,
-    rescaling: str | Rescaling = "sqrt_d_k",
+    rescaling: AnyRescaling = "sqrt_d_k",
     enable_gqa: bool = False,
 ) -> Tensor:
     """The scores that go into softmax: divided dot products, -inf at hidden keys.
@@ -323,7 +329,7 @@ def divided_scores(
     is_causal: bool,
     *,
     scale: float | None,
-    rescaling: str | Rescaling,
+    rescaling: AnyRescaling,
     enable_gqa: bool,
 ) -> Callable[[Tensor], Tensor]:
     """The scores, for whoever does not want all at once: a function from the numbers (R,) of some
@@ -331,11 +337,11 @@ def divided_scores(
     """
     check_query_key(query, key)
     groups = _groups(query, key) if enable_gqa else 1
+    batch = _batch(enable_gqa, query=query, key=key)
+    mask, _, visible = _visible(query, key, attn_mask, is_causal, batch, groups)
+    divide, _ = _divide_by(query, key, visible, batch, scale, rescaling)
     wide = computation_dtype(query.dtype)
-    keys = (_repeat_heads(query, key) if enable_gqa else key).to(wide)  # (..., S, d_k)
-    check_batch(query=query, key=keys)
-    mask, _, visible = _visible(query, key, attn_mask, is_causal, groups)
-    divide = _divide_by(query, key, visible, scale, rescaling)
+    keys = _repeat_heads(key, groups).to(wide)  # (..., S, d_k)
 
     def scores_of(rows: Tensor) -> Tensor:
         def chosen(x: Tensor) -> Tensor:
@@ -367,11 +373,13 @@ def _divide_by(
     query: Tensor,
     key: Tensor,
     visible: Visible,
+    batch: tuple[int, ...],
     scale: float | None,
-    rescaling: str | Rescaling,
-) -> float | Tensor:
+    rescaling: AnyRescaling,
+) -> tuple[float | Tensor, bool]:
     """A number to multiply all dot products by; or, of a rescaling that is not constant, the
-    divisors of the rows, broadcastable to (..., L, 1).
+    divisors of the rows, broadcastable to (..., L, 1). And whether it is known that they are
+    numbers.
     """
     chosen = get_rescaling(rescaling)
     if scale is not None:
@@ -380,45 +388,34 @@ def _divide_by(
                 f"scale and rescaling exclude each other, got {scale} and {chosen.name}: "
                 f"write PowerOfDk(0, factor=1 / scale), or a multiple of the rescaling"
             )
-        return check_number("scale", scale)
+        return as_number("scale", scale), True
     d_k: Any = query.shape[-1]
     d_k = int(d_k) if isinstance(d_k, Tensor) else d_k  # a tensor under torch.jit.trace
     constant = checked_constant(chosen, d_k)
     if constant is not None:
-        return 1.0 / constant
-    batch = key.shape[:-2] if visible.groups == 1 else (*key.shape[:-3], query.shape[-3])
-    rows = (*_broadcast(query.shape[:-2], batch), query.shape[-2], 1)
-    divisor = checked_divisor(chosen, key, visible, rows)
+        return 1.0 / constant, True
+    divisor = checked_divisor(chosen, key, visible, (*batch, query.shape[-2], 1))
     seen = peek_range(divisor)
-    if seen is not None and 0.0 < seen[0] <= seen[1] < math.inf:
-        return divisor
-    # No key is seen, or every key that is has length zero: so has every dot product. A divisor that
-    # is not finite is not a number.
-    divisor = divisor.masked_fill(divisor == 0, _root(d_k))
-    return divisor.masked_fill(divisor == math.inf, math.nan)
-
-
-def _with_nan(output: Tensor, query: Tensor) -> Tensor:
-    """The ``output``, NaN in the rows whose query has a component that is infinite or NaN.
-
-    PyTorch's kernels give zeros, as to a row that sees nothing, where all scores of a short row are
-    NaN: a divisor that is not a number must not look like that.
-    """
-    query = query.detach()
-    wide = torch.float32 if query.dtype == torch.float16 else query.dtype
-    of_all = peek(torch.linalg.vector_norm(query, dtype=wide))
-    if of_all is not None and math.isfinite(of_all):
-        return output
-    return output + (query - query).sum(-1, keepdim=True)  # 0, or NaN
-
-
-def _root(d_k: int) -> float:
-    return math.sqrt(max(d_k, 1))
+    are_numbers = False
+    if seen is not None:
+        if seen[0] < 0.0:
+            raise ValueError(f"the divisor of {chosen.name} must not be negative, got {seen[0]}")
+        are_numbers = seen[1] < math.inf
+        if are_numbers and seen[0] > 0.0:
+            return divisor, True
+    # No key is seen, or every key that is has length zero: so has every dot product.
+    divisor = divisor.masked_fill(divisor == 0, power_of_d_k(d_k, 0.5))
+    return divisor.masked_fill(~((divisor > 0) & (divisor < math.inf)), math.nan), are_numbers
 
 
 def _visible(
-    query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool, groups: int
-) -> tuple[Tensor | None, bool, Visible]:
+    query: Tensor,
+    key: Tensor,
+    attn_mask: Tensor | None,
+    is_causal: bool,
+    batch: tuple[int, ...],
+    groups: int,
+) -> tuple[Tensor | None, bool, Pattern]:
     """What each row may see, from a mask or the causal order; and both as PyTorch's function takes
     them.
     """
@@ -436,15 +433,7 @@ def _visible(
             "attn_mask and is_causal=True exclude each other: put the causal order into attn_mask"
         )
     if _is_causal_bias(attn_mask):
-        from torch.nn.attention.bias import CausalVariant
-
-        if (attn_mask.seq_len_q, attn_mask.seq_len_kv) != (n_queries, n_keys):
-            raise ValueError(
-                f"attn_mask must be a CausalBias of {n_queries} queries and {n_keys} keys, got "
-                f"{attn_mask.seq_len_q} and {attn_mask.seq_len_kv}"
-            )
-        lower_right = attn_mask.variant == CausalVariant.LOWER_RIGHT
-        order = CausalOrder(n_queries, n_keys, groups, n_keys - n_queries if lower_right else 0)
+        order = _order_of(attn_mask, n_queries, n_keys, groups)
         if order.offset == 0:
             return None, True, order
         return order.matrix(torch.arange(n_queries, device=query.device)), False, order
@@ -457,24 +446,49 @@ def _visible(
         raise ValueError(
             f"attn_mask must be on the device of query, {query.device}, got {attn_mask.device}"
         )
-    heads = key.shape[:-2] if groups == 1 else (*key.shape[:-3], query.shape[-3])
-    target = (*_broadcast(query.shape[:-2], heads), n_queries, n_keys)
     try:
-        attn_mask.expand(target)
+        attn_mask.expand(*batch, n_queries, n_keys)
     except RuntimeError:
         raise ValueError(
-            f"attn_mask must broadcast to (..., L, S) = {target}, got {tuple(attn_mask.shape)}"
+            f"attn_mask must broadcast to (..., L, S) = {(*batch, n_queries, n_keys)}, got "
+            f"{tuple(attn_mask.shape)}"
         ) from None
     if attn_mask.dim() < 2:
         attn_mask = attn_mask.expand(1, n_keys)
+    if query.dtype == torch.float64 and attn_mask.dtype == torch.float32:
+        attn_mask = attn_mask.double()  # PyTorch's kernel takes it as it is, and reads it wrongly
     return attn_mask, False, Masked(attn_mask, n_keys, groups)
 
 
-def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
-    """What two batch shapes broadcast to."""
-    if first == second:
-        return first
-    return torch.broadcast_shapes(first, second)  # type: ignore[no-untyped-call,no-any-return]
+def _order_of(bias: CausalBias, n_queries: int, n_keys: int, groups: int) -> CausalOrder:
+    """The order that PyTorch's class stands for."""
+    from torch.nn.attention.bias import CausalVariant
+
+    if (bias.seq_len_q, bias.seq_len_kv) != (n_queries, n_keys):
+        raise ValueError(
+            f"attn_mask must be a CausalBias of {n_queries} queries and {n_keys} keys, got "
+            f"{bias.seq_len_q} and {bias.seq_len_kv}"
+        )
+    lower_right = bias.variant == CausalVariant.LOWER_RIGHT
+    return CausalOrder(n_queries, n_keys, groups, n_keys - n_queries if lower_right else 0)
+
+
+def _batch(enable_gqa: bool, **tensors: Tensor) -> tuple[int, ...]:
+    """What the batch dimensions, the query's heads among them, broadcast to."""
+    query = tensors["query"]
+    shapes = [
+        (*x.shape[:-3], query.shape[-3]) if enable_gqa else x.shape[:-2] for x in tensors.values()
+    ]
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
+    try:
+        return torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call,no-any-return]
+    except RuntimeError:
+        came = " and ".join(f"{name} {tuple(x.shape)}" for name, x in tensors.items())
+        heads, *others = (x.shape[-3] if x.dim() > 2 else 1 for x in tensors.values())
+        grouped = not enable_gqa and all(other and heads % other == 0 for other in others)
+        hint = "; for grouped queries pass enable_gqa=True" if grouped else ""
+        raise ValueError(f"batch dimensions must broadcast, got {came}{hint}") from None
 
 
 def _groups(query: Tensor, shared: Tensor) -> int:
@@ -492,6 +506,6 @@ def _groups(query: Tensor, shared: Tensor) -> int:
     return query_heads // heads
 
 
-def _repeat_heads(query: Tensor, shared: Tensor) -> Tensor:
+def _repeat_heads(shared: Tensor, groups: int) -> Tensor:
     """Repeat key or value heads to the number of query heads."""
-    return shared.repeat_interleave(_groups(query, shared), dim=-3)
+    return shared.repeat_interleave(groups, dim=-3) if groups > 1 else shared

@@ -7,6 +7,7 @@ again: a sum goes on from where it was.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 from sdpa_lib._checks import check_count, check_tensor
 from sdpa_lib.device import widest_dtype
 from sdpa_lib.rescaling import Rescaling, get_rescaling
-from sdpa_lib.visibility import CausalOrder, EveryKey, Visible
+from sdpa_lib.visibility import CausalOrder, EveryKey, Pattern, Visible
 
 
 class RunningDivisor(Rescaling):
@@ -139,6 +140,9 @@ class _GoingOn(Visible):
     def norm(self, lengths: Tensor, p: float) -> Tensor:
         return self._go_on(lengths, lambda order, numbers: order.norm(numbers, p))
 
+    def max(self, per_key: Tensor) -> Tensor:
+        return self._go_on(per_key, lambda order, numbers: order.max(numbers))
+
     def count(self, like: Tensor) -> Tensor:
         return self.sum(like.new_ones(self.n_keys))
 
@@ -164,14 +168,8 @@ class _GoingOn(Visible):
         self.asked += 1
         return rows
 
-    def matrix(self, rows: Tensor) -> Tensor:
-        raise NotImplementedError("the keys of the past are not there")
 
-    def _sum(self, per_key: Tensor) -> Tensor:
-        raise NotImplementedError("the keys of the past are not there")
-
-
-class _Window(Visible):
+class _Window(Pattern):
     """Each row sees ``window`` keys, or as many as there are; the last row's are the last keys."""
 
     def __init__(self, n_rows: int, n_keys: int, window: int) -> None:
@@ -186,6 +184,10 @@ class _Window(Visible):
     def _sum(self, per_key: Tensor) -> Tensor:
         missing = self.window - 1 + self.n_rows - self.n_keys
         return F.pad(per_key, (missing, 0)).unfold(-1, self.window, 1).sum(-1)
+
+    def _max(self, per_key: Tensor) -> Tensor:
+        missing = self.window - 1 + self.n_rows - self.n_keys
+        return F.pad(per_key, (missing, 0), value=-math.inf).unfold(-1, self.window, 1).amax(-1)
 
     def count(self, like: Tensor) -> Tensor:
         return self.sum(like.new_ones(self.n_keys))

@@ -93,34 +93,22 @@ def is_tracing() -> bool:
     return torch.compiler.is_compiling() or bool(torch.jit.is_tracing())  # type: ignore[attr-defined,no-untyped-call]
 
 
-def peek(x: Tensor) -> float | None:
-    """The value of a tensor of one element where looking at it is free, on the CPU; ``None`` on
-    other devices, and where there is no one value: in a graph being compiled, or under vmap.
-
-    Example:
-        >>> peek(torch.tensor(2.0))
-        2.0
-    """
-    if x.device.type != "cpu" or is_tracing():
-        return None
-    try:
-        return float(x.item())
-    except RuntimeError:
-        return None
-
-
 def peek_range(x: Tensor) -> tuple[float, float] | None:
-    """The smallest and the largest number of a tensor, as :func:`peek` gives them; ``None``, too,
-    where there is no number.
+    """The smallest and the largest number of a tensor where looking at them is free, on the CPU;
+    ``None`` on other devices, where there is no number, and where there is no one value: in a graph
+    being recorded, or under vmap.
 
     Example:
         >>> peek_range(torch.tensor([3.0, 1.0, 2.0]))
         (1.0, 3.0)
     """
-    if x.numel() == 0:
+    if x.device.type != "cpu" or is_tracing() or x.numel() == 0:
         return None
-    smallest, largest = map(peek, x.detach().aminmax())
-    return None if smallest is None or largest is None else (smallest, largest)
+    smallest, largest = x.detach().aminmax()
+    try:
+        return smallest.item(), largest.item()
+    except RuntimeError:
+        return None
 
 
 def _best_device() -> str:

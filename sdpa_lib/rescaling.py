@@ -1,6 +1,6 @@
 r"""The divisors :math:`c_K`: what the dot products are divided by before softmax.
 
-A rescaling is one small object with a name, a formula, a look and one method from keys to divisor.
+A rescaling is one small object with a name, a formula and one method from keys to divisor.
 Your own is a class with that method, and works wherever a rescaling is asked for;
 :func:`register` gives it a name. To add one to the book, put an instance into ``RESCALINGS``: every
 chapter, figure, explorable, benchmark and test that lists rescalings picks it up.
@@ -10,37 +10,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_number, check_tensor, unknown_name
 from sdpa_lib.device import computation_dtype, is_tracing, peek_range, widest_dtype
-from sdpa_lib.visibility import EveryKey, Masked, Visible
-
-
-class Look(NamedTuple):
-    """How figures draw a rescaling, so that each is known by three things at once.
-
-    Attributes:
-        color: ``"#rrggbb"``.
-        line: ``"-"``, ``"--"``, ``"-."`` or ``":"``.
-        marker: a letter of Matplotlib's.
-    """
-
-    color: str
-    line: str
-    marker: str
+from sdpa_lib.visibility import EveryKey, Masked, Visible, root
 
 
 class Rescaling(ABC):
     """What a query's dot products with its keys are divided by before softmax."""
-
-    look: ClassVar[Look | None] = None
-    """How figures draw it; without one they choose a colour by its name."""
 
     @property
     @abstractmethod
@@ -48,22 +32,19 @@ class Rescaling(ABC):
         """The name people type, such as ``"sqrt_d_k"``."""
 
     @property
-    @abstractmethod
     def formula(self) -> str:
-        """The divisor in LaTeX, without dollar signs."""
-
-    @property
-    def label(self) -> str:
-        """The name that people read, where no formula can stand."""
-        return self.name
+        """The divisor in LaTeX, without dollar signs; by default the name."""
+        name = self.name.replace("_", r"\_")
+        return rf"\mathrm{{{name}}}"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         """The divisor of every row of scores. A rescaling defines this, or :meth:`constant`.
 
         Args:
             key: (..., S, d_k).
-            visible: which keys count in each row. Its ``sum`` adds up one number a key, its
-                ``norm`` takes a p-norm of lengths, its ``count`` counts keys.
+            visible: which keys count in each row. Of one number a key it gives each row's ``sum``
+                and ``max``, of lengths a p-``norm``, and the ``count`` of keys: (..., L, 1), with
+                the query's heads.
 
         Returns:
             Broadcastable to (..., L, 1), where L is 1 if every row has the same. At least float32,
@@ -126,6 +107,12 @@ class Rescaling(ABC):
         return Multiple(self, factor)
 
 
+AnyRescaling: TypeAlias = str | Rescaling | Callable[[Tensor, Visible], Tensor]
+"""What is taken where a rescaling is asked for: a name, an instance, or a function of ``(key,
+visible)`` that gives the divisor (..., L, 1).
+"""
+
+
 def checked_constant(rescaling: Rescaling, d_k: int) -> float | None:
     """What ``rescaling.constant`` gives, if that is a divisor."""
     constant = rescaling.constant(d_k)
@@ -158,24 +145,45 @@ def checked_divisor(
     if not isinstance(divisor, Tensor) or not divisor.is_floating_point():
         came = divisor.dtype if isinstance(divisor, Tensor) else type(divisor).__name__
         raise TypeError(
-            f"{type(rescaling).__name__}.divisor must give a floating-point torch.Tensor, got "
-            f"{came}"
+            f"the divisor of {rescaling.name} must be a floating-point torch.Tensor, "
+            f"broadcastable to (..., L, 1), got {came}: a number that d_k alone decides is for the "
+            "method constant(d_k) to give"
         )
     shape = divisor.shape
     if rows is None:
         rows = (*shape[:-1], 1)
-    last = rows[max(0, len(rows) - len(shape)) :]
-    if shape != last and (
-        len(shape) > len(rows)
-        or any(own not in (1, row) for own, row in zip(shape, last, strict=True))
-    ):
+    # from the last dimension on, which zip takes as far as the shorter goes
+    fits = all(own in (1, row) for own, row in zip(shape[::-1], rows[::-1], strict=False))
+    if not fits or len(shape) > len(rows):
         raise ValueError(
-            f"{type(rescaling).__name__}.divisor must give one number a row, broadcastable to "
+            f"the divisor of {rescaling.name} must give one number a row, broadcastable to "
             f"(..., L, 1) = {rows}, got shape {tuple(shape)}"
         )
     if divisor.dim() < 2:
         divisor = divisor.reshape(1, 1)
     return divisor.to(computation_dtype(key.dtype))
+
+
+@dataclass(frozen=True)
+class Function(Rescaling):
+    """The rescaling whose divisor a function of ``(key, visible)`` gives.
+
+    Example:
+        >>> def largest(key, visible):
+        ...     return visible.max(key_lengths(key))
+        >>> Function(largest)(torch.tensor([[3.0, 4.0], [0.0, 2.0]])).item()
+        5.0
+    """
+
+    function: Callable[[Tensor, Visible], Tensor]
+
+    @property
+    def name(self) -> str:
+        name: str = getattr(self.function, "__name__", type(self.function).__name__)
+        return name
+
+    def divisor(self, key: Tensor, visible: Visible) -> Tensor:
+        return self.function(key, visible)
 
 
 @dataclass(frozen=True)
@@ -193,7 +201,7 @@ class Multiple(Rescaling):
 
     def __post_init__(self) -> None:
         if not isinstance(self.rescaling, Rescaling):
-            raise TypeError(f"rescaling must be a Rescaling, got {type(self.rescaling).__name__}")
+            raise not_a_rescaling("a Rescaling", self.rescaling)
         check_number("factor", self.factor, above=0.0)
 
     @property
@@ -244,27 +252,13 @@ class PowerOfDk(Rescaling):
         return formula if self.factor == 1.0 else rf"{self.factor:.4g}\,{formula}"
 
     @property
-    def label(self) -> str:
-        return {"none": "undivided", "sqrt_d_k": "√d_k"}.get(self.name, self.name)
-
-    @property
-    def look(self) -> Look | None:  # type: ignore[override]  # the base class has none
-        return {
-            "none": Look("#d3746b", "-", "o"),
-            "sqrt_d_k": Look("#0b6fb3", "-", "s"),
-            "d_k": Look("#2d159d", "--", "^"),
-            "d_k^1/3": Look("#610062", "-.", "<"),
-            "d_k^2/3": Look("#001c00", ":", ">"),
-        }.get(self.name)
-
-    @property
     def _exponent(self) -> str:
         """The power as a short fraction where it is one, else with four significant digits."""
         fraction = Fraction(self.power).limit_denominator(12)
         return str(fraction) if math.isclose(fraction, self.power) else f"{self.power:.4g}"
 
     def constant(self, d_k: int) -> float:
-        return self.factor * _power(d_k, self.power)
+        return self.factor * power_of_d_k(d_k, self.power)
 
 
 @dataclass(frozen=True)
@@ -289,22 +283,10 @@ class KeyLengthNorm(Rescaling):
         return {1.0: "k_total", 2.0: "k_rss"}.get(self.p, f"k_norm_{self.p:g}")
 
     @property
-    def label(self) -> str:
-        return self.name.replace("norm_", "")  # k_4, as the book calls it
-
-    @property
     def formula(self) -> str:
         return {1.0: r"\sum_j \|k_j\|", 2.0: r"\sqrt{\sum_j \|k_j\|^2}"}.get(
             self.p, rf"(\sum_j \|k_j\|^{{{self.p:g}}})^{{1/{self.p:g}}}"
         )
-
-    @property
-    def look(self) -> Look | None:  # type: ignore[override]
-        return {
-            "k_total": Look("#8e1a4a", "-", "D"),
-            "k_rss": Look("#4a4400", "-.", "P"),
-            "k_norm_4": Look("#9830ff", ":", "X"),
-        }.get(self.name)
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         return visible.norm(key_lengths(key), self.p)
@@ -320,8 +302,6 @@ class MeanKeyLength(Rescaling):
         >>> MeanKeyLength()(torch.tensor([[3.0, 4.0], [0.0, 2.0]])).item()
         3.5
     """
-
-    look: ClassVar[Look | None] = Look("#8d8da8", "--", "v")
 
     @property
     def name(self) -> str:
@@ -347,22 +327,16 @@ class CountTimesRootDk(Rescaling):
         24.0
     """
 
-    look: ClassVar[Look | None] = Look("#a38500", "--", "*")
-
     @property
     def name(self) -> str:
         return "n_sqrt_d_k"
-
-    @property
-    def label(self) -> str:
-        return "n√d_k"
 
     @property
     def formula(self) -> str:
         return r"n\sqrt{d_k}"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        return visible.count(key) * _power(key.shape[-1], 0.5)
+        return visible.count(key) * power_of_d_k(key.shape[-1], 0.5)
 
 
 @dataclass(frozen=True)
@@ -395,7 +369,8 @@ class LogCount(Rescaling):
         return rf"{PowerOfDk(self.power).formula} / ({self.s:.4g} \ln n)"
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        return _power(key.shape[-1], self.power) / (self.s * visible.count(key).clamp(min=2).log())
+        growth = self.s * visible.count(key).clamp(min=2).log()
+        return power_of_d_k(key.shape[-1], self.power) / growth
 
 
 @dataclass(frozen=True)
@@ -425,7 +400,7 @@ class LogBeyond(Rescaling):
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         growth = visible.count(key).clamp(min=1).log() / math.log(self.n_0)
-        return _power(key.shape[-1], 0.5) / growth.clamp(min=1.0)
+        return power_of_d_k(key.shape[-1], 0.5) / growth.clamp(min=1.0)
 
 
 @dataclass(frozen=True)
@@ -458,7 +433,7 @@ class LogSteps(Rescaling):
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         steps = (visible.count(key) / self.n_0).floor()
-        return _power(key.shape[-1], 0.5) / (1.0 + self.beta * steps.log1p())
+        return power_of_d_k(key.shape[-1], 0.5) / (1.0 + self.beta * steps.log1p())
 
 
 RESCALINGS: dict[str, Rescaling] = {
@@ -512,7 +487,7 @@ def register(rescaling: Rescaling, name: str | None = None) -> str:
         KeyLengthNorm(p=3.0)
     """
     if not isinstance(rescaling, Rescaling):
-        raise TypeError(f"rescaling must be a Rescaling, got {type(rescaling).__name__}")
+        raise not_a_rescaling("a Rescaling", rescaling)
     name = rescaling.name if name is None else name
     if not isinstance(name, str) or not name:
         raise TypeError(f"name must be a str that is not empty, got {name!r}")
@@ -533,12 +508,13 @@ def known_rescalings() -> dict[str, Rescaling]:
     return {**RESCALINGS, **MODEL_RESCALINGS, **_REGISTERED}
 
 
-def get_rescaling(rescaling: str | Rescaling) -> Rescaling:
-    """A rescaling by name; an instance comes back as it is.
+def get_rescaling(rescaling: AnyRescaling) -> Rescaling:
+    """A rescaling by name, or from a function of ``(key, visible)`` that gives its divisor; an
+    instance comes back as it is.
 
     Raises:
         ValueError: the name is not known; the nearest names are suggested.
-        TypeError: neither a name nor a rescaling.
+        TypeError: neither a name nor a rescaling nor a function.
 
     Example:
         >>> get_rescaling("k_total")
@@ -546,14 +522,22 @@ def get_rescaling(rescaling: str | Rescaling) -> Rescaling:
     """
     if isinstance(rescaling, Rescaling):
         return rescaling
-    if not isinstance(rescaling, str):
-        raise TypeError(
-            f"rescaling must be a name or a Rescaling instance, got {type(rescaling).__name__}"
-        )
-    for names in (RESCALINGS, MODEL_RESCALINGS, _REGISTERED):
-        if rescaling in names:
-            return names[rescaling]
-    raise unknown_name("rescaling", rescaling, known_rescalings())
+    if isinstance(rescaling, str):
+        for names in (RESCALINGS, MODEL_RESCALINGS, _REGISTERED):
+            if rescaling in names:
+                return names[rescaling]
+        raise unknown_name("rescaling", rescaling, known_rescalings())
+    if callable(rescaling) and not isinstance(rescaling, type):
+        return Function(rescaling)
+    raise not_a_rescaling("a name, a Rescaling or a function of (key, visible)", rescaling)
+
+
+def not_a_rescaling(expected: str, came: object) -> TypeError:
+    """The error for what is no rescaling, with a hint for a class in place of an instance."""
+    if isinstance(came, type):
+        name = came.__name__
+        return TypeError(f"rescaling must be {expected}, got the class {name}: write {name}()")
+    return TypeError(f"rescaling must be {expected}, got {type(came).__name__}")
 
 
 def key_lengths(key: Tensor) -> Tensor:
@@ -572,47 +556,51 @@ def key_lengths(key: Tensor) -> Tensor:
     """
     check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
     wide, widest = computation_dtype(key.dtype), widest_dtype(key.device)
-    lengths: Tensor
-    if wide != widest:
-        # float32 reads the keys once, and writes nothing else
-        lengths = torch.linalg.vector_norm(key, dim=-1, dtype=wide)
-        if _squares_fit(key, lengths):
-            return lengths
-        if key.device.type != "cpu" and not is_tracing():
-            lengths = torch.linalg.vector_norm(key, dim=-1, dtype=widest)
-            return lengths.to(wide)
-        squares = key.to(widest).square().sum(-1)
-        return _root_of_squares(squares).to(wide)
-    # no wider dtype: divided by its largest component, no key has squares that do not fit
+    if wide != widest and not is_tracing():
+        on_cpu = key.device.type == "cpu"
+        lengths = _norms(key, wide if on_cpu else widest)
+        if not on_cpu or _squares_fit(key, lengths):
+            return lengths if lengths.dtype == wide else lengths.to(wide)
+    # Divided by its largest component, no key has squares that do not fit.
+    key = key.to(wide)
     largest = key.detach().abs().amax(-1, keepdim=True) if key.shape[-1] else key.new_ones(1)
     largest = largest.masked_fill((largest == 0) | largest.isinf(), 1.0)
-    return _root_of_squares((key / largest).square().sum(-1)) * largest.squeeze(-1)
+    return root((key / largest).square().sum(-1), 2.0) * largest.squeeze(-1)
 
 
-def _root_of_squares(squares: Tensor) -> Tensor:
-    """The root, whose first and second derivatives at 0 are 0."""
-    nothing = squares == 0
-    return squares.masked_fill(nothing, 1.0).sqrt().masked_fill(nothing, 0.0)
+BLOCK = 2**18
+"""Entries of keys that are made wide at once: they stay in a processor's cache."""
+
+
+def _norms(key: Tensor, dtype: torch.dtype) -> Tensor:
+    """The norms (..., S) computed in ``dtype``. On the CPU, where that is not the key's own, blocks
+    are made wide one after the other, in the same memory.
+    """
+    if key.dtype == dtype or key.device.type != "cpu" or key.requires_grad or key.numel() <= BLOCK:
+        norms: Tensor = torch.linalg.vector_norm(key, dim=-1, dtype=dtype)
+        return norms
+    blocks = key.tensor_split(key.numel() // BLOCK + 1, dim=-2)
+    memory = torch.empty_like(blocks[0], dtype=dtype)  # the first is none of the smaller ones
+    each = []
+    for block in blocks:
+        wide = memory[..., : block.shape[-2], :].copy_(block)
+        each.append(torch.linalg.vector_norm(wide, dim=-1))
+    return torch.cat(each, dim=-1)
 
 
 def _squares_fit(key: Tensor, lengths: Tensor) -> bool:
     """Whether it is known that float32 held the squares under these lengths, and that second
     derivatives, which a norm does not have at 0, are not asked for there.
     """
-    if lengths.numel() == 0:
-        return True
     seen = peek_range(lengths)
     if seen is None or not seen[1] < 1e18:
         return False
     if seen[0] > 1e-15:
         return True
-    if key.requires_grad:
-        return False
-    short = torch.linalg.vector_norm(key, ord=1, dim=-1)[lengths <= 1e-15]
-    return not bool(short.any())  # all of them are zeros
+    return not key.requires_grad and not bool(key[lengths <= 1e-15].any())  # all of them are zeros
 
 
-def _power(d_k: int, power: float) -> float:
+def power_of_d_k(d_k: int, power: float) -> float:
     """d_k^power, also where torch.compile or torch.export has a symbol for d_k; 1 without
     components, of which every product is 0.
     """

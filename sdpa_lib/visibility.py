@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_lib.device import computation_dtype, is_tracing, peek_range, widest_dtype
+from sdpa_lib.device import computation_dtype, is_tracing, widest_dtype
 
 HIDES = -9984.0
 """An additive mask hides a key from the divisor where it is at or below this: -10,000 as bfloat16
@@ -24,6 +25,9 @@ ALiBi's does, reaches the threshold some ten thousand keys away, where its weigh
 class Visible(ABC):
     """Which keys each query may see: all that a divisor has to know of a mask.
 
+    What it gives broadcasts to the scores' rows, (..., L, 1), and is (..., 1, 1) where all rows see
+    the same keys; with grouped queries it has the heads of the query.
+
     Args:
         n_rows: the number of queries L, or 1 where all see the same keys.
         n_keys: the number of keys S.
@@ -36,54 +40,79 @@ class Visible(ABC):
         self.groups: int = groups
 
     @abstractmethod
+    def sum(self, per_key: Tensor) -> Tensor:
+        """Each row's sum of ``per_key`` (..., S) over the keys it sees. In double precision where
+        the device has it.
+        """
+
+    @abstractmethod
+    def norm(self, lengths: Tensor, p: float) -> Tensor:
+        r"""Each row's p-norm :math:`(\sum_j \ell_j^p)^{1/p}` of the lengths (..., S) of the keys it
+        sees, in the precision of :meth:`sum`. Keys shorter than :math:`10^{-300/p}` times the
+        longest, which may be one that is hidden, count as of length zero.
+        """
+
+    @abstractmethod
+    def max(self, per_key: Tensor) -> Tensor:
+        """The largest of ``per_key`` (..., S) among the keys that each row sees, 0 where it sees
+        none.
+        """
+
+    @abstractmethod
+    def count(self, like: Tensor) -> Tensor:
+        """How many keys each row sees, on the device of ``like`` and in its dtype: float32, if that
+        is half precision, which does not hold them.
+        """
+
+    def _of_query_heads(self, per_head: Tensor) -> Tensor:
+        """(..., H, any) to (..., Hq, any)."""
+        if self.groups == 1 or per_head.dim() < 2 or per_head.shape[-2] == 1:
+            return per_head
+        return per_head.repeat_interleave(self.groups, dim=-2)
+
+
+class Pattern(Visible):
+    """A :class:`Visible` that knows of each row and key whether the one sees the other."""
+
+    @abstractmethod
     def matrix(self, rows: Tensor) -> Tensor:
-        """The rule as a boolean matrix of some ``rows``, given by their numbers (R,): broadcastable
-        to (..., R, S).
+        """As a boolean matrix of some ``rows``, given by their numbers (R,): broadcastable to
+        (..., R, S).
         """
 
     @abstractmethod
     def _sum(self, per_key: Tensor) -> Tensor:
-        """(..., S) to (..., L), or to (..., 1) where all rows see the same keys."""
+        """(..., S) to (..., L), or to (..., 1) where all rows see the same keys, in the precision
+        of :meth:`sum`.
+        """
 
     @abstractmethod
-    def count(self, like: Tensor) -> Tensor:
-        """How many keys each row sees, broadcastable to (..., L, 1), on the device of ``like`` and
-        in its dtype: float32, if that is half precision, which does not hold them.
-        """
+    def _max(self, per_key: Tensor) -> Tensor:
+        """The same for the largest of at least one key, in its dtype; -inf where none is seen."""
 
     def sum(self, per_key: Tensor) -> Tensor:
-        """Each row's sum of ``per_key`` (..., S) over the keys it sees, (..., L, 1), or (..., 1, 1)
-        where all rows see the same keys. In double precision where the device has it.
-        """
-        wide = self._of_query_heads(per_key).to(widest_dtype(per_key.device))
-        return self._sum(wide).unsqueeze(-1)
+        return self._sum(per_key).unsqueeze(-1)
 
     def norm(self, lengths: Tensor, p: float) -> Tensor:
-        r"""Each row's p-norm :math:`(\sum_j \ell_j^p)^{1/p}` of the lengths (..., S) of the keys it
-        sees. As :meth:`sum` in shape and precision.
-        """
-        if p == 1.0:
+        if p == 1.0 or self.n_keys == 0:
             return self.sum(lengths)
-        wide = self._of_query_heads(lengths).to(widest_dtype(lengths.device))
-        # Up to p = 6 double precision holds the powers of all float32 numbers. Beyond, and where
-        # lengths are in double precision, it must be seen to hold them.
-        known = _powers_fit(wide, p) if p > 6.0 or lengths.dtype == wide.dtype else True
-        if known:
-            return _root(self._sum(_power(wide, p)), p)
-        if known is None and p <= 6.0:
-            largest = _largest(wide)  # (..., 1)
-            return _root(self._sum(_power(wide / largest, p)), p) * largest.unsqueeze(-1)
-        # the one case that makes a matrix: each row is measured by its own largest length
-        rows = self.matrix(torch.arange(self.n_rows, device=lengths.device))
-        seen = wide.unsqueeze(-2).where(rows, 0.0)  # (..., L, S)
-        largest = _largest(seen)
-        return _root(_power(seen / largest, p).sum(-1), p) * largest
+        wide = lengths.to(widest_dtype(lengths.device))
+        # Measured by the longest, no power is too large. That is no number if a key is not one:
+        # then rows that see others alone need a unit, too.
+        unit = wide.detach().amax(-1, keepdim=True).nan_to_num(1.0, 1.0)
+        unit = unit.clamp(min=torch.finfo(lengths.dtype).tiny)
+        shares = wide / unit
+        powers = shares.square().square() if p == 4.0 else shares**p  # squares are quicker
+        return (root(self._sum(powers), p) * self._of_query_heads(unit)).unsqueeze(-1)
 
-    def _of_query_heads(self, per_key: Tensor) -> Tensor:
-        return per_key.repeat_interleave(self.groups, dim=-2) if self.groups > 1 else per_key
+    def max(self, per_key: Tensor) -> Tensor:
+        if self.n_keys == 0:
+            return self.sum(per_key)
+        largest = self._max(per_key)
+        return largest.masked_fill(largest == -math.inf, 0.0).unsqueeze(-1)
 
 
-class EveryKey(Visible):
+class EveryKey(Pattern):
     """Every row sees every key."""
 
     def __init__(self, n_keys: int, groups: int = 1) -> None:
@@ -93,24 +122,17 @@ class EveryKey(Visible):
         return torch.ones(1, self.n_keys, dtype=torch.bool, device=rows.device)
 
     def _sum(self, per_key: Tensor) -> Tensor:
-        return per_key.sum(-1, keepdim=True)
+        wide = widest_dtype(per_key.device)
+        return self._of_query_heads(per_key.sum(-1, keepdim=True, dtype=wide))
 
-    def sum(self, per_key: Tensor) -> Tensor:
-        total = per_key.sum(-1, keepdim=True, dtype=widest_dtype(per_key.device))
-        return self._of_query_heads(total).unsqueeze(-1)
-
-    def norm(self, lengths: Tensor, p: float) -> Tensor:
-        widest = widest_dtype(lengths.device)
-        if p != 2.0 or lengths.dtype == widest:
-            return super().norm(lengths, p)
-        norms = torch.linalg.vector_norm(lengths, dim=-1, keepdim=True, dtype=widest)
-        return self._of_query_heads(norms).unsqueeze(-1)
+    def _max(self, per_key: Tensor) -> Tensor:
+        return self._of_query_heads(per_key.amax(-1, keepdim=True))
 
     def count(self, like: Tensor) -> Tensor:
         return like.new_full((1, 1), self.n_keys, dtype=computation_dtype(like.dtype))
 
 
-class CausalOrder(Visible):
+class CausalOrder(Pattern):
     """Row i sees keys 0 ... i + ``offset``: sums are running sums, and no matrix is made.
 
     With an offset of S - L the last row sees every key, as in decoding.
@@ -128,18 +150,24 @@ class CausalOrder(Visible):
         first = 1 + self.offset
         return torch.arange(first, first + self.n_rows, device=device).clamp(0, self.n_keys)
 
-    def _sum(self, per_key: Tensor) -> Tensor:
-        running = per_key.cumsum(-1)  # (..., S)
+    def _of_rows(self, running: Tensor, nothing: float) -> Tensor:
+        """What goes on from key to key, (..., S), where each row ends; ``nothing`` before them."""
         # Without the question the graph that torch.compile makes does for all lengths.
-        if not is_tracing() and self.n_rows == self.n_keys and self.offset == 0:
-            return running
-        return F.pad(running, (1, 0))[..., self._how_many(per_key.device)]
+        if is_tracing() or self.n_rows != self.n_keys or self.offset != 0:
+            running = F.pad(running, (1, 0), value=nothing)[..., self._how_many(running.device)]
+        return self._of_query_heads(running)
+
+    def _sum(self, per_key: Tensor) -> Tensor:
+        return self._of_rows(per_key.cumsum(-1, dtype=widest_dtype(per_key.device)), 0.0)
+
+    def _max(self, per_key: Tensor) -> Tensor:
+        return self._of_rows(per_key.cummax(-1).values, -math.inf)
 
     def count(self, like: Tensor) -> Tensor:
         return self._how_many(like.device).to(computation_dtype(like.dtype)).unsqueeze(-1)
 
 
-class Masked(Visible):
+class Masked(Pattern):
     """Row i sees the keys that a mask lets it see.
 
     Args:
@@ -153,61 +181,31 @@ class Masked(Visible):
 
     def matrix(self, rows: Tensor) -> Tensor:
         mask = self.mask[..., rows, :] if self.n_rows > 1 else self.mask
-        return mask if mask.dtype == torch.bool else mask > HIDES
+        return self._seen(mask)
 
-    def _numbers(self, dtype: torch.dtype) -> Tensor:
-        """The mask as ones and zeros, (..., L or 1, S); nothing is repeated for batch or heads."""
-        seen = self.mask if self.mask.dtype == torch.bool else self.mask > HIDES
-        return seen.to(dtype).expand(*seen.shape[:-1], self.n_keys)
+    def _seen(self, mask: Tensor) -> Tensor:
+        """As booleans, (..., L or 1, S); nothing is repeated for batch or heads."""
+        seen = mask if mask.dtype == torch.bool else mask > HIDES
+        return seen.expand(*seen.shape[:-1], self.n_keys)
 
     def _sum(self, per_key: Tensor) -> Tensor:
-        numbers = self._numbers(per_key.dtype)
+        per_key = self._of_query_heads(per_key).to(widest_dtype(per_key.device))
+        numbers = self._seen(self.mask).to(per_key.dtype)
         if numbers.dim() == 2:
             return per_key @ numbers.mT
         return torch.einsum("...s,...ls->...l", per_key, numbers)
 
+    def _max(self, per_key: Tensor) -> Tensor:
+        """The one sum, norm or maximum that makes a matrix."""
+        per_key = self._of_query_heads(per_key).unsqueeze(-2)
+        return per_key.masked_fill(~self._seen(self.mask), -math.inf).amax(-1)
+
     def count(self, like: Tensor) -> Tensor:
-        return self._numbers(computation_dtype(like.dtype)).sum(-1, keepdim=True)
+        seen = self._seen(self.mask)
+        return seen.sum(-1, keepdim=True, dtype=computation_dtype(like.dtype))
 
 
-def _powers_fit(lengths: Tensor, p: float) -> bool | None:
-    """Whether double precision holds the sum of the powers of the lengths, all that are not 0;
-    ``None`` where they cannot be looked at.
-    """
-    if lengths.numel() == 0:
-        return True
-    seen = peek_range(lengths)
-    if seen is None:
-        return None
-    smallest, largest = seen
-    if smallest == 0.0 and largest > 0.0:
-        smallest = float(lengths.detach()[lengths > 0].amin())
-    range_of_powers = 1e250 ** (1.0 / p)
-    return largest == 0.0 or (1.0 / range_of_powers < smallest and largest < range_of_powers)
-
-
-def _power(x: Tensor, p: float) -> Tensor:
-    """x^p: squares are quicker than powers."""
-    if p == 4.0:
-        x, p = x.square(), 2.0
-    return x.square() if p == 2.0 else x**p
-
-
-def _root(total: Tensor, p: float) -> Tensor:
-    """(..., L) to the p-th roots (..., L, 1), with a gradient of 0 where there is nothing to take
-    it of.
-    """
-    seen = peek_range(total)
-    nothing = None if seen is not None and seen[0] > 0.0 else total == 0
-    if nothing is not None:
-        total = total.masked_fill(nothing, 1.0)
-    roots = total.sqrt() if p == 2.0 else total ** (1.0 / p)
-    return (roots if nothing is None else roots.masked_fill(nothing, 0.0)).unsqueeze(-1)
-
-
-def _largest(x: Tensor) -> Tensor:
-    """The largest of the last dimension, (..., 1), to divide by: 1 where there is none, or all are
-    0.
-    """
-    largest = x.detach().amax(-1, keepdim=True) if x.shape[-1] else x.new_ones(*x.shape[:-1], 1)
-    return largest.masked_fill(largest == 0, 1.0)
+def root(total: Tensor, p: float) -> Tensor:
+    """The p-th root, whose first and second derivatives at 0 are 0."""
+    nothing = total == 0
+    return (total.masked_fill(nothing, 1.0) ** (1.0 / p)).masked_fill(nothing, 0.0)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -15,9 +16,9 @@ from sdpa_lib import (
     attention_weights,
     get_rescaling,
     sample,
-    sample_qkv,
     scaled_dot_product_attention,
 )
+from sdpa_lib.sampling import sample_qkv
 
 SMALL = {"n_queries": 5, "n_keys": 7, "d_k": 8, "d_v": 6}
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-6, torch.float16: 2e-3, torch.bfloat16: 2e-2}
@@ -141,3 +142,35 @@ def test_scores_and_weights_on_their_own():
     weights = attention_weights(q, k, is_causal=True)
     torch.testing.assert_close(weights, torch.softmax(scores, -1))
     torch.testing.assert_close(weights @ v, scaled_dot_product_attention(q, k, v, is_causal=True))
+
+
+@pytest.mark.parametrize("rescaling", ["sqrt_d_k", "k_total"])
+@pytest.mark.parametrize("sizes", [(3, 0, 4), (3, 5, 0), (0, 5, 4), (3, 5, 4)], ids=str)
+@pytest.mark.parametrize("batches", [((1,), (2,), (2,)), ((2, 1), (1, 3), (3,)), ((), (2,), ())])
+def test_the_shape_is_the_same_with_and_without_weights(rescaling, sizes, batches):
+    n_queries, n_keys, d_v = sizes
+    shapes = (n_queries, 8), (n_keys, 8), (n_keys, d_v)
+    q, k, v = (torch.ones(*b, *shape) for b, shape in zip(batches, shapes, strict=True))
+    alone = scaled_dot_product_attention(q, k, v, rescaling=rescaling)
+    both, weights = scaled_dot_product_attention(q, k, v, rescaling=rescaling, return_weights=True)
+    torch.testing.assert_close(alone, both)
+    assert both.shape == (*torch.broadcast_shapes(*batches), n_queries, d_v)
+    assert weights.shape[-2:] == (n_queries, n_keys)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [np.float32(0.25), np.float64(0.25), torch.tensor(0.25), torch.tensor(0.25).double()],
+    ids=lambda number: str(number.dtype),
+)
+def test_scale_and_dropout_take_the_numbers_that_pytorch_takes(number):
+    q, k, v = qkv(2, 3)
+    expected = F.scaled_dot_product_attention(q, k, v, scale=number)
+    assert torch.equal(scaled_dot_product_attention(q, k, v, scale=number), expected)
+    results = []
+    for attend in (F.scaled_dot_product_attention, scaled_dot_product_attention):
+        torch.manual_seed(0)
+        results.append(attend(q, k, v, dropout_p=number))
+    assert torch.equal(*results)
+    with pytest.raises(TypeError, match="scale must be a number, got Tensor"):
+        scaled_dot_product_attention(q, k, v, scale=torch.tensor(0.5, requires_grad=True))

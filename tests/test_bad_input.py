@@ -13,7 +13,15 @@ import sdpa_lib as sdpa
 from sdpa_book import check, plotting
 from sdpa_book.tables import Table
 from sdpa_lib import RunningDivisor
-from sdpa_lib.sampling import make_generator
+from sdpa_lib.device import get_device, get_dtype
+from sdpa_lib.moments import (
+    exact_moments,
+    measure_moments,
+    normal_dot_product_density,
+    sample_normal_scores,
+    shape_distance,
+)
+from sdpa_lib.sampling import get_distribution, make_generator, student_t
 
 Q, K, V = torch.ones(2, 4), torch.ones(3, 4), torch.ones(3, 5)
 P = torch.full((3,), 1 / 3)
@@ -81,7 +89,17 @@ CASES = [
         ValueError,
         "batch dimensions",
     ),
+    (
+        lambda: ATTENTION(Q.expand(1, 4, 2, 4), K.expand(1, 2, 3, 4), V.expand(1, 2, 3, 5)),
+        ValueError,
+        r"batch dimensions must broadcast, got .*; for grouped queries pass enable_gqa=True",
+    ),
     (lambda: sdpa.get_rescaling(2), TypeError, "rescaling must .*got int"),
+    (
+        lambda: ATTENTION(Q, K, V, rescaling=sdpa.KeyLengthNorm),
+        TypeError,
+        r"rescaling must .*got the class KeyLengthNorm: write KeyLengthNorm\(\)",
+    ),
     (lambda: sdpa.PowerOfDk(math.nan), ValueError, "power must be a finite number, got nan"),
     (lambda: sdpa.KeyLengthNorm(0.5), ValueError, "p must .*got 0.5"),
     (lambda: sdpa.key_lengths(torch.ones(3)), ValueError, r"key must have shape \(..., S, d_k\)"),
@@ -98,43 +116,43 @@ CASES = [
         ValueError,
         "distribution 'gaussian' is not known",
     ),
-    (lambda: sdpa.get_distribution("normal").scaled(0), ValueError, "std must .*got 0"),
-    (lambda: sdpa.get_distribution("normal").shifted(math.inf), ValueError, "mean must .*got inf"),
-    (lambda: sdpa.get_distribution(["normal"]), TypeError, "distribution must .*got list"),
-    (lambda: sdpa.student_t(2), ValueError, "df must be a finite number greater than 2, got 2"),
+    (lambda: get_distribution("normal").scaled(0), ValueError, "std must .*got 0"),
+    (lambda: get_distribution("normal").shifted(math.inf), ValueError, "mean must .*got inf"),
+    (lambda: get_distribution(["normal"]), TypeError, "distribution must .*got list"),
+    (lambda: student_t(2), ValueError, "df must be a finite number greater than 2, got 2"),
     (lambda: make_generator(0, stream=-1), ValueError, "stream must be at least 0, got -1"),
-    (lambda: sdpa.get_device("gpu"), ValueError, "device must name a device of this machine"),
+    (lambda: get_device("gpu"), ValueError, "device must name a device of this machine"),
     (
-        lambda: sdpa.measure_moments(torch.tensor([1.0, math.nan])),
+        lambda: measure_moments(torch.tensor([1.0, math.nan])),
         ValueError,
         "values must be finite, got NaN or infinity",
     ),
-    (lambda: sdpa.measure_moments(torch.empty(0)), ValueError, r"values must .*got shape \(0,\)"),
+    (lambda: measure_moments(torch.empty(0)), ValueError, r"values must .*got shape \(0,\)"),
     (
-        lambda: sdpa.measure_moments(torch.ones(5)),
+        lambda: measure_moments(torch.ones(5)),
         ValueError,
         "values must hold at least two different numbers",
     ),
     (lambda: sdpa.measure_dot_products(0, 10, seed=0), ValueError, "d_k must be at least 1, got 0"),
     (lambda: sdpa.measure_dot_products(4, 1, seed=0), ValueError, "n_pairs must .*got 1"),
-    (lambda: sdpa.exact_moments(True), TypeError, "d_k must be an int, got bool"),
+    (lambda: exact_moments(True), TypeError, "d_k must be an int, got bool"),
     (
-        lambda: sdpa.normal_dot_product_density(torch.tensor([0.0]), 1),
+        lambda: normal_dot_product_density(torch.tensor([0.0]), 1),
         ValueError,
         "x must not be 0 at d_k = 1",
     ),
     (
-        lambda: sdpa.normal_dot_product_density(torch.tensor([1.0]), 4, 0.0),
+        lambda: normal_dot_product_density(torch.tensor([1.0]), 4, 0.0),
         ValueError,
         "scale must be a finite number greater",
     ),
     (
-        lambda: sdpa.shape_distance(torch.arange(3.0), torch.arange(4.0)),
+        lambda: shape_distance(torch.arange(3.0), torch.arange(4.0)),
         ValueError,
         "same number of entries, got 3 and 4",
     ),
     (
-        lambda: sdpa.shape_distance(torch.arange(3.0), torch.tensor([1.0, math.inf, 0])),
+        lambda: shape_distance(torch.arange(3.0), torch.tensor([1.0, math.inf, 0])),
         ValueError,
         "second must be finite",
     ),
@@ -185,7 +203,7 @@ CASES = [
         TypeError,
         "key must be a dense tensor, got a nested one",
     ),
-    (lambda: sdpa.sample_normal_scores(2, 0, 2, seed=0), ValueError, "n_keys must .*got 0"),
+    (lambda: sample_normal_scores(2, 0, 2, seed=0), ValueError, "n_keys must .*got 0"),
     (
         lambda: RunningDivisor("k_rss")(K),
         ValueError,
@@ -223,8 +241,8 @@ LONG = "k_total " * 12_500
     "call",
     [
         lambda: sdpa.get_rescaling(LONG),
-        lambda: sdpa.get_distribution(LONG),
-        lambda: sdpa.get_device(LONG),
+        lambda: get_distribution(LONG),
+        lambda: get_device(LONG),
         lambda: sdpa.jacobian_norm(P, LONG),
         lambda: check(LONG, 1),
         lambda: plotting.style(LONG),
@@ -255,12 +273,12 @@ def test_the_nearest_names_of_a_very_long_one_are_not_searched_for_long(monkeypa
 
 def test_environment_variable_chooses_the_device(monkeypatch):
     monkeypatch.setenv("SDPA_DEVICE", "cpu")
-    assert sdpa.get_device() == torch.device("cpu")
+    assert get_device() == torch.device("cpu")
     monkeypatch.setenv("SDPA_DEVICE", "warp")
     with pytest.raises(
         ValueError, match="environment variable SDPA_DEVICE must name a device of this machine"
     ):
-        sdpa.get_device()
+        get_device()
 
 
 def test_the_best_device_is_chosen_in_order(monkeypatch):
@@ -274,4 +292,4 @@ def test_the_best_device_is_chosen_in_order(monkeypatch):
     assert device._best_device() == "mps"
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     assert device._best_device() == "cpu"
-    assert sdpa.get_dtype("cpu") == torch.float64
+    assert get_dtype("cpu") == torch.float64

@@ -17,8 +17,15 @@ from jaxtyping import Shaped, TypeCheckError, jaxtyped
 from torch import Tensor
 
 import sdpa_lib as sdpa
+from sdpa_lib import device, moments, sampling, saturation
 from sdpa_lib.models import MODELS
 from sdpa_lib.visibility import CausalOrder, EveryKey
+
+NAMES = {
+    name: thing
+    for module in (device, moments, sampling, saturation, sdpa)
+    for name, thing in vars(module).items()
+}
 
 SHAPE = re.compile(
     r"(broadcastable to )?\((\.\.\.|\w+,|(?:\.\.\.|\w+)(?:, \w+)+)\)|any shape", re.I
@@ -38,13 +45,13 @@ def documented(function):
     """
     shapes = {}
     if other := re.search(f"Arguments {OTHER}", inspect.getdoc(function)):
-        shapes = documented(getattr(sdpa, other[1]))
+        shapes = documented(NAMES[other[1]])
         shapes.pop("return", None)
     entries = re.findall(r"^(\w[\w, ]*): (.*\n(?: .*\n|\n)*)", section(function, "Args"), re.M)
     for names, entry in [*entries, ("return", section(function, "Returns"))]:
         names, found = names.split(", "), list(SHAPE.finditer(entry))
         if other := re.match(OTHER, entry):
-            there = documented(getattr(sdpa, other[1]))
+            there = documented(NAMES[other[1]])
             shapes |= {name: there[name] for name in names if name in there}
         elif found:
             each = found if len(found) >= len(names) else found * len(names)
@@ -138,13 +145,13 @@ def has_tensors(function):
 def test_every_public_function_of_tensors_is_called():
     public = {name: getattr(sdpa, name) for name in sdpa.__all__}
     of_tensors = {n for n, f in public.items() if inspect.isfunction(f) and has_tensors(f)}
-    assert of_tensors - {"sample"} == set(CALLS), "the shape of a sample is its argument"
+    assert of_tensors - {"sample"} <= set(CALLS), "the shape of a sample is its argument"
 
 
 @BATCHES
 @pytest.mark.parametrize("name", CALLS)
 def test_a_function_has_the_shapes_of_its_docstring(name, batch):
-    CALLS[name](checked(getattr(sdpa, name)), batch)
+    CALLS[name](checked(NAMES[name]), batch)
 
 
 @BATCHES

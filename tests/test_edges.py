@@ -15,7 +15,6 @@ from torch.export import Dim
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 from sdpa_lib import (
-    EveryKey,
     KeyLengthNorm,
     Rescaling,
     attention_scores,
@@ -24,7 +23,7 @@ from sdpa_lib import (
     sample,
     scaled_dot_product_attention,
 )
-from sdpa_lib.visibility import HIDES, Masked
+from sdpa_lib.visibility import HIDES, CausalOrder, EveryKey, Masked
 
 FROM_KEYS = ["k_total", "k_mean", "k_rss", "k_norm_4", "n_sqrt_d_k"]
 HALF = (torch.float16, torch.bfloat16)
@@ -62,14 +61,26 @@ def test_a_bias_that_is_not_that_low_hides_nothing(rescaling):
     torch.testing.assert_close(scores, attention_scores(q, k, rescaling=rescaling) + bias)
 
 
-@every_pair(rescaling=ONE_OF_EACH_CLASS, dtype=HALF)
-def test_a_float32_mask_with_half_precision_inputs(rescaling, dtype):
-    q, k, v = qkv(2, 3, dtype=dtype)
-    mask = sample(9, 11, seed=3, device="cpu", dtype=torch.float32)
-    ours = scaled_dot_product_attention(q, k, v, mask, rescaling=rescaling)
-    assert ours.dtype == dtype
+@pytest.mark.parametrize("rescaling", ["sqrt_d_k", "k_total"])
+@pytest.mark.parametrize("batch", [(), (2,), (1, 2)], ids=str)
+@pytest.mark.parametrize("of_mask", ["of query", torch.float32, torch.bool], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, *HALF], ids=str)
+def test_a_mask_of_every_dtype_that_is_allowed(dtype, of_mask, batch, rescaling):
+    """PyTorch's fused kernel takes a float32 mask of float64 inputs, and reads it wrongly."""
+    n = 64
+    q, k, v = qkv(*batch, n_queries=n, n_keys=n, dtype=dtype)
+    numbers = sample(n, n, seed=3, device="cpu", dtype=torch.float32)
+    mask = numbers > 0 if of_mask == torch.bool else numbers
+    mask = mask.to(dtype) if of_mask == "of query" else mask
     expected = textbook(q, k, v, rescaling, attn_mask=mask)
-    torch.testing.assert_close(ours.double(), expected, rtol=4e-2, atol=4e-2)
+    tolerance = 4e-2 if dtype in HALF else 1e-5 if dtype == torch.float32 else 1e-10
+    for return_weights in (False, True):
+        ours = scaled_dot_product_attention(
+            q, k, v, mask, rescaling=rescaling, return_weights=return_weights
+        )
+        ours = ours[0] if return_weights else ours
+        assert ours.dtype == dtype
+        torch.testing.assert_close(ours.double(), expected, rtol=tolerance, atol=tolerance)
 
 
 @EVERY_CLASS
@@ -154,15 +165,16 @@ def test_float16_over_many_short_keys(rescaling):
     where=["query", "key"],
 )
 def test_nan_stays_nan(rescaling, dims, n_keys, where):
-    """PyTorch's own kernels give zeros for a few of these: there a constant divisor does, too."""
+    """PyTorch's own kernels give zeros for a few of these: there the library does, too, unless the
+    divisor is not a number.
+    """
     q, k, v = qkv(*(1, 2)[: dims - 2], n_queries=4, n_keys=n_keys, dtype=torch.float32)
     (q if where == "query" else k)[..., 0, :] = math.nan
     ours = scaled_dot_product_attention(q, k, v, rescaling=rescaling)
     theirs = F.scaled_dot_product_attention(q, k, v)
     assert (ours.isnan() | ~theirs.isnan()).all()
-    if str(rescaling) in ("k_total", "k_mean", "k_rss", "k_norm_4"):
-        assert ours[..., 0, :].isnan().all()
-        assert where == "query" or ours.isnan().all()
+    if where == "key" and str(rescaling) in ("k_total", "k_mean", "k_rss", "k_norm_4"):
+        assert ours.isnan().all()
 
 
 class Given(Rescaling):
@@ -224,7 +236,24 @@ def test_lengths_are_right_at_any_size(dtype, size):
     torch.testing.assert_close(key_lengths(mixed)[:3], expected, rtol=1e-6, atol=0)
 
 
-@pytest.mark.parametrize("p", [2.0, 8.0, 9.0, 300.0])
+@pytest.mark.parametrize("dtype", HALF)
+def test_lengths_in_half_precision_in_blocks(dtype, monkeypatch):
+    monkeypatch.setattr("sdpa_lib.rescaling.BLOCK", 512)
+    key = sample(2, 3, 50, 16, seed=0, device="cpu", dtype=torch.float32).to(dtype)
+    for keys in (key, key.mT.contiguous().mT, key.expand(4, 2, 3, 50, 16), key[:1, :1, :33]):
+        torch.testing.assert_close(key_lengths(keys), keys.float().norm(dim=-1))
+    torch.testing.assert_close(torch.func.vmap(key_lengths)(key), key_lengths(key))
+
+
+def test_a_key_to_come_that_is_no_number_changes_no_row_before_it():
+    key = torch.tensor([[3.0, 4.0], [0.0, 2.0], [math.nan, 1.0]])
+    divisor = KeyLengthNorm(4.0)(key, torch.ones(3, 3, dtype=torch.bool).tril())
+    causal = CausalOrder(3, 3).norm(key_lengths(key), 4.0)
+    assert divisor.isnan().all()  # in a sum over a mask nothing times NaN is NaN
+    torch.testing.assert_close(causal[:2, 0], torch.tensor([5.0, 641**0.25]).double())
+
+
+@pytest.mark.parametrize("p", [2.0, 8.0, 24.0])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_a_long_hidden_key_does_not_swallow_the_visible(p, dtype):
     key = torch.tensor([[3.0, 4.0], [1e12, 0.0]], dtype=dtype)
@@ -292,8 +321,8 @@ def test_derivatives_are_finite_with_a_key_of_length_zero(rescaling, hidden):
     assert all(x.isfinite().all() for x in (*first, *second))
 
 
-@pytest.mark.parametrize("p", [2.0, 4.0, 8.0, 9.0])
-@pytest.mark.parametrize("length", [1e90, 1e170])
+@pytest.mark.parametrize("p", [2.0, 4.0, 8.0])
+@pytest.mark.parametrize("length", [1e5, 1e30])
 def test_a_key_to_come_changes_no_row_before_it(p, length):
     q, k, v = qkv(1, 2, n_queries=11)
     longer = k.clone()
@@ -325,7 +354,8 @@ def test_keys_are_counted_in_a_dtype_that_holds_them():
         (torch.ones(5, 1), ValueError, r"broadcastable to \(..., L, 1\) = \(2, 3, 8, 1\)"),
         (torch.ones(4, 2, 3, 8, 1), ValueError, "one number a row"),
         (torch.ones(8), ValueError, "one number a row"),
-        (2.0, TypeError, r"Given.divisor must give a floating-point torch.Tensor, got float"),
+        (torch.tensor([[1.0]] * 7 + [[-2.0]]), ValueError, r"must not be negative, got -2\.0"),
+        (2.0, TypeError, r"of given must be a .*\(\.\.\., L, 1\), got float.* method constant"),
         (torch.ones(1, 1).int(), TypeError, "got torch.int32"),
     ],
 )
@@ -337,7 +367,7 @@ def test_a_wrong_divisor_is_refused(divisor, error, message):
                 q, k, v, rescaling=Given(divisor), return_weights=return_weights
             )
     if not isinstance(divisor, torch.Tensor) or divisor.shape[-1:] != (1,):
-        with pytest.raises(error, match=r"Given\.divisor must give"):
+        with pytest.raises(error, match=r"the divisor of given must"):
             Given(divisor)(k)
 
 

@@ -35,8 +35,8 @@ from sdpa_book.studies.depth import Depth
 from sdpa_book.studies.training.censoring import Median, Ratio, times_as_long
 from sdpa_book.studies.training.plan import Cell, Comparison, Record, Run
 from sdpa_book.studies.training.read import Contrast
-from sdpa_lib import sample, sample_qkv
-from sdpa_lib.sampling import get_distribution
+from sdpa_lib import sample
+from sdpa_lib.sampling import get_distribution, sample_qkv
 
 approx = pytest.approx
 

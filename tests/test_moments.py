@@ -11,19 +11,16 @@ import scipy.special
 import scipy.stats
 import torch
 
-from sdpa_lib import (
-    DISTRIBUTIONS,
+from sdpa_lib import measure_dot_products, moments, sample
+from sdpa_lib.moments import (
     exact_moments,
-    get_distribution,
-    measure_dot_products,
     measure_moments,
-    moments,
     normal_dot_product_density,
-    sample,
     sample_dot_products,
     sample_normal_scores,
     shape_distance,
 )
+from sdpa_lib.sampling import DISTRIBUTIONS, get_distribution
 
 
 def test_measured_moments_against_scipy():

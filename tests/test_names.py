@@ -13,6 +13,7 @@ import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import looks
 from sdpa_book.names import display_name, names_of_code
+from sdpa_lib.sampling import DISTRIBUTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted((ROOT / "book" / "_explore" / "src").glob("*.js"))
@@ -63,7 +64,7 @@ def test_no_chapter_has_a_name_of_its_own(path):
 
 
 def test_names_differ():
-    names = [display_name(name) for name in (*sdpa.RESCALINGS, *sdpa.DISTRIBUTIONS)]
+    names = [display_name(name) for name in (*sdpa.RESCALINGS, *DISTRIBUTIONS)]
     assert len({*names}) == len(names)
 
 

@@ -176,9 +176,9 @@ def test_a_changed_constant_in_the_library_fails_a_notebook(tmp_path):
     )
     source = tmp_path / "changed" / "sdpa_lib" / "rescaling.py"
     text = source.read_text(encoding="utf-8")
-    assert text.count("_power(d_k, self.power)") == 1
+    assert text.count("power_of_d_k(d_k, self.power)") == 1
     source.write_text(
-        text.replace("_power(d_k, self.power)", "_power(d_k, 0.9 * self.power)"),
+        text.replace("power_of_d_k(d_k, self.power)", "power_of_d_k(d_k, 0.9 * self.power)"),
         encoding="utf-8",
     )
 

@@ -12,17 +12,18 @@ from torch import nn
 from sdpa_lib import (
     RESCALINGS,
     KeyLengthNorm,
-    Multiple,
     PowerOfDk,
     Rescaling,
     RunningDivisor,
     get_rescaling,
+    key_lengths,
     known_rescalings,
     register,
     sample,
     scaled_dot_product_attention,
 )
-from sdpa_lib.rescaling import _REGISTERED
+from sdpa_lib.rescaling import _REGISTERED, Multiple
+from sdpa_lib.visibility import CausalOrder, EveryKey, Masked
 
 BOTH_PATHS = pytest.mark.parametrize("return_weights", [False, True])
 
@@ -176,6 +177,55 @@ def test_a_learned_one_under_compile():
     assert gradients[0].abs().min() > 0
 
 
+# functions
+
+
+@every_pair(return_weights=[False, True], is_causal=[False, True], key_heads=[1, 2, 4])
+def test_a_function_of_keys_and_what_is_visible(return_weights, is_causal, key_heads):
+    """With grouped queries what ``visible`` gives fits the query's heads."""
+    q, k, v = qkv(4, key_heads)
+    given = {"is_causal": is_causal, "enable_gqa": True}
+
+    def ours(divisor):
+        return output(q, k, v, divisor, return_weights, **given)
+
+    lengths = k.norm(dim=-1).repeat_interleave(4 // key_heads, dim=-2)
+    sees = torch.ones(6, 6, dtype=torch.bool)
+    sees = sees.tril() if is_causal else sees
+    largest = (lengths.unsqueeze(-2) * sees).amax(-1, keepdim=True)
+    weights = torch.softmax((q @ _repeat(k).mT / largest).masked_fill(~sees, -math.inf), dim=-1)
+    expected = weights @ _repeat(v)
+    torch.testing.assert_close(ours(lambda key, visible: visible.max(key_lengths(key))), expected)
+    for name, p in (("k_total", 1.0), ("k_rss", 2.0)):
+        own = ours(lambda key, visible, p=p: visible.norm(key_lengths(key), p))
+        torch.testing.assert_close(own, ours(name))
+
+
+def _repeat(x):
+    return x.repeat_interleave(4 // x.shape[-3], dim=-3)
+
+
+@pytest.mark.parametrize("n_queries", [1, 3, 5, 8])
+def test_the_largest_of_the_keys_that_a_row_sees(n_queries):
+    per_key = sample(2, 5, seed=6, device="cpu").requires_grad_()
+    triangle = torch.ones(n_queries, 5, dtype=torch.bool).tril(-1)
+    expected = per_key.unsqueeze(-2).masked_fill(~triangle, -math.inf).amax(-1, keepdim=True)
+    expected = expected.masked_fill(expected == -math.inf, 0.0)
+    for visible in (CausalOrder(n_queries, 5, offset=-1), Masked(triangle, 5)):
+        torch.testing.assert_close(visible.max(per_key), expected)
+    torch.testing.assert_close(EveryKey(5).max(per_key), per_key.amax(-1)[:, None, None])
+    for visible in (EveryKey(0), CausalOrder(n_queries, 0), Masked(triangle[:, :0], 0)):
+        assert not visible.max(per_key[:, :0]).any()
+
+
+def test_a_formula_is_optional():
+    class Largest_key(Rescaling):
+        name = "k_max"
+
+    assert Largest_key().formula == r"\mathrm{k\_max}"
+    assert get_rescaling(output).name == "output"
+
+
 # names
 
 
@@ -207,7 +257,7 @@ def test_a_registered_name_is_taken_wherever_a_rescaling_is_asked_for():
     ("arguments", "error", "message"),
     [
         (("k_total",), TypeError, "rescaling must be a Rescaling, got str"),
-        ((KeyLengthNorm,), TypeError, "rescaling must be a Rescaling, got ABCMeta"),
+        ((KeyLengthNorm,), TypeError, r"got the class KeyLengthNorm: write KeyLengthNorm\(\)"),
         ((KeyLengthNorm(),), ValueError, "name 'k_total' is taken: register the rescaling under"),
         ((KeyLengthNorm(), "ssmax"), ValueError, "name 'ssmax' is taken"),
         ((KeyLengthNorm(5.0), ""), TypeError, "name must be a str that is not empty, got ''"),

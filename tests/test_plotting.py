@@ -56,14 +56,10 @@ def lab(linear_rgb):
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
-LOOKS = {
-    rescaling.name: rescaling.look
-    for rescaling in (*RESCALINGS.values(), PowerOfDk(1 / 3), PowerOfDk(2 / 3))
-}
-GIVEN = {name: look for name, look in LOOKS.items() if look}
+LOOKS = plotting.LOOKS | {f"spare {i}": look for i, look in enumerate(plotting.SPARE)}
 
 ALL_COLOURS = [
-    *(look.color for look in GIVEN.values()),
+    *(look.color for look in LOOKS.values()),
     *plotting.ROLES.values(),
     *plotting.SEQUENCE,
     *plotting.DIMENSIONS,
@@ -112,19 +108,26 @@ def colour_apart_from(others):
     )
 
 
-@pytest.mark.parametrize("name", LOOKS)
+@pytest.mark.parametrize("name", {**RESCALINGS, **LOOKS})
 def test_every_rescaling_has_a_look_that_every_reader_can_tell_apart(name):
-    others = [look for other, look in GIVEN.items() if other != name]
+    others = [look for other, look in LOOKS.items() if other != name]
     colours = [look.color for look in others]
-    look = LOOKS[name]
+    look = LOOKS.get(name)
+    apart = 15 if look in plotting.SPARE else 20
+    if apart == 20:
+        colours = [
+            colour
+            for colour, other in zip(colours, others, strict=True)
+            if other not in plotting.SPARE
+        ]
     good = (
         look is not None
         and legible(look.color)
-        and min(distance(look.color, colour) for colour in colours) > 20
+        and min(distance(look.color, colour) for colour in colours) > apart
     )
     assert good, (
-        f"{name} needs a look = Look({colour_apart_from(colours)!r}, line, marker): this is the "
-        "colour that everyone can tell best from the others"
+        f"{name} needs a Look({colour_apart_from(colours)!r}, line, marker): this is the colour "
+        "that everyone can tell best from the others"
     )
     assert look[1:] not in [other[1:] for other in others], (
         f"{name}: line and marker together must differ from all others"
@@ -132,21 +135,27 @@ def test_every_rescaling_has_a_look_that_every_reader_can_tell_apart(name):
 
 
 def test_every_reader_can_tell_the_letters_of_rescalings_apart():
-    letters = [svg.for_letters(look.color) for look in GIVEN.values()]
+    letters = [svg.for_letters(look.color) for look in plotting.LOOKS.values()]
     assert min(itertools.starmap(distance, itertools.combinations(letters, 2))) > 15
+
+
+def test_rescalings_without_a_look_get_different_ones_and_keep_them():
+    names = [PowerOfDk(0.1 * i + 0.03) for i in range(len(plotting.SPARE))]
+    styles = [plotting.style(rescaling, marker=True) for rescaling in names]
+    assert len({style["color"] for style in styles}) == len(names)
+    assert [plotting.style(rescaling, marker=True) for rescaling in names] == styles
 
 
 def test_shades_of_dimensions_differ_and_are_no_colour_of_the_root_or_of_undivided_scores():
     shades = plotting.DIMENSIONS
     assert min(itertools.starmap(distance, itertools.pairwise(shades))) > 10
     for name in ("none", "sqrt_d_k"):
-        assert min(distance(shade, GIVEN[name].color) for shade in shades) > 15
+        assert min(distance(shade, LOOKS[name].color) for shade in shades) > 15
 
 
 def test_styles_are_the_looks():
     assert plotting.style("k_total", marker=True)["marker"] == "D"
-    assert plotting.style(PowerOfDk(1 / 3))["color"] == PowerOfDk(1 / 3).look.color
-    assert plotting.style(PowerOfDk(0.9)) == plotting.style(PowerOfDk(0.9))
+    assert plotting.style(PowerOfDk(1 / 3))["color"] == plotting.LOOKS["d_k^1/3"].color
 
 
 @pytest.mark.parametrize("rescaling", [*RESCALINGS, PowerOfDk(1 / 3)])

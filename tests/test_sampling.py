@@ -5,16 +5,10 @@ import math
 import pytest
 import torch
 
-from sdpa_lib import (
-    DISTRIBUTIONS,
-    get_device,
-    get_distribution,
-    measure_moments,
-    sample,
-    sample_qkv,
-    student_t,
-)
-from sdpa_lib.sampling import make_generator
+from sdpa_lib import sample
+from sdpa_lib.device import get_device
+from sdpa_lib.moments import measure_moments
+from sdpa_lib.sampling import DISTRIBUTIONS, get_distribution, make_generator, sample_qkv, student_t
 
 N = 400_000
 

@@ -17,12 +17,12 @@ from sdpa_lib import (
     largest_weight,
     perplexity,
     sample,
-    sample_gradients,
-    sample_qkv,
     saturation_of_rows,
     scaled_dot_product_attention,
     softmax_jacobian,
 )
+from sdpa_lib.sampling import sample_qkv
+from sdpa_lib.saturation import sample_gradients
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 64])

@@ -10,7 +10,8 @@ import torch
 from every import EVERY_CLASS
 from torch import nn
 
-from sdpa_lib import PowerOfDk, RunningDivisor, sample_qkv, scaled_dot_product_attention
+from sdpa_lib import PowerOfDk, RunningDivisor, scaled_dot_product_attention
+from sdpa_lib.sampling import sample_qkv
 from sdpa_lib.transformers import attention_function, register
 
 SCALING = 0.3

@@ -8,9 +8,8 @@ blindness; line style and marker tell the same once more.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -36,6 +35,47 @@ SEQUENCE = ["#d3746b", "#a38500", "#8e1a4a", "#0b6fb3", "#2d159d", "#001c00"]
 
 DIMENSIONS = ["#939393", "#747474", "#565656", "#383838", "#1a1a1a"]
 """Shades of grey for growing d_k, light to dark: no colour of a rescaling or of a role."""
+
+
+class Look(NamedTuple):
+    """How figures draw a rescaling, so that each is known by three things at once.
+
+    Attributes:
+        color: ``"#rrggbb"``.
+        line: ``"-"``, ``"--"``, ``"-."`` or ``":"``, or Matplotlib's (offset, dashes).
+        marker: a letter of Matplotlib's.
+    """
+
+    color: str
+    line: str | tuple[float, tuple[float, ...]]
+    marker: str
+
+
+LOOKS = {
+    "none": Look("#d3746b", "-", "o"),
+    "sqrt_d_k": Look("#0b6fb3", "-", "s"),
+    "d_k": Look("#2d159d", "--", "^"),
+    "k_total": Look("#8e1a4a", "-", "D"),
+    "k_mean": Look("#8d8da8", "--", "v"),
+    "k_rss": Look("#4a4400", "-.", "P"),
+    "k_norm_4": Look("#9830ff", ":", "X"),
+    "n_sqrt_d_k": Look("#a38500", "--", "*"),
+    "d_k^1/3": Look("#610062", "-.", "<"),
+    "d_k^2/3": Look("#001c00", ":", ">"),
+}
+"""By the name of the rescaling."""
+
+SPARE = [
+    Look(color, (0, (1, 2, 4, 2)), marker)
+    for color, marker in zip(
+        ("#ff00dd", "#220022", "#cc0033", "#0099ee", "#0000ff", "#aa0099"), "pHdh8.", strict=True
+    )
+]
+"""What others get, in the order in which they are first drawn: apart, for all eyes, from each other
+and from all of ``LOOKS``.
+"""
+
+_GIVEN: dict[str, Look] = {}
 
 _STYLE: Any = {
     "figure.dpi": 110,
@@ -102,16 +142,15 @@ def style(rescaling: str | Rescaling, *, marker: bool = False) -> dict[str, Any]
     r"""The keyword arguments that draw a rescaling's line in its own colour and style, with its
     label.
 
-    One without a look of its own gets a colour of ``SEQUENCE`` by its name, and a line that no look
-    has.
+    One without a look of its own gets the next of ``SPARE``, and keeps it.
 
     Example:
         >>> style("sqrt_d_k")["color"]
         '#0b6fb3'
     """
     chosen = get_rescaling(rescaling)
-    spare = SEQUENCE[zlib.crc32(chosen.name.encode()) % len(SEQUENCE)]
-    color, line, symbol = chosen.look or (spare, (0, (1, 2, 4, 2)), "p")
+    look = LOOKS.get(chosen.name) or _GIVEN.setdefault(chosen.name, SPARE[len(_GIVEN) % len(SPARE)])
+    color, line, symbol = look
     drawn = {"color": color, "linestyle": line, "label": plot_label(chosen)}
     return drawn | ({"marker": symbol} if marker else {})
 

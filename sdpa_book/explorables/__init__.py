@@ -22,6 +22,7 @@ from typing import Any
 import sdpa_lib as sdpa
 from sdpa_book.explorables import looks
 from sdpa_book.names import display_name
+from sdpa_lib.sampling import DISTRIBUTIONS
 
 SUFFIX = "_explorable"
 EXPLORABLES = tuple(
@@ -46,7 +47,7 @@ def script(name: str) -> str:
         "colours": {role: looks.on_both_grounds(color) for role, color in looks.COLOURS.items()},
         "letters": {role: looks.of_letters(color) for role, color in looks.COLOURS.items()},
         "rescalings": [{"name": name} | looks.look(name) for name in sdpa.RESCALINGS],
-        "distributions": {name: display_name(name) for name in sdpa.DISTRIBUTIONS},
+        "distributions": {name: display_name(name) for name in DISTRIBUTIONS},
     }
     module = explorable(name)
     if hasattr(module, "data"):

@@ -12,8 +12,9 @@ import scipy.interpolate
 import scipy.stats
 import torch
 
-import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
+from sdpa_lib.moments import normal_dot_product_density
+from sdpa_lib.sampling import DISTRIBUTIONS
 
 ALT = (
     "Two densities of raw dot products on the same axes: of 4 components, high and narrow, "
@@ -27,7 +28,7 @@ LAWS: dict[str, Any] = {
     "laplace": scipy.stats.laplace(scale=1 / math.sqrt(2)),
     "student_t": scipy.stats.t(10, scale=math.sqrt(0.8)),
 }
-"""Of one component of each of ``sdpa.DISTRIBUTIONS``; None where it takes -1 and 1 alone."""
+"""Of one component of each of ``DISTRIBUTIONS``; None where it takes -1 and 1 alone."""
 
 STEP = 1 / 2000
 """Of the lattice on which densities are convolved, in standard deviations of q·k."""
@@ -50,8 +51,7 @@ def data() -> dict[str, Any]:
         "d_k": d_k,
         "grid": [round(x, 5) for x in (GRID * STEP).tolist()],
         "density": {
-            name: [[round(x, 3) for x in density(name, d)] for d in d_k]
-            for name in sdpa.DISTRIBUTIONS
+            name: [[round(x, 3) for x in density(name, d)] for d in d_k] for name in DISTRIBUTIONS
         },
     }
 
@@ -115,7 +115,7 @@ def draw() -> None:
     _, axes = plotting.figure(columns=2, height=3.0, share_y=True)
     x = torch.linspace(-30, 30, 401, dtype=torch.float64)
     for ax, d_k in zip(axes, (4, 64), strict=True):
-        density = sdpa.normal_dot_product_density(x, d_k)
+        density = normal_dot_product_density(x, d_k)
         ax.plot(x, density, color=plotting.ROLES["key"])
         ax.set(title=f"raw, $d_k = {d_k}$", xlabel="q·k")
     axes[0].set_ylabel("density")

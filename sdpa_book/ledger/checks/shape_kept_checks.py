@@ -1,8 +1,8 @@
 """S2's question: how much of the shape of the scores' distribution survives softmax.
 
-The measure is :func:`sdpa_lib.shape_distance` between the first component before and after softmax,
-over 300 queries; its mean over 30 sets of keys, with the standard error over the sets. Divisors are
-compared set by set, on the same queries and keys.
+The measure is :func:`sdpa_lib.moments.shape_distance` between the first component before and after
+softmax, over 300 queries; its mean over 30 sets of keys, with the standard error over the sets.
+Divisors are compared set by set, on the same queries and keys.
 """
 
 from __future__ import annotations

@@ -17,6 +17,9 @@ from PIL import Image
 
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting, svg
+from sdpa_book.names import display_name
+from sdpa_lib.moments import normal_dot_product_density, sample_dot_products
+from sdpa_lib.sampling import DISTRIBUTIONS
 
 from .conftest import PLACES
 
@@ -33,9 +36,9 @@ def looks(data):
 
 def test_every_rescaling_is_there_in_its_order(data):
     assert [look["name"] for look in data["rescalings"]] == list(sdpa.RESCALINGS)
-    assert list(data["distributions"]) == list(sdpa.DISTRIBUTIONS)
+    assert list(data["distributions"]) == list(DISTRIBUTIONS)
     for name, look in looks(data).items():
-        assert look["label"] == sdpa.RESCALINGS[name].label
+        assert look["label"] == display_name(name)
         assert look["colours"][0] == plotting.style(name)["color"]
 
 
@@ -143,7 +146,7 @@ D_K = [1, 4, 32, 512]
 @pytest.mark.parametrize("d_k", D_K)
 def test_the_density_of_normal_components(data, d_k):
     grid, ours = density(data, "normal", d_k)
-    theirs = sdpa.normal_dot_product_density(torch.tensor(grid), d_k, scale=math.sqrt(d_k))
+    theirs = normal_dot_product_density(torch.tensor(grid), d_k, scale=math.sqrt(d_k))
     np.testing.assert_allclose(ours, theirs, atol=HALF_A_UNIT, rtol=1e-4)
 
 
@@ -162,7 +165,7 @@ def test_the_densities_of_one_product_in_closed_form(data):
 def test_densities_against_drawn_dot_products(data, distribution, d_k):
     grid, ours = density(data, distribution, d_k)
     pairs = max(20_000, 2**22 // d_k)
-    drawn = sdpa.sample_dot_products(d_k, pairs, seed=0, query=distribution, device="cpu")
+    drawn = sample_dot_products(d_k, pairs, seed=0, query=distribution, device="cpu")
     sizes = drawn.abs().numpy() / math.sqrt(d_k)
     # In ln x, where the peak of a single product is no peak.
     curve = scipy.interpolate.CubicSpline(np.log(grid), grid * ours)

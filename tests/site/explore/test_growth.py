@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-import sdpa_lib as sdpa
+from sdpa_lib.moments import exact_moments
+from sdpa_lib.sampling import DISTRIBUTIONS
 
 from .conftest import SAMPLE, described, go, numbers, said
 
@@ -14,16 +15,16 @@ from .conftest import SAMPLE, described, go, numbers, said
 def test_the_spread_is_the_librarys_and_each_distribution_is_drawn(explorable):
     figure = explorable("growth")
     shapes = set()
-    for distribution in sdpa.DISTRIBUTIONS:
+    for distribution in DISTRIBUTIONS:
         for d_k, p in ((1, 0), (128, 0.5), (16, 0.25), (4, 1)):
             go(figure, f"d_k={d_k},p={p},components={distribution}")
-            std = math.sqrt(sdpa.exact_moments(d_k, query=distribution).variance)
+            std = math.sqrt(exact_moments(d_k, query=distribution).variance)
             for panel, divided in (("raw", std), ("divided", std / d_k**p)):
                 shown = figure.locator(f"[data-panel={panel}] .notes text").text_content()
                 assert numbers(shown) == pytest.approx([divided], rel=0.005)
         for group in ("densities", "fan"):
             shapes.add(figure.locator(f"[data-panel=raw] .{group}").inner_html())
-    assert len(shapes) == 2 * len(sdpa.DISTRIBUTIONS)
+    assert len(shapes) == 2 * len(DISTRIBUTIONS)
 
 
 @pytest.mark.parametrize("panel", ["raw", "divided"])

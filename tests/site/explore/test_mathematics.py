@@ -7,6 +7,8 @@ import scipy.stats
 import torch
 
 import sdpa_lib as sdpa
+from sdpa_lib.moments import exact_moments, measure_moments
+from sdpa_lib.sampling import DISTRIBUTIONS, get_distribution
 
 from .conftest import SAMPLE
 
@@ -85,8 +87,8 @@ def check_sample(scripts):
     """Draws have the library's distributions: Kolmogorov and Smirnov see no difference, where they
     see one in a thousand times by chance.
     """
-    drawn = scripts(SAMPLE, [(50_000, name, 5) for name in sdpa.DISTRIBUTIONS])
-    for name, ours in zip(sdpa.DISTRIBUTIONS, drawn, strict=True):
+    drawn = scripts(SAMPLE, [(50_000, name, 5) for name in DISTRIBUTIONS])
+    for name, ours in zip(DISTRIBUTIONS, drawn, strict=True):
         theirs = sdpa.sample(200_000, seed=1, distribution=name, device="cpu")
         assert scipy.stats.ks_2samp(ours, theirs.numpy()).pvalue > 1e-3, name
         assert torch.tensor(ours).double().var().item() == pytest.approx(1, abs=0.05), name
@@ -102,7 +104,7 @@ DROPPED = [
 
 def check_dot_product_variance(scripts):
     """By matrices of covariances; without correlations, the library's exact moments as well."""
-    normal = sdpa.get_distribution("normal")
+    normal = get_distribution("normal")
     for d_k, dropped in ((d, dropped) for d in (1, 2, 64) for dropped in DROPPED):
         (ours,) = scripts("dotProductVariance", [(d_k, dropped)])
         one = torch.ones(d_k, dtype=torch.float64)
@@ -116,7 +118,7 @@ def check_dot_product_variance(scripts):
         close(d_k * (ours["constant"] + (d_k - 1) * ours["excess"]), theirs)
         if dropped["rhoQ"] == 0:
             q, k = normal.shifted(dropped["muQ"]), normal.shifted(dropped["muK"])
-            close(ours["variance"], sdpa.exact_moments(d_k, query=q, key=k).variance)
+            close(ours["variance"], exact_moments(d_k, query=q, key=k).variance)
 
 
 PAIRS = {"pairs": 7, "dims": [1, 3, 5], "seed": 3}
@@ -130,7 +132,7 @@ def explicit_pairs(scripts, distribution):
 
 
 def check_sample_pairs(scripts):
-    for distribution in sdpa.DISTRIBUTIONS:
+    for distribution in DISTRIBUTIONS:
         (ours,) = scripts("samplePairs", [(PAIRS | {"distribution": distribution},)])
         query, key, q, k = explicit_pairs(scripts, distribution)
         close(ours["query"], query.flatten())
@@ -160,7 +162,7 @@ def check_dot_products(scripts):
 def check_measure_variance(scripts):
     values = draws(40).exp()
     ours = scripts("measureVariance", pairs(values))
-    theirs = [sdpa.measure_moments(row) for row in values]
+    theirs = [measure_moments(row) for row in values]
     close([x["variance"] for x in ours], [m.variance for m in theirs])
     close([x["error"] for x in ours], [m.standard_error.variance for m in theirs])
 

@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-import sdpa_lib as sdpa
+from sdpa_lib.moments import exact_moments
+from sdpa_lib.sampling import DISTRIBUTIONS, get_distribution
 
 from .conftest import act, described, go, numbers, read, said, state
 
@@ -19,8 +20,8 @@ def address(boxes, **others):
 
 def derived(d_k, mu_q, mu_k, rho_q, rho_k):
     """Over d_k; the library's where components are independent, which knows no correlation."""
-    normal = sdpa.get_distribution("normal")
-    moments = sdpa.exact_moments(d_k, query=normal.shifted(mu_q), key=normal.shifted(mu_k))
+    normal = get_distribution("normal")
+    moments = exact_moments(d_k, query=normal.shifted(mu_q), key=normal.shifted(mu_k))
     excess = rho_q * rho_k + mu_q**2 * rho_k + mu_k**2 * rho_q
     return moments.variance / d_k + (d_k - 1) * excess
 
@@ -35,7 +36,7 @@ def agrees(figure, expected):
     assert numbers(described(figure, "dots"))[-2] == pytest.approx(expected**0.5, rel=0.005)
 
 
-@pytest.mark.parametrize("components", sdpa.DISTRIBUTIONS)
+@pytest.mark.parametrize("components", DISTRIBUTIONS)
 def test_the_variance_is_the_librarys_whatever_the_shape(explorable, components):
     figure = explorable("variance", f"components={components}")
     for boxes in TICKED if components == "normal" else TICKED[::5]:
