@@ -571,6 +571,9 @@ def key_lengths(key: Tensor) -> Tensor:
         tensor([5., 2.])
     """
     check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
+    known: Tensor | None = getattr(key, "known_lengths", None)  # of a cache's keys: see decoding.py
+    if known is not None:
+        return known
     wide, widest = computation_dtype(key.dtype), widest_dtype(key.device)
     lengths: Tensor
     if wide != widest:
