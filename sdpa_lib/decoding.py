@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -149,7 +150,9 @@ class RunningDivisor(Rescaling):
         if is_tracing() or (key.requires_grad and torch.is_grad_enabled()):
             return self.rescaling.divisor(key, visible)
         lengths = F.pad(self._lengths, (0, n_empty)) if n_empty else self._lengths
-        return divisor_of_lengths(self.rescaling, key, visible, lengths)
+        key = with_lengths(key, lambda: lengths)
+        warn_of_reading(self.rescaling, key, visible)
+        return self.rescaling.divisor(key, visible)
 
     def _check_kind(self, key: Tensor) -> None:
         """Refuse keys of other batch dimensions, heads or d_k than those before."""
@@ -163,34 +166,28 @@ class RunningDivisor(Rescaling):
             )
 
 
-def divisor_of_lengths(
-    rescaling: Rescaling, key: Tensor, visible: Visible, lengths: Tensor
-) -> Tensor:
-    """What ``rescaling.divisor`` gives, to which :func:`~sdpa_lib.rescaling.key_lengths` says
-    ``lengths`` (..., S) without reading the keys. Once for each rescaling it is seen whether the
-    keys are read all the same, and said.
-    """
-    kind = type(rescaling), rescaling.name
-    if kind not in _SEEN:
-        _SEEN.add(kind)
-        nothing = key.new_full((), math.nan).expand(key.shape)
-        if bool(rescaling.divisor(_with(lengths, nothing), visible).isnan().any()):
-            warnings.warn(
-                f"{type(rescaling).__name__}.divisor reads the keys otherwise than by "
-                f"sdpa_lib.key_lengths, so all of them in each step: its divisor is right, and "
-                f"not quicker than without remembered lengths",
-                stacklevel=2,
-            )
-    return rescaling.divisor(_with(lengths, key), visible)
-
-
-_SEEN: set[tuple[type, str]] = set()
-
-
-def _with(lengths: Tensor, key: Tensor) -> Tensor:
-    """The same keys, which say their lengths: a tensor that nobody else has, so that they can't
-    grow out of date.
+def with_lengths(key: Tensor, lengths: Callable[[], Tensor]) -> Tensor:
+    """The same keys, of which :func:`~sdpa_lib.rescaling.key_lengths` takes ``lengths`` (..., S)
+    in place of reading them: a tensor that nobody else has, so that it can't grow out of date.
     """
     key = key.view_as(key)
     key.known_lengths = lengths  # type: ignore[attr-defined]
     return key
+
+
+def warn_of_reading(rescaling: Rescaling, key: Tensor, visible: Visible) -> None:
+    """Say once of a rescaling that it reads the keys, although their lengths are known."""
+    kind = type(rescaling), rescaling.name
+    if kind in _SEEN:
+        return
+    _SEEN.add(kind)
+    unknown = with_lengths(key.new_full((), math.nan).expand(key.shape), lambda: key_lengths(key))
+    if bool(rescaling.divisor(unknown, visible).isnan().any()):
+        warnings.warn(
+            f"{type(rescaling).__name__}.divisor reads the keys otherwise than by "
+            f"sdpa_lib.key_lengths: in decoding it is right, but reads all of them in each step",
+            stacklevel=2,
+        )
+
+
+_SEEN: set[tuple[type, str]] = set()

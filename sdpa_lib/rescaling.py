@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
@@ -492,6 +493,8 @@ and the others.
 
 
 _REGISTERED: dict[str, Rescaling] = {}
+TELL: list[Callable[[str], object]] = []
+"""Who wants to be told of a name that is registered."""
 
 
 def register(rescaling: Rescaling, name: str | None = None) -> str:
@@ -519,6 +522,8 @@ def register(rescaling: Rescaling, name: str | None = None) -> str:
     if name in RESCALINGS or name in MODEL_RESCALINGS:
         raise ValueError(f"name {name!r} is taken: register the rescaling under another one")
     _REGISTERED[name] = rescaling
+    for tell in TELL:
+        tell(name)
     return name
 
 
@@ -571,9 +576,9 @@ def key_lengths(key: Tensor) -> Tensor:
         tensor([5., 2.])
     """
     check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
-    known: Tensor | None = getattr(key, "known_lengths", None)  # of a cache's keys: see decoding.py
-    if known is not None:
-        return known
+    known: Callable[[], Tensor] | None = getattr(key, "known_lengths", None)
+    if known is not None:  # in decoding: see with_lengths there
+        return known()
     wide, widest = computation_dtype(key.dtype), widest_dtype(key.device)
     lengths: Tensor
     if wide != widest:

@@ -11,6 +11,7 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="make test-transformers installs it")
 
+import sdpa_lib.transformers  # noqa: E402
 from sdpa_lib.rescaling import (  # noqa: E402
     MODEL_RESCALINGS,
     RESCALINGS,
@@ -243,6 +244,94 @@ def test_generate_writes_the_same_with_every_cache_and_padding(model, name):
     for more in ({}, {"cache_implementation": "static"}, {"use_cache": False}):
         found = model.generate(ids, attention_mask=mask, **options, **more)
         assert torch.equal(found[:, PADDING:], expected)
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """How many keys of each sequence were measured, in order."""
+    counts, measure = [], sdpa_lib.transformers.key_lengths
+    monkeypatch.setattr(
+        sdpa_lib.transformers,
+        "key_lengths",
+        lambda key: counts.append(key.shape[-2]) or measure(key),
+    )
+    return counts
+
+
+CACHES = pytest.mark.parametrize("kind", ["dynamic", "static"])
+
+
+@CAUSAL
+@CACHES
+def test_a_step_measures_the_new_keys_alone(model, kind, measured):
+    model.set_attn_implementation("sdpa_lib:k_total")
+    cache = caches(model, kind)
+    model(tokens()[:, :6], past_key_values=cache)
+    assert not measured  # with gradients, the divisor measures for itself
+    cache.reset()
+    with torch.no_grad():
+        for part in tokens().split([6, 1, 1, 2], dim=1):
+            measured.clear()
+            model(part, past_key_values=cache)
+        assert measured == [2, 2]  # two layers
+        for name in ("sdpa", "sdpa_lib", "sdpa_lib:n_sqrt_d_k"):
+            measured.clear()
+            logits(model, name, tokens(), past_key_values=caches(model, kind))
+            assert not measured
+
+
+CHANGES = {
+    "nothing": lambda layer: None,
+    "beams": lambda layer: layer.reorder_cache(torch.tensor([1, 1])),
+    "crop": lambda layer: layer.crop(-2),
+    "reset": lambda layer: layer.reset(),
+    "in place": lambda layer: layer.keys.mul_(2.0),
+    "others": lambda layer: setattr(layer, "keys", layer.keys.flip(0)),
+    "drafts": lambda layer: layer.activate_past_recording(),
+}
+
+
+@CAUSAL
+@CACHES
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_is_done_to_a_cache_no_length_is_out_of_date(model, kind, change):
+    model.set_attn_implementation("sdpa_lib:k_total")
+    found = []
+    for forget in (False, True):
+        cache = caches(model, kind)
+        if any(not hasattr(layer, "crop") for layer in cache.layers) and change == "crop":
+            return
+        for layer in cache.layers:
+            if hasattr(layer, "activate_past_recording") and change == "crop":
+                layer.activate_past_recording()
+        outputs = []
+        with torch.no_grad():
+            for part in tokens().split([3, 1, 1, 1, 2, 2], dim=1):
+                outputs.append(model(part, past_key_values=cache).logits)
+                for layer in cache.layers if len(outputs) in (1, 3, 4) else ():
+                    if change != "drafts" or hasattr(layer, "activate_past_recording"):
+                        CHANGES[change](layer)
+                if forget:
+                    sdpa_lib.transformers._STORED.clear()
+        found.append(torch.cat(outputs, dim=1))
+    close(*found)
+
+
+@CAUSAL
+@pytest.mark.parametrize(
+    "options", [{"num_beams": 3}, {"prompt_lookup_num_tokens": 3}, {}], ids=["beams", "draft", "no"]
+)
+@pytest.mark.parametrize("name", ["sdpa_lib:k_total", "sdpa_lib:k_norm_4"])
+def test_generate_with_beams_and_drafts(model, name, options):
+    model.set_attn_implementation(name)
+    ids = tokens(batch=1, length=4).repeat(1, 3)
+    options = {"max_new_tokens": 8, "do_sample": False, "output_scores": True, **options}
+    options |= {"return_dict_in_generate": True, "pad_token_id": 2}
+    found = model.generate(ids, **options)
+    options.pop("prompt_lookup_num_tokens", None)
+    expected = model.generate(ids, use_cache=False, **options)
+    assert torch.equal(found.sequences, expected.sequences)
+    close(torch.stack(found.scores), torch.stack(expected.scores))
 
 
 @pytest.fixture(scope="module")
