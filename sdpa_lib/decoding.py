@@ -67,6 +67,7 @@ class RunningDivisor(Rescaling):
     def reset(self) -> None:
         """Forget all keys: the next that are appended are the first of another text."""
         self._lengths: Tensor | None = None  # of the last keys, (..., S)
+        self._room = torch.empty(0)  # what they are the beginning of: it doubles where it is full
         self._n_keys = self._d_k = 0
 
     def __repr__(self) -> str:
@@ -100,14 +101,20 @@ class RunningDivisor(Rescaling):
         check_tensor("key", key, min_dim=2, shape="(..., T, d_k)")
         if key.shape[-2] == 0:
             raise ValueError(f"key must hold at least one new key, got shape {tuple(key.shape)}")
-        lengths = key_lengths(key.detach())  # (..., T)
-        if self._lengths is not None:
+        if self._lengths is None:
+            self._lengths = self._room = key_lengths(key.detach())  # (..., T)
+        else:
             self._check_kind(key)
             past = self._lengths
             if self.window is not None:
                 past = past[..., max(0, self._held - self.window + 1) :]
-            lengths = torch.cat([past, lengths], dim=-1)
-        self._lengths, self._d_k = lengths, key.shape[-1]
+            first, last = past.shape[-1], past.shape[-1] + key.shape[-2]
+            if last > self._room.shape[-1] or self.window is not None:
+                self._room = past.new_empty(*past.shape[:-1], 2 * last)
+                self._room[..., :first] = past
+            self._room[..., first:last] = key_lengths(key.detach())
+            self._lengths = self._room[..., :last]
+        self._d_k = key.shape[-1]
         self._n_keys += key.shape[-2]
 
     def crop(self, n_keys: int) -> None:
@@ -134,7 +141,7 @@ class RunningDivisor(Rescaling):
                 f"reorder needs keys with a batch dimension, (B, ..., T, d_k): appended were "
                 f"{self._so_far()}"
             )
-        self._lengths = self._lengths.index_select(0, index)
+        self._lengths = self._room = self._lengths.index_select(0, index)
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         if self._lengths is None:
