@@ -156,6 +156,32 @@ def test_the_names_are_those_of_the_rescalings():
     register(PowerOfDk(0.4), "mine")  # a name that is one's own may be given anew
 
 
+def test_a_rescaling_that_is_registered_later_is_known():
+    model = build(CONFIGURATIONS["Llama"]())
+    for power in (0.3, 0.7):  # the second takes the name over
+        sdpa_lib.rescaling.register(PowerOfDk(power), "later")
+        found = logits(model, "sdpa_lib:later", tokens())
+        close(found, logits(model, register(PowerOfDk(power), "now")[0], tokens()))
+    del sdpa_lib.rescaling._REGISTERED["later"]
+
+
+def test_a_divisor_that_reads_the_keys_says_so_once():
+    class Largest(sdpa_lib.Rescaling):
+        name, formula = "largest key", "c"
+
+        def divisor(self, key, visible):
+            return visible.sum(key.abs().amax(-1))
+
+    model, (name,) = build(CONFIGURATIONS["Gemma 3"]()), register(Largest())
+    expected, cache = logits(model, name, tokens()), caches(model, "dynamic")
+    with torch.no_grad():
+        found = [model(tokens()[:, :6], past_key_values=cache).logits]
+        with pytest.warns(UserWarning, match=r"Largest\.divisor reads the keys"):
+            found.append(model(tokens()[:, 6:7], past_key_values=cache).logits)
+        found.append(model(tokens()[:, 7:], past_key_values=cache).logits)  # warnings are errors
+    close(torch.cat(found, dim=1), expected)
+
+
 @CAUSAL
 @SIDES
 def test_without_a_rescaling_the_model_is_what_it_was(model, side):
@@ -265,10 +291,9 @@ CACHES = pytest.mark.parametrize("kind", ["dynamic", "static"])
 @CACHES
 def test_a_step_measures_the_new_keys_alone(model, kind, measured):
     model.set_attn_implementation("sdpa_lib:k_total")
-    cache = caches(model, kind)
-    model(tokens()[:, :6], past_key_values=cache)
+    model(tokens()[:, :6], past_key_values=caches(model, kind))
     assert not measured  # with gradients, the divisor measures for itself
-    cache.reset()
+    cache = caches(model, kind)
     with torch.no_grad():
         for part in tokens().split([6, 1, 1, 2], dim=1):
             measured.clear()
@@ -290,7 +315,11 @@ CHANGES = {
     "roll back": lambda layer: layer.cumulative_length.sub_(1),
 }
 POSSIBLE = [(kind, change) for change in CHANGES for kind in ("dynamic", "static")]
-POSSIBLE = [x for x in POSSIBLE if x not in (("static", "crop"), ("dynamic", "roll back"))]
+POSSIBLE = [
+    x
+    for x in POSSIBLE
+    if x not in (("static", "crop"), ("dynamic", "roll back"), ("dynamic", "reset"))
+]
 
 
 @CAUSAL
@@ -320,7 +349,7 @@ def test_generate_with_beams_and_drafts(model, name, options):
     model.set_attn_implementation(name)
     ids = tokens(batch=1, length=4).repeat(1, 3)
     options = {"max_new_tokens": 8, "do_sample": False, "output_scores": True, **options}
-    options |= {"return_dict_in_generate": True, "pad_token_id": 2}
+    options |= {"return_dict_in_generate": True, "pad_token_id": 2, "eos_token_id": 39}
     found = model.generate(ids, **options)
     options.pop("prompt_lookup_num_tokens", None)
     expected = model.generate(ids, use_cache=False, **options)
