@@ -158,6 +158,7 @@ def test_sequences_of_a_batch_are_reordered():
 def test_a_reset_begins_anew():
     running, _ = appended(5)
     running.reset()
+    assert repr(running) == repr(RunningDivisor("k_total"))
     with pytest.raises(ValueError, match="append must be given the new keys"):
         running(torch.ones(1, 4))
     running.append(torch.ones(1, 4))
