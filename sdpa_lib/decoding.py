@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_tensor
-from sdpa_lib.device import is_tracing
+from sdpa_lib.device import is_tracing, peek
 from sdpa_lib.rescaling import Rescaling, get_rescaling, key_lengths
 from sdpa_lib.visibility import Visible
 
@@ -37,7 +37,10 @@ class RunningDivisor(Rescaling):
         window: the cache slides: with T new keys it holds them and the ``window - 1`` before, or as
             many as there are. ``None`` means that it holds all.
         static: the cache has empty places after the keys that were appended, and the mask hides
-            them. That none was forgotten can't be seen then.
+            them.
+
+    Of a cache that slides or is static the last key is measured once more, to see that it is the
+    one that was appended last; on the CPU only, where looking is free.
 
     Example:
         >>> from sdpa_lib import scaled_dot_product_attention as attention
@@ -156,6 +159,8 @@ class RunningDivisor(Rescaling):
             )
         if is_tracing() or (key.requires_grad and torch.is_grad_enabled()):
             return self.rescaling.divisor(key, visible)
+        if self.static or self.window is not None:
+            self._check_last(key)
         lengths = F.pad(self._lengths, (0, n_empty)) if n_empty else self._lengths
         key = with_lengths(key, lambda: lengths)
         warn_of_reading(self.rescaling, key, visible)
@@ -170,6 +175,19 @@ class RunningDivisor(Rescaling):
             raise ValueError(
                 f"key must have the shape ({expected}) of those that were appended, got "
                 f"{tuple(key.shape)}: reset() begins anew"
+            )
+
+    def _check_last(self, key: Tensor) -> None:
+        """Where the number of keys does not tell: the last key must be as long as the last that was
+        appended, to 1 %, which a cache of fewer digits keeps.
+        """
+        assert self._lengths is not None
+        last = slice(max(0, self._held - 1), self._held)
+        was, now = self._lengths[..., last], key_lengths(key[..., last, :])
+        if peek(((now - was).abs() > 0.01 * was).any()):
+            raise ValueError(
+                f"key {last.start} of the cache is not the last that was appended: append every "
+                f"new key once, after {self._so_far()}"
             )
 
 

@@ -236,8 +236,12 @@ def _lengths(key: Tensor) -> Tensor:
         of_key: Tensor = known[1]
         return of_key
     of_key, layer = key_lengths(key), reference()
-    stored = layer.keys
-    if not (stored.is_inference() or (layer.is_compileable and stored.device.type != "cpu")):
+    stored = None if layer is None else layer.keys
+    if not (
+        stored is None
+        or stored.is_inference()
+        or (layer.is_compileable and stored.device.type != "cpu")
+    ):
         of_lengths = copy.copy(layer)
         for name, value in vars(layer).items():
             if isinstance(value, Tensor):

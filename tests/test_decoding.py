@@ -194,6 +194,16 @@ def test_a_cache_that_is_not_what_was_appended_is_refused(options, came, message
         assert "(2, 2, 7, 8)" in repr(running)
 
 
+@pytest.mark.parametrize("options", [{"static": True}, {"window": 4}], ids=str)
+def test_a_forgotten_key_is_missed_where_the_number_of_keys_does_not_tell(options):
+    running, k = appended(5, 1, **options)
+    place = slice(0, LENGTH) if running.static else slice(2, 6)
+    running(k[..., place, :])
+    moved = k.roll(-1, dims=-2)  # as if one more had come
+    with pytest.raises(ValueError, match=r"not the last that was appended.*keys \(2, 2, 6, 8\)"):
+        running(moved[..., place, :])
+
+
 def test_gradients_reach_all_keys():
     key, running = torch.ones(3, 4, requires_grad=True), RunningDivisor("k_total")
     running.append(key[:2])
