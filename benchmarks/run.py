@@ -241,8 +241,8 @@ def trained(shape: tuple[int, ...], is_causal: bool = False) -> dict[str, Callab
 
 
 def decoding(with_sums: bool) -> dict[str, Callable[[], object]]:
-    """One query, and its keys and values in a cache. With sums the new key is appended to them in
-    each call: they go on growing, as the cache here does not, which changes no time.
+    """One query, and its keys and values in a cache. With lengths kept, the last key is appended to
+    them in each call, and taken back before the next.
     """
     q, k, v = inputs(CACHE, DTYPE)
     q, new = q[..., -1:, :], k[..., -1:, :]
@@ -255,6 +255,7 @@ def decoding(with_sums: bool) -> dict[str, Callable[[], object]]:
         running.append(k[..., :-1, :])
 
         def call() -> Tensor:
+            running.crop(k.shape[-2] - 1)
             running.append(new)
             return sdpa.scaled_dot_product_attention(q, k, v, rescaling=running)
 

@@ -27,7 +27,7 @@ from sdpa_lib.rescaling import (
     get_rescaling,
     power_of_d_k,
 )
-from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Pattern, Visible
+from sdpa_lib.visibility import CausalOrder, EveryKey, Masked, Visible
 
 if TYPE_CHECKING:
     from torch.nn.attention.bias import CausalBias
@@ -415,7 +415,7 @@ def _visible(
     is_causal: bool,
     batch: tuple[int, ...],
     groups: int,
-) -> tuple[Tensor | None, bool, Pattern]:
+) -> tuple[Tensor | None, bool, Visible]:
     """What each row may see, from a mask or the causal order; and both as PyTorch's function takes
     them.
     """

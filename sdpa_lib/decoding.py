@@ -1,13 +1,14 @@
 """Decoding, a few tokens at a time: the divisor of a cache, without reading the cache again.
 
 A divisor that is made of keys takes their lengths, one more pass over all of them, which a single
-query does not pay for. What earlier keys contribute does not change, so it need not be computed
-again: a sum goes on from where it was.
+query does not pay for. The length of a key does not change, so it need not be computed again: one
+number a key and head is kept beside the cache, 1/d_k of what the keys take.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 
 import torch
@@ -15,25 +16,31 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_tensor
-from sdpa_lib.device import widest_dtype
-from sdpa_lib.rescaling import Rescaling, get_rescaling
-from sdpa_lib.visibility import CausalOrder, EveryKey, Pattern, Visible
+from sdpa_lib.device import is_tracing, peek_range
+from sdpa_lib.rescaling import Rescaling, get_rescaling, key_lengths
+from sdpa_lib.visibility import Visible
 
 
 class RunningDivisor(Rescaling):
-    """A rescaling that remembers the keys of a cache: whoever appends keys to the cache appends
-    them here, too, and attends with this as ``rescaling``.
+    """A rescaling that remembers the lengths of the keys of a cache: whoever appends keys to the
+    cache appends them here, too, and attends with this as ``rescaling``. The output is that of the
+    rescaling itself, with whatever mask, causal order or grouped queries.
 
-    It serves every cache, since it does not look at it: one that grows; one of fixed size, whose
-    empty places a mask hides; and, given its ``window``, one that slides. It is for inference:
-    gradients reach the keys that were appended last, no others. Every layer needs its own.
+    What is done to the cache must be done here: a cache with another number of keys than were
+    appended, or of another shape, is refused. Every layer needs its own. A divisor that reads the
+    keys otherwise than through :func:`~sdpa_lib.rescaling.key_lengths` reads all of them in each
+    step, and a warning says so; and so do all where gradients reach the keys or a graph is
+    compiled.
 
     Args:
-        rescaling: what it computes: a name or an instance that makes its divisor of the sums, norms
-            and counts of :class:`~sdpa_lib.visibility.Visible`, as all in this library do.
-        window: how many keys a query sees, its own included; ``None`` means all before it.
-        groups: how many query heads share a key head, where the rescaling has a number of its own
-            for each query head. Without one it is not needed.
+        rescaling: a name or an instance.
+        window: the cache slides: with T new keys it holds them and the ``window - 1`` before, or as
+            many as there are. ``None`` means that it holds all.
+        static: the cache has empty places after the keys that were appended, and the mask hides
+            them.
+
+    Of a cache that slides or is static the last key is measured once more, to see that it is the
+    one that was appended last; on the CPU only, where looking is free.
 
     Example:
         >>> from sdpa_lib import scaled_dot_product_attention as attention
@@ -48,18 +55,38 @@ class RunningDivisor(Rescaling):
         >>> whole = attention(q, k, v, is_causal=True, rescaling="k_rss")
         >>> torch.allclose(torch.cat(rows, dim=-2), whole, atol=1e-6)
         True
+        >>> running
+        RunningDivisor(KeyLengthNorm(p=2.0); keys (1, 2, 9, 8))
     """
 
     def __init__(
-        self, rescaling: str | Rescaling, *, window: int | None = None, groups: int = 1
+        self, rescaling: str | Rescaling, *, window: int | None = None, static: bool = False
     ) -> None:
         self.rescaling: Rescaling = get_rescaling(rescaling)
         self.window: int | None = None if window is None else check_count("window", window)
-        self.groups: int = check_count("groups", groups)
-        # of each sum or norm that the rescaling takes, in order
-        self._past: list[Tensor] = []
-        self._rows: Tensor | None = None
-        self._n_new = 0
+        self.static: bool = static
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all keys: the next that are appended are the first of another text."""
+        self._lengths: Tensor | None = None  # of the last keys, (..., S)
+        self._room = torch.empty(0)  # what they are the beginning of: it doubles where it is full
+        self._n_keys = self._d_k = 0
+
+    def __repr__(self) -> str:
+        window = "" if self.window is None else f", window={self.window}"
+        static = ", static=True" if self.static else ""
+        return f"RunningDivisor({self.rescaling!r}{window}{static}; {self._so_far()})"
+
+    def _so_far(self) -> str:
+        if self._lengths is None:
+            return "no keys"
+        held = f", the last {self._held} held" if self._held < self._n_keys else ""
+        return f"keys {(*self._lengths.shape[:-1], self._n_keys, self._d_k)}{held}"
+
+    @property
+    def _held(self) -> int:
+        return 0 if self._lengths is None else self._lengths.shape[-1]
 
     @property
     def name(self) -> str:
@@ -72,122 +99,121 @@ class RunningDivisor(Rescaling):
     def constant(self, d_k: int) -> float | None:
         return self.rescaling.constant(d_k)
 
-    def append(self, key: Tensor, visible: Tensor | None = None) -> None:
-        """Take account of new keys. The attention that follows has one query for each of them, and
-        query i sees all keys before, and keys 0 ... i of these.
-
-        Args:
-            key: (..., T, d_k), T at least 1.
-            visible: boolean, broadcastable to (..., T): False for keys that nobody may see, such as
-                padding. ``None`` means that all may be seen.
-        """
+    def append(self, key: Tensor) -> None:
+        """Take account of new keys (..., T, d_k), before they are attended to."""
         check_tensor("key", key, min_dim=2, shape="(..., T, d_k)")
         if key.shape[-2] == 0:
             raise ValueError(f"key must hold at least one new key, got shape {tuple(key.shape)}")
-        if visible is not None:
-            if not isinstance(visible, Tensor) or visible.dtype != torch.bool:
-                came = visible.dtype if isinstance(visible, Tensor) else type(visible).__name__
-                raise TypeError(f"visible must be a boolean torch.Tensor, got {came}")
-            try:
-                visible.expand(key.shape[:-1])
-            except RuntimeError:
-                raise ValueError(
-                    f"visible must broadcast to (..., T) = {tuple(key.shape[:-1])}, got "
-                    f"{tuple(visible.shape)}"
-                ) from None
-        if self.constant(key.shape[-1]) is None:
-            going_on = _GoingOn(self._past, key.shape[-2], visible, self.window, self.groups)
-            self._rows = self.rescaling.divisor(key, going_on)  # (..., T or 1, 1)
-            self._n_new = key.shape[-2]
-            self._past = going_on.past
+        if self._lengths is None:
+            self._lengths = self._room = key_lengths(key.detach())  # (..., T)
+        else:
+            self._check_kind(key)
+            past = self._lengths
+            if self.window is not None:
+                past = past[..., max(0, self._held - self.window + 1) :]
+            first, last = past.shape[-1], past.shape[-1] + key.shape[-2]
+            if last > self._room.shape[-1] or self.window is not None:
+                self._room = past.new_empty(*past.shape[:-1], 2 * last)
+                self._room[..., :first] = past
+            self._room[..., first:last] = key_lengths(key.detach())
+            self._lengths = self._room[..., :last]
+        self._d_k = key.shape[-1]
+        self._n_keys += key.shape[-2]
+
+    def crop(self, n_keys: int) -> None:
+        """Keep the first ``n_keys`` keys, as where a draft is not accepted. With a window only keys
+        that were appended last can be taken back.
+        """
+        check_count("n_keys", n_keys, minimum=0)
+        lost = self._n_keys - self._held  # that a window has forgotten
+        fewest = lost + (self.window or 1) - 1 if lost else 0
+        if not fewest <= n_keys <= self._n_keys:
+            raise ValueError(
+                f"n_keys must lie between {fewest} and {self._n_keys}, got {n_keys}: appended were "
+                f"{self._so_far()}"
+            )
+        if self._lengths is not None:
+            self._lengths, self._n_keys = self._lengths[..., : n_keys - lost], n_keys
+
+    def reorder(self, index: Tensor) -> None:
+        """Take the sequences with these numbers (B,) of the batch, the first dimension, as beam
+        search does. One may be taken several times, or not at all.
+        """
+        if self._lengths is None or self._lengths.dim() < 2:
+            raise ValueError(
+                f"reorder needs keys with a batch dimension, (B, ..., T, d_k): appended were "
+                f"{self._so_far()}"
+            )
+        self._lengths = self._room = self._lengths.index_select(0, index)
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
-        if self._rows is None:
+        if self._lengths is None:
             raise ValueError("append must be given the new keys before they are attended to")
-        rows = self._rows
-        if visible.n_rows not in (1, self._n_new):
+        self._check_kind(key)
+        n_empty = key.shape[-2] - self._held
+        if n_empty < 0 or (n_empty > 0 and not self.static):
             raise ValueError(
-                f"query must have a row for each of the {self._n_new} keys that were appended "
-                f"last, got {visible.n_rows} rows"
+                f"key must hold the {self._held} keys that were appended, got {key.shape[-2]}: "
+                f"append every new key once, and crop both; a cache that slides needs window=, "
+                f"one with empty places static=True"
             )
-        if self.groups == 1 and visible.groups > 1 and rows.dim() > 2 and rows.shape[-3] > 1:
-            return rows.repeat_interleave(visible.groups, dim=-3)  # from key heads to query heads
-        return rows
+        if is_tracing() or (key.requires_grad and torch.is_grad_enabled()):
+            return self.rescaling.divisor(key, visible)
+        if self.static or self.window is not None:
+            self._check_last(key)
+        lengths = F.pad(self._lengths, (0, n_empty)) if n_empty else self._lengths
+        key = with_lengths(key, lambda: lengths)
+        warn_of_reading(self.rescaling, key, visible)
+        return self.rescaling.divisor(key, visible)
+
+    def _check_kind(self, key: Tensor) -> None:
+        """Refuse keys of other batch dimensions, heads or d_k than those before."""
+        assert self._lengths is not None
+        batch = self._lengths.shape[:-1]
+        if (*key.shape[:-2], key.shape[-1]) != (*batch, self._d_k):
+            expected = ", ".join(map(str, (*batch, "S", self._d_k)))
+            raise ValueError(
+                f"key must have the shape ({expected}) of those that were appended, got "
+                f"{tuple(key.shape)}: reset() begins anew"
+            )
+
+    def _check_last(self, key: Tensor) -> None:
+        """Where the number of keys does not tell: the last key must be as long as the last that was
+        appended, to 1 %, which a cache of fewer digits keeps.
+        """
+        assert self._lengths is not None
+        last = slice(max(0, self._held - 1), self._held)
+        was, now = self._lengths[..., last], key_lengths(key[..., last, :])
+        beyond = peek_range((now - was).abs() - 0.01 * was)
+        if beyond is not None and beyond[1] > 0.0:
+            raise ValueError(
+                f"key {last.start} of the cache is not the last that was appended: append every "
+                f"new key once, after {self._so_far()}"
+            )
 
 
-class _GoingOn(Visible):
-    """What new keys see, on top of what was seen before.
-
-    A sum or norm of the past stands in for all its keys, as one key more. A window forgets, so its
-    past is kept key by key.
+def with_lengths(key: Tensor, lengths: Callable[[], Tensor]) -> Tensor:
+    """The same keys, of which :func:`~sdpa_lib.rescaling.key_lengths` takes ``lengths`` (..., S)
+    in place of reading them: a tensor that nobody else has, so that it can't grow out of date.
     """
-
-    def __init__(
-        self,
-        past: list[Tensor],
-        n_new: int,
-        visible: Tensor | None,
-        window: int | None,
-        groups: int,
-    ) -> None:
-        super().__init__(n_new, n_new, groups)
-        self.past = list(past)
-        self.visible, self.window, self.asked = visible, window, 0
-
-    def sum(self, per_key: Tensor) -> Tensor:
-        return self._go_on(per_key, lambda order, numbers: order.sum(numbers))
-
-    def norm(self, lengths: Tensor, p: float) -> Tensor:
-        return self._go_on(lengths, lambda order, numbers: order.norm(numbers, p))
-
-    def max(self, per_key: Tensor) -> Tensor:
-        return self._go_on(per_key, lambda order, numbers: order.max(numbers))
-
-    def count(self, like: Tensor) -> Tensor:
-        return self.sum(like.new_ones(self.n_keys))
-
-    def _go_on(self, numbers: Tensor, take: Callable[[Visible, Tensor], Tensor]) -> Tensor:
-        if self.visible is not None:
-            numbers = numbers * self.visible
-        if numbers.dim() > 1 and numbers.shape[-2] > 1:
-            numbers = self._of_query_heads(numbers)
-        numbers = numbers.to(widest_dtype(numbers.device))
-        if self.asked < len(self.past):
-            past = self.past.pop(self.asked)
-            batch = torch.broadcast_shapes(past.shape[:-1], numbers.shape[:-1])  # type: ignore[no-untyped-call]
-            numbers = torch.cat([x.expand(*batch, x.shape[-1]) for x in (past, numbers)], dim=-1)
-        n_numbers = numbers.shape[-1]
-        if self.window is not None:
-            rows = take(_Window(self.n_rows, n_numbers, self.window), numbers)
-            kept = numbers[..., max(0, n_numbers - self.window + 1) :]
-        else:
-            order = CausalOrder(self.n_rows, n_numbers, offset=n_numbers - self.n_rows)
-            rows = take(EveryKey(n_numbers) if self.n_rows == 1 else order, numbers)
-            kept = rows[..., -1, :]
-        self.past.insert(self.asked, kept.detach())
-        self.asked += 1
-        return rows
+    key = key.view_as(key)
+    key.known_lengths = lengths  # type: ignore[attr-defined]
+    return key
 
 
-class _Window(Pattern):
-    """Each row sees ``window`` keys, or as many as there are; the last row's are the last keys."""
+def warn_of_reading(rescaling: Rescaling, key: Tensor, visible: Visible) -> None:
+    """Say once of a rescaling that it reads the keys, although their lengths are known."""
+    kind = type(rescaling), rescaling.name
+    if kind in _SEEN:
+        return
+    _SEEN.add(kind)
+    unknown = with_lengths(key.new_full((), math.nan).expand(key.shape), lambda: key_lengths(key))
+    if bool(rescaling.divisor(unknown, visible).isnan().any()):
+        warnings.warn(
+            f"{type(rescaling).__name__}.divisor reads the keys otherwise than by "
+            f"sdpa_lib.key_lengths: in decoding it is right, but reads all of them in each step",
+            stacklevel=2,
+        )
 
-    def __init__(self, n_rows: int, n_keys: int, window: int) -> None:
-        super().__init__(n_rows, n_keys)
-        self.window = window
 
-    def matrix(self, rows: Tensor) -> Tensor:
-        keys = torch.arange(self.n_keys, device=rows.device)
-        back = rows.unsqueeze(-1) + (self.n_keys - self.n_rows) - keys
-        return (back >= 0) & (back < self.window)
-
-    def _sum(self, per_key: Tensor) -> Tensor:
-        missing = self.window - 1 + self.n_rows - self.n_keys
-        return F.pad(per_key, (missing, 0)).unfold(-1, self.window, 1).sum(-1)
-
-    def _max(self, per_key: Tensor) -> Tensor:
-        missing = self.window - 1 + self.n_rows - self.n_keys
-        return F.pad(per_key, (missing, 0), value=-math.inf).unfold(-1, self.window, 1).amax(-1)
-
-    def count(self, like: Tensor) -> Tensor:
-        return self.sum(like.new_ones(self.n_keys))
+_SEEN: set[tuple[type, str]] = set()

@@ -467,6 +467,8 @@ and the others.
 
 
 _REGISTERED: dict[str, Rescaling] = {}
+TELL: list[Callable[[str], object]] = []
+"""Who wants to be told of a name that is registered."""
 
 
 def register(rescaling: Rescaling, name: str | None = None) -> str:
@@ -494,6 +496,8 @@ def register(rescaling: Rescaling, name: str | None = None) -> str:
     if name in RESCALINGS or name in MODEL_RESCALINGS:
         raise ValueError(f"name {name!r} is taken: register the rescaling under another one")
     _REGISTERED[name] = rescaling
+    for tell in TELL:
+        tell(name)
     return name
 
 
@@ -555,6 +559,9 @@ def key_lengths(key: Tensor) -> Tensor:
         tensor([5., 2.])
     """
     check_tensor("key", key, min_dim=2, shape="(..., S, d_k)")
+    known: Callable[[], Tensor] | None = getattr(key, "known_lengths", None)
+    if known is not None:  # in decoding: see with_lengths there
+        return known()
     wide, widest = computation_dtype(key.dtype), widest_dtype(key.device)
     if wide != widest and not is_tracing():
         on_cpu = key.device.type == "cpu"

@@ -34,20 +34,35 @@ say which those are. Whoever writes another back end has to read it the same way
 - None: a single query sees every key, and so do all queries of a module that is not causal. In
   one that is, each of several queries sees the keys up to its own position, and another number of
   keys than of queries is refused.
+
+**Decoding.** A divisor made of the keys' lengths would read the whole cache once more in each step.
+So :func:`register` wraps ``Cache.update``: beside the keys that a layer of a cache stores, their
+lengths are kept, once a divisor has asked for them, in a copy of the layer that does with lengths
+what the layer does with keys. They count for the very tensor that was stored last, unchanged:
+wherever a cache was reordered, cropped, reset or written to by anybody else, all lengths are
+computed anew, once. Only Transformers' dynamic and static layers, full or sliding, are followed;
+not in a compiled graph, under ``torch.inference_mode``, in a static cache on a GPU, nor where
+gradients reach the keys.
 """
 
 from __future__ import annotations
 
+import copy
+import functools
 import importlib
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from sdpa_lib.attention import scaled_dot_product_attention
-from sdpa_lib.decoding import RunningDivisor
-from sdpa_lib.rescaling import Rescaling, get_rescaling, known_rescalings
+from sdpa_lib.decoding import RunningDivisor, warn_of_reading, with_lengths
+from sdpa_lib.device import is_tracing
+from sdpa_lib.rescaling import TELL, Rescaling, get_rescaling, key_lengths, known_rescalings
+from sdpa_lib.visibility import EveryKey
 
 PREFIX = "sdpa_lib"
 """The name of the implementation that keeps a model's own scaling; the others are
@@ -129,6 +144,7 @@ def register(rescaling: str | Rescaling | None = None, name: str | None = None) 
     try:
         transformers = importlib.import_module("transformers")
         sdpa_mask = importlib.import_module("transformers.masking_utils").sdpa_mask
+        caches = importlib.import_module("transformers.cache_utils")
     except ImportError as error:
         raise ImportError(
             "sdpa_lib.transformers needs Hugging Face Transformers: pip install transformers"
@@ -149,7 +165,91 @@ def register(rescaling: str | Rescaling | None = None, name: str | None = None) 
     for key, attention in implementations.items():
         transformers.AttentionInterface.register(key, attention)
         transformers.AttentionMaskInterface.register(key, mask)
+    if register not in TELL:
+        TELL.append(register)  # a rescaling that is registered later is known here, too
+        _follow(caches)
     return list(implementations)
+
+
+_STORED = WeakTensorKeyDictionary()
+"""Of the keys that a cache's layer stores: their version, and the layer's copy for lengths."""
+
+_RETURNED = WeakTensorKeyDictionary()
+"""Of the keys that a cache gave: a reference to the layer, and, where known, version and lengths.
+"""
+
+_FOLLOWED: set[type] = set()
+"""Classes of layers."""
+
+
+def _follow(caches: Any) -> None:
+    """Have ``Cache.update`` keep the lengths of what it stores."""
+    for name in ("Dynamic", "DynamicSlidingWindow", "Static", "StaticSlidingWindow"):
+        _FOLLOWED.add(getattr(caches, f"{name}Layer"))
+    original = caches.Cache.update
+
+    @functools.wraps(original)
+    def update(
+        self: Any, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kw: Any
+    ) -> Any:
+        if is_tracing():
+            return original(self, key_states, value_states, layer_idx, *args, **kw)
+        of_lengths = _recall(self.layers[layer_idx]) if layer_idx < len(self.layers) else None
+        keys, values = original(self, key_states, value_states, layer_idx, *args, **kw)
+        layer, known = self.layers[layer_idx], None
+        if of_lengths is not None:
+            new = key_lengths(key_states).unsqueeze(-1)
+            lengths, _ = of_lengths.update(new, new[..., :0], *args, **kw)
+            known = keys._version, lengths.squeeze(-1)
+            _STORED[layer.keys] = layer.keys._version, of_lengths
+        if type(layer) in _FOLLOWED:
+            _RETURNED[keys] = weakref.ref(layer), known
+        return keys, values
+
+    caches.Cache.update = update
+
+
+def _recall(layer: Any) -> Any:
+    """The layer's copy for lengths, if the layer is as it was left."""
+    stored: Any = getattr(layer, "keys", None)
+    if stored is None or stored not in _STORED:
+        return None
+    version, of_lengths = _STORED[stored]
+    same = version == stored._version and all(
+        _same(value, getattr(of_lengths, name, None))
+        for name, value in vars(layer).items()
+        if name not in ("keys", "values")
+    )
+    return of_lengths if same else None
+
+
+def _same(value: object, other: object) -> bool:
+    if isinstance(value, Tensor) and isinstance(other, Tensor):
+        return value.device.type != "cpu" or torch.equal(value, other)
+    return value == other
+
+
+def _lengths(key: Tensor) -> Tensor:
+    """The lengths of keys that a cache gave. From now on they are kept."""
+    reference, known = _RETURNED[key]
+    if known is not None and known[0] == key._version:
+        of_key: Tensor = known[1]
+        return of_key
+    of_key, layer = key_lengths(key), reference()
+    stored = None if layer is None else layer.keys
+    if not (
+        stored is None
+        or stored.is_inference()
+        or (layer.is_compileable and stored.device.type != "cpu")
+    ):
+        of_lengths = copy.copy(layer)
+        for name, value in vars(layer).items():
+            if isinstance(value, Tensor):
+                setattr(of_lengths, name, None if name in ("keys", "values") else value.clone())
+        of_lengths.keys = (of_key if stored is key else key_lengths(stored)).unsqueeze(-1)
+        of_lengths.values = of_lengths.keys[..., :0]
+        _STORED[stored] = stored._version, of_lengths
+    return of_key
 
 
 def attention_function(rescaling: str | Rescaling | None) -> Attention:
@@ -193,9 +293,15 @@ def attention_function(rescaling: str | Rescaling | None) -> Attention:
         **others: Any,
     ) -> tuple[Tensor, Tensor | None]:
         _check_keywords(module, others)
+        n_queries, n_keys = query.shape[-2], key.shape[-2]
         if chosen is not None:
             _check_unscaled(module, scaling)
-        n_queries, n_keys = query.shape[-2], key.shape[-2]
+            reads = is_tracing() or (key.requires_grad and torch.is_grad_enabled())
+            if not reads and chosen.constant(key.shape[-1]) is None and key in _RETURNED:
+                key = with_lengths(key, functools.partial(_lengths, key))
+                if n_queries < n_keys:
+                    groups = query.shape[-3] // key.shape[-3]
+                    warn_of_reading(chosen, key, EveryKey(n_keys, groups))
         causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
         causal = n_queries > 1 and attention_mask is None and causal
         if causal and n_queries != n_keys:

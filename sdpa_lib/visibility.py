@@ -40,43 +40,8 @@ class Visible(ABC):
         self.groups: int = groups
 
     @abstractmethod
-    def sum(self, per_key: Tensor) -> Tensor:
-        """Each row's sum of ``per_key`` (..., S) over the keys it sees. In double precision where
-        the device has it.
-        """
-
-    @abstractmethod
-    def norm(self, lengths: Tensor, p: float) -> Tensor:
-        r"""Each row's p-norm :math:`(\sum_j \ell_j^p)^{1/p}` of the lengths (..., S) of the keys it
-        sees, in the precision of :meth:`sum`. Keys shorter than :math:`10^{-300/p}` times the
-        longest, which may be one that is hidden, count as of length zero.
-        """
-
-    @abstractmethod
-    def max(self, per_key: Tensor) -> Tensor:
-        """The largest of ``per_key`` (..., S) among the keys that each row sees, 0 where it sees
-        none.
-        """
-
-    @abstractmethod
-    def count(self, like: Tensor) -> Tensor:
-        """How many keys each row sees, on the device of ``like`` and in its dtype: float32, if that
-        is half precision, which does not hold them.
-        """
-
-    def _of_query_heads(self, per_head: Tensor) -> Tensor:
-        """(..., H, any) to (..., Hq, any)."""
-        if self.groups == 1 or per_head.dim() < 2 or per_head.shape[-2] == 1:
-            return per_head
-        return per_head.repeat_interleave(self.groups, dim=-2)
-
-
-class Pattern(Visible):
-    """A :class:`Visible` that knows of each row and key whether the one sees the other."""
-
-    @abstractmethod
     def matrix(self, rows: Tensor) -> Tensor:
-        """As a boolean matrix of some ``rows``, given by their numbers (R,): broadcastable to
+        """The rule as a boolean matrix of some ``rows``, given by their numbers (R,): broadcastable to
         (..., R, S).
         """
 
@@ -90,10 +55,23 @@ class Pattern(Visible):
     def _max(self, per_key: Tensor) -> Tensor:
         """The same for the largest of at least one key, in its dtype; -inf where none is seen."""
 
+    @abstractmethod
+    def count(self, like: Tensor) -> Tensor:
+        """How many keys each row sees, on the device of ``like`` and in its dtype: float32, if that
+        is half precision, which does not hold them.
+        """
+
     def sum(self, per_key: Tensor) -> Tensor:
+        """Each row's sum of ``per_key`` (..., S) over the keys it sees. In double precision where
+        the device has it.
+        """
         return self._sum(per_key).unsqueeze(-1)
 
     def norm(self, lengths: Tensor, p: float) -> Tensor:
+        r"""Each row's p-norm :math:`(\sum_j \ell_j^p)^{1/p}` of the lengths (..., S) of the keys it
+        sees, in the precision of :meth:`sum`. Keys shorter than :math:`10^{-300/p}` times the
+        longest, which may be one that is hidden, count as of length zero.
+        """
         if p == 1.0 or self.n_keys == 0:
             return self.sum(lengths)
         wide = lengths.to(widest_dtype(lengths.device))
@@ -106,13 +84,22 @@ class Pattern(Visible):
         return (root(self._sum(powers), p) * self._of_query_heads(unit)).unsqueeze(-1)
 
     def max(self, per_key: Tensor) -> Tensor:
+        """The largest of ``per_key`` (..., S) among the keys that each row sees, 0 where it sees
+        none.
+        """
         if self.n_keys == 0:
             return self.sum(per_key)
         largest = self._max(per_key)
         return largest.masked_fill(largest == -math.inf, 0.0).unsqueeze(-1)
 
+    def _of_query_heads(self, per_head: Tensor) -> Tensor:
+        """(..., H, any) to (..., Hq, any)."""
+        if self.groups == 1 or per_head.dim() < 2 or per_head.shape[-2] == 1:
+            return per_head
+        return per_head.repeat_interleave(self.groups, dim=-2)
 
-class EveryKey(Pattern):
+
+class EveryKey(Visible):
     """Every row sees every key."""
 
     def __init__(self, n_keys: int, groups: int = 1) -> None:
@@ -132,7 +119,7 @@ class EveryKey(Pattern):
         return like.new_full((1, 1), self.n_keys, dtype=computation_dtype(like.dtype))
 
 
-class CausalOrder(Pattern):
+class CausalOrder(Visible):
     """Row i sees keys 0 ... i + ``offset``: sums are running sums, and no matrix is made.
 
     With an offset of S - L the last row sees every key, as in decoding.
@@ -167,7 +154,7 @@ class CausalOrder(Pattern):
         return self._how_many(like.device).to(computation_dtype(like.dtype)).unsqueeze(-1)
 
 
-class Masked(Pattern):
+class Masked(Visible):
     """Row i sees the keys that a mask lets it see.
 
     Args:

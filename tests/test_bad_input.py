@@ -210,19 +210,9 @@ CASES = [
         "append must be given the new keys before they are attended to",
     ),
     (lambda: RunningDivisor("k_rss", window=0), ValueError, "window must be at least 1, got 0"),
-    (lambda: RunningDivisor("k_rss", groups=0), ValueError, "groups must be at least 1, got 0"),
-    (
-        lambda: RunningDivisor("k_rss").append(K, torch.ones(1)),
-        TypeError,
-        r"visible must be a boolean torch\.Tensor, got torch\.float32",
-    ),
-    (lambda: RunningDivisor("k_rss").append(K, [True, True]), TypeError, "visible must .*got list"),
     (lambda: RunningDivisor("k_rss").append(K[:0]), ValueError, r"key must .*got shape \(0, 4\)"),
-    (
-        lambda: RunningDivisor("k_rss").append(K, torch.ones(2).bool()),
-        ValueError,
-        r"visible must broadcast to .* = \(3,\), got \(2,\)",
-    ),
+    (lambda: RunningDivisor("k_rss").crop(1), ValueError, "n_keys must .*got 1: .*no keys"),
+    (lambda: RunningDivisor("k_rss").reorder(torch.ones(1)), ValueError, "a batch dimension"),
 ]
 
 

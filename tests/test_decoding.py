@@ -1,8 +1,10 @@
 """Attention with a cache, a few tokens at a time, is that of the whole sequence."""
 
+import warnings
+
 import pytest
 import torch
-from every import EVERY_CLASS, ONE_OF_EACH_CLASS, every_pair
+from every import ONE_OF_EACH_CLASS, every_pair
 
 from sdpa_lib import (
     KeyLengthNorm,
@@ -17,6 +19,7 @@ LENGTH = 12
 STEPS = [[1] * 12, [5, 1, 1, 3, 2], [12]]
 BACK = torch.arange(LENGTH).unsqueeze(-1) - torch.arange(LENGTH)
 CAUSAL = BACK >= 0
+PADDED = CAUSAL & (torch.arange(LENGTH) >= torch.tensor([0, 3]).view(2, 1, 1, 1))  # on the left
 
 
 def qkv(heads=2, key_heads=2):
@@ -24,15 +27,16 @@ def qkv(heads=2, key_heads=2):
     return [sample(*shape, seed=3, stream=i, device="cpu") for i, shape in enumerate(shapes)]
 
 
-def in_steps(q, k, v, running, steps, mask=CAUSAL, window=LENGTH, fixed=False, visible=None):
-    """The output, with a cache that grows, that slides with a window, or that is as long as the
-    sequence from the start and holds in its empty places what a mask must hide.
+def in_steps(q, k, v, running, steps, mask=CAUSAL):
+    """The output, with a cache that grows, that slides with a window, or, if it is static, that is
+    as long as the sequence from the start and holds in its empty places what a mask must hide.
     """
     rows, last = [], 0
     for step in steps:
         first, last = last, last + step
-        running.append(k[..., first:last, :], None if visible is None else visible(first, last))
-        kept = slice(0, LENGTH) if fixed else slice(max(0, first - window + 1), last)
+        running.append(k[..., first:last, :])
+        start = max(0, first - (running.window or LENGTH) + 1)
+        kept = slice(0, LENGTH) if running.static else slice(start, last)
         keys = k.where(torch.arange(LENGTH).unsqueeze(-1) < last, 7.0)
         rows.append(
             scaled_dot_product_attention(
@@ -55,36 +59,6 @@ def close(ours, expected):
     torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-12)
 
 
-@every_pair(rescaling=ONE_OF_EACH_CLASS, steps=STEPS, heads=[(2, 2), (6, 2)], fixed=[False, True])
-def test_a_cache_that_grows_and_one_of_fixed_size(rescaling, steps, heads, fixed):
-    tensors = qkv(*heads)
-    ours = in_steps(*tensors, RunningDivisor(rescaling), steps, fixed=fixed)
-    close(ours, whole(*tensors, rescaling))
-
-
-@every_pair(rescaling=[*ONE_OF_EACH_CLASS, KeyLengthNorm(300.0)], steps=STEPS, window=[1, 4, 30])
-def test_a_cache_that_slides(rescaling, steps, window):
-    tensors, mask = qkv(), CAUSAL & (window > BACK)
-    running = RunningDivisor(rescaling, window=window)
-    close(in_steps(*tensors, running, steps, mask, window), whole(*tensors, rescaling, mask))
-
-
-@EVERY_CLASS
-@pytest.mark.parametrize("prompt_alone", [False, True])
-def test_padding_on_the_left_does_not_count(rescaling, prompt_alone):
-    q, k, v = qkv(6, 2)
-    real = torch.arange(LENGTH) >= torch.tensor([[0], [3]])  # (batch, tokens)
-
-    def visible(first, last):
-        return None if prompt_alone and first > 0 else real[:, None, first:last]
-
-    mask = CAUSAL & real[:, None, None, :]
-    padded = in_steps(q, k, v, RunningDivisor(rescaling), STEPS[1], mask, visible=visible)
-    close(padded[0], whole(q, k, v, rescaling)[0])
-    alone = (x[1, :, 3:] for x in (q, k, v))
-    close(padded[1, :, 3:], whole(*alone, rescaling, CAUSAL[3:, 3:]))
-
-
 class OneAHead(Rescaling):
     """A number for each query head, times the root of the mean of the squares of the lengths."""
 
@@ -95,54 +69,161 @@ class OneAHead(Rescaling):
         return factors * visible.norm(key_lengths(key), 2.0) / visible.count(key).sqrt()
 
 
+class LastSeen(Rescaling):
+    """The length of the last key that a query sees: of what a mask shows, not of sums."""
+
+    name, formula = "last seen", "c"
+
+    def divisor(self, key, visible):
+        seen = visible.matrix(torch.arange(visible.n_rows))
+        last = (seen * torch.arange(1, visible.n_keys + 1)).argmax(-1)
+        lengths = key_lengths(key).unsqueeze(-2).expand(*key.shape[:-2], last.shape[-1], -1)
+        return lengths.take_along_dim(last.unsqueeze(-1).expand(*lengths.shape[:-1], 1), dim=-1)
+
+
+EVERY = [*ONE_OF_EACH_CLASS, LastSeen()]
+
+
+@every_pair(rescaling=EVERY, steps=STEPS, mask=[CAUSAL, PADDED], static=[False, True])
+def test_a_cache_that_grows_and_one_of_fixed_size(rescaling, steps, mask, static):
+    tensors = qkv()
+    ours = in_steps(*tensors, RunningDivisor(rescaling, static=static), steps, mask)
+    close(ours, whole(*tensors, rescaling, mask))
+
+
+@every_pair(rescaling=[*EVERY, KeyLengthNorm(300.0)], steps=STEPS, window=[1, 4, 30])
+def test_a_cache_that_slides(rescaling, steps, window):
+    tensors, mask = qkv(), CAUSAL & (window > BACK)
+    running = RunningDivisor(rescaling, window=window)
+    close(in_steps(*tensors, running, steps, mask), whole(*tensors, rescaling, mask))
+
+
 @every_pair(steps=STEPS, key_heads=[1, 2, 6], window=[None, 4])
 def test_one_a_head_with_grouped_queries(steps, key_heads, window):
-    tensors = qkv(6, key_heads)
-    running = RunningDivisor(OneAHead(), window=window, groups=6 // key_heads)
-    mask = CAUSAL & ((window or LENGTH) > BACK)
+    tensors, mask = qkv(6, key_heads), CAUSAL & ((window or LENGTH) > BACK)
+    running = RunningDivisor(OneAHead(), window=window)
     close(in_steps(*tensors, running, steps, mask), whole(*tensors, OneAHead(), mask))
 
 
-class Number(Rescaling):
-    """A divisor that depends on no row: one number, or one a head."""
-
-    name, formula = "number", "c"
-
-    def __init__(self, shape):
-        self.numbers = torch.rand(shape, dtype=torch.float64) + 1.0
-
-    def divisor(self, key, visible):
-        return self.numbers
+def appended(*lengths, rescaling="k_total", **options):
+    """One to which the keys that ``qkv`` gives were appended, so many at a time."""
+    _, k, _ = qkv()
+    running = RunningDivisor(rescaling, **options)
+    for new in k[..., : sum(lengths), :].split(lengths, dim=-2):
+        running.append(new)
+    return running, k
 
 
-@pytest.mark.parametrize("shape", [(), (1, 1), (2, 1, 1)])
-def test_a_divisor_that_is_the_same_in_every_row(shape):
-    tensors, number = qkv(), Number(shape)
-    close(in_steps(*tensors, RunningDivisor(number), STEPS[1]), whole(*tensors, number))
+def test_earlier_keys_are_not_read_again():
+    running, k = appended(5, 2)
+    spoilt = torch.full_like(k[..., :7, :], torch.nan)
+    close(running(spoilt), KeyLengthNorm(1.0)(k[..., :7, :]))
 
 
-@pytest.mark.parametrize("p", [1.0, 2.0, 50.0])
-def test_a_thousand_steps_in_float32_are_right_to_rounding(p):
-    key = sample(1000, 4, seed=0, device="cpu", dtype=torch.float32) * 1e-9
-    running, rescaling = RunningDivisor(KeyLengthNorm(p)), KeyLengthNorm(p)
-    for row in key:
-        running.append(row[None])
-    torch.testing.assert_close(running(key), rescaling(key.double()).float(), rtol=3e-7, atol=0)
+def test_the_last_rows_of_a_prompt_may_be_asked_alone():
+    q, k, v = qkv()
+    running, _ = appended(LENGTH)
+    last = scaled_dot_product_attention(q[..., -1:, :], k, v, rescaling=running)
+    close(last, whole(q, k, v, "k_total")[..., -1:, :])
 
 
-def test_gradients_reach_the_keys_that_were_appended_last():
+@pytest.mark.parametrize("steps", [[9], [4, 1, 1, 1, 2]])
+def test_what_was_appended_can_be_taken_back(steps):
+    running, k = appended(*steps)
+    for n_keys in (9, 7, 3):
+        running.crop(n_keys)
+        close(running(k[..., :n_keys, :]), KeyLengthNorm(1.0)(k[..., :n_keys, :]))
+    running.append(k[..., 3:5, :])
+    close(running(k[..., :5, :]), KeyLengthNorm(1.0)(k[..., :5, :]))
+
+
+def test_a_window_can_take_back_what_was_appended_last():
+    running, k = appended(7, 3, window=4)
+    running.crop(8)
+    running.append(k[..., 8:9, :])
+    close(running(k[..., 5:9, :]), KeyLengthNorm(1.0)(k[..., 5:9, :]))
+    running.append(k[..., 9:, :])
+    with pytest.raises(ValueError, match=r"n_keys must lie between 9 and 12, got 8.*last 6 held"):
+        running.crop(8)
+
+
+def test_sequences_of_a_batch_are_reordered():
+    running, k = appended(5)
+    for index in ([1, 0], [0, 0, 1], [2]):
+        running.reorder(torch.tensor(index))
+        k = k[index]
+        close(running(k[..., :5, :]), KeyLengthNorm(1.0)(k[..., :5, :]))
+
+
+def test_a_reset_begins_anew():
+    running, _ = appended(5)
+    running.reset()
+    assert repr(running) == repr(RunningDivisor("k_total"))
+    with pytest.raises(ValueError, match="append must be given the new keys"):
+        running(torch.ones(1, 4))
+    running.append(torch.ones(1, 4))
+    assert running(torch.ones(1, 4)).item() == 2.0
+
+
+def test_its_repr_says_how_far_it_is():
+    assert repr(RunningDivisor("k_rss")).endswith("(KeyLengthNorm(p=2.0); no keys)")
+    assert "keys (2, 2, 7, 8)" in repr(appended(5, 2)[0])
+    assert "window=3; keys (2, 2, 7, 8), the last 4 held" in repr(appended(5, 2, window=3)[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "came", "message"),
+    [
+        ({}, (2, 2, 8, 8), r"must hold the 7 keys that were appended, got 8"),
+        ({}, (2, 2, 6, 8), r"must hold the 7 keys that were appended, got 6"),
+        ({"static": True}, (2, 2, 6, 8), r"must hold the 7 keys"),
+        ({"window": 4}, (2, 2, 7, 8), r"must hold the 5 keys that were appended, got 7"),
+        ({}, (2, 2, 7, 4), r"shape \(2, 2, S, 8\) of those .* got \(2, 2, 7, 4\)"),
+        ({}, (2, 3, 7, 8), r"shape \(2, 2, S, 8\) of those .* got \(2, 3, 7, 8\)"),
+        ({}, (1, 2, 7, 8), r"shape \(2, 2, S, 8\) of those .* got \(1, 2, 7, 8\)"),
+    ],
+)
+def test_a_cache_that_is_not_what_was_appended_is_refused(options, came, message):
+    running, _ = appended(5, 2, **options)
+    key = torch.ones(came, dtype=torch.float64)
+    with pytest.raises(ValueError, match=f"key .*{message}"):
+        scaled_dot_product_attention(key, key, key, rescaling=running)
+    if "shape" in message:
+        with pytest.raises(ValueError, match=f"key .*{message}"):
+            running.append(key)
+        assert "(2, 2, 7, 8)" in repr(running)
+
+
+@pytest.mark.parametrize("options", [{"static": True}, {"window": 4}], ids=str)
+def test_a_forgotten_key_is_missed_where_the_number_of_keys_does_not_tell(options):
+    running, k = appended(5, 1, **options)
+    place = slice(0, LENGTH) if running.static else slice(2, 6)
+    running(k[..., place, :])
+    moved = k.roll(-1, dims=-2)  # as if one more had come
+    with pytest.raises(ValueError, match=r"not the last that was appended.*keys \(2, 2, 6, 8\)"):
+        running(moved[..., place, :])
+
+
+def test_gradients_reach_all_keys():
     key, running = torch.ones(3, 4, requires_grad=True), RunningDivisor("k_total")
     running.append(key[:2])
     running.append(key[2:])
     running(key).sum().backward()
-    assert [bool(row.any()) for row in key.grad] == [False, False, True]
+    assert key.grad.unique().tolist() == [0.5]
 
 
-def test_a_query_needs_the_keys_that_were_appended():
-    running = RunningDivisor("k_rss")
-    running.append(torch.ones(2, 4))
-    keys = torch.ones(3, 4)
-    with pytest.raises(ValueError, match="each of the 2 keys that were appended last, got 3 rows"):
-        scaled_dot_product_attention(keys, keys, keys, is_causal=True, rescaling=running)
-    with pytest.raises(ValueError, match=r"broadcastable to \(..., L, 1\) = \(3, 1\), got shape"):
-        scaled_dot_product_attention(keys, keys, keys, rescaling=running)
+def test_a_divisor_that_reads_the_keys_is_right_and_says_once_that_it_does():
+    class Largest(Rescaling):
+        name, formula = "sum of largest", "c"
+
+        def divisor(self, key, visible):
+            return visible.sum(key.abs().amax(-1))
+
+    tensors = qkv()
+    with pytest.warns(UserWarning, match=r"Largest\.divisor reads the keys"):
+        ours = in_steps(*tensors, RunningDivisor(Largest()), STEPS[1])
+    close(ours, whole(*tensors, Largest()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rescaling in (Largest(), *EVERY):
+            in_steps(*tensors, RunningDivisor(rescaling), STEPS[1])

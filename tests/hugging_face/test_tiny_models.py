@@ -11,6 +11,7 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="make test-transformers installs it")
 
+import sdpa_lib.transformers  # noqa: E402
 from sdpa_lib.rescaling import (  # noqa: E402
     MODEL_RESCALINGS,
     RESCALINGS,
@@ -155,6 +156,32 @@ def test_the_names_are_those_of_the_rescalings():
     register(PowerOfDk(0.4), "mine")  # a name that is one's own may be given anew
 
 
+def test_a_rescaling_that_is_registered_later_is_known():
+    model = build(CONFIGURATIONS["Llama"]())
+    for power in (0.3, 0.7):  # the second takes the name over
+        sdpa_lib.rescaling.register(PowerOfDk(power), "later")
+        found = logits(model, "sdpa_lib:later", tokens())
+        close(found, logits(model, register(PowerOfDk(power), "now")[0], tokens()))
+    del sdpa_lib.rescaling._REGISTERED["later"]
+
+
+def test_a_divisor_that_reads_the_keys_says_so_once():
+    class Largest(sdpa_lib.Rescaling):
+        name, formula = "largest key", "c"
+
+        def divisor(self, key, visible):
+            return visible.sum(key.abs().amax(-1))
+
+    model, (name,) = build(CONFIGURATIONS["Gemma 3"]()), register(Largest())
+    expected, cache = logits(model, name, tokens()), caches(model, "dynamic")
+    with torch.no_grad():
+        found = [model(tokens()[:, :6], past_key_values=cache).logits]
+        with pytest.warns(UserWarning, match=r"Largest\.divisor reads the keys"):
+            found.append(model(tokens()[:, 6:7], past_key_values=cache).logits)
+        found.append(model(tokens()[:, 7:], past_key_values=cache).logits)  # warnings are errors
+    close(torch.cat(found, dim=1), expected)
+
+
 @CAUSAL
 @SIDES
 def test_without_a_rescaling_the_model_is_what_it_was(model, side):
@@ -243,6 +270,91 @@ def test_generate_writes_the_same_with_every_cache_and_padding(model, name):
     for more in ({}, {"cache_implementation": "static"}, {"use_cache": False}):
         found = model.generate(ids, attention_mask=mask, **options, **more)
         assert torch.equal(found[:, PADDING:], expected)
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """How many keys of each sequence were measured, in order."""
+    counts, measure = [], sdpa_lib.transformers.key_lengths
+    monkeypatch.setattr(
+        sdpa_lib.transformers,
+        "key_lengths",
+        lambda key: counts.append(key.shape[-2]) or measure(key),
+    )
+    return counts
+
+
+CACHES = pytest.mark.parametrize("kind", ["dynamic", "static"])
+
+
+@CAUSAL
+@CACHES
+def test_a_step_measures_the_new_keys_alone(model, kind, measured):
+    model.set_attn_implementation("sdpa_lib:k_total")
+    model(tokens()[:, :6], past_key_values=caches(model, kind))
+    assert not measured  # with gradients, the divisor measures for itself
+    cache = caches(model, kind)
+    with torch.no_grad():
+        for part in tokens().split([6, 1, 1, 2], dim=1):
+            measured.clear()
+            model(part, past_key_values=cache)
+        assert measured == [2, 2]  # two layers
+        for name in ("sdpa", "sdpa_lib", "sdpa_lib:n_sqrt_d_k"):
+            measured.clear()
+            logits(model, name, tokens(), past_key_values=caches(model, kind))
+            assert not measured
+
+
+CHANGES = {
+    "nothing": lambda layer: None,
+    "beams": lambda layer: layer.reorder_cache(torch.tensor([1, 1])),
+    "reset": lambda layer: layer.reset(),
+    "in place": lambda layer: layer.keys.mul_(2.0),
+    "other keys": lambda layer: setattr(layer, "keys", layer.keys.flip(0)),
+    "crop": lambda layer: layer.get_seq_length() < WINDOW and layer.crop(-1),
+    "roll back": lambda layer: layer.cumulative_length.sub_(1),
+}
+POSSIBLE = [(kind, change) for change in CHANGES for kind in ("dynamic", "static")]
+POSSIBLE = [
+    x
+    for x in POSSIBLE
+    if x not in (("static", "crop"), ("dynamic", "roll back"), ("dynamic", "reset"))
+]
+
+
+@CAUSAL
+@pytest.mark.parametrize(("kind", "change"), POSSIBLE)
+def test_whatever_is_done_to_a_cache_no_length_is_out_of_date(model, kind, change):
+    model.set_attn_implementation("sdpa_lib:k_total")
+    found = {True: [], False: []}
+    for forgets, outputs in found.items():
+        cache = caches(model, kind)
+        with torch.no_grad():
+            for part in tokens().split([3, 1, 1, 1, 2, 2], dim=1):
+                outputs.append(model(part, past_key_values=cache).logits)
+                if len(outputs) in (1, 3, 4):
+                    for layer in cache.layers:
+                        CHANGES[change](layer)
+                if forgets:
+                    sdpa_lib.transformers._STORED.clear()
+    close(torch.cat(found[False], dim=1), torch.cat(found[True], dim=1))
+
+
+@CAUSAL
+@pytest.mark.parametrize(
+    "options", [{"num_beams": 3}, {"prompt_lookup_num_tokens": 3}, {}], ids=["beams", "draft", "no"]
+)
+@pytest.mark.parametrize("name", ["sdpa_lib:k_total", "sdpa_lib:k_norm_4"])
+def test_generate_with_beams_and_drafts(model, name, options):
+    model.set_attn_implementation(name)
+    ids = tokens(batch=1, length=4).repeat(1, 3)
+    options = {"max_new_tokens": 8, "do_sample": False, "output_scores": True, **options}
+    options |= {"return_dict_in_generate": True, "pad_token_id": 2, "eos_token_id": 39}
+    found = model.generate(ids, **options)
+    options.pop("prompt_lookup_num_tokens", None)
+    expected = model.generate(ids, use_cache=False, **options)
+    assert torch.equal(found.sequences, expected.sequences)
+    close(torch.stack(found.scores), torch.stack(expected.scores))
 
 
 @pytest.fixture(scope="module")
@@ -414,14 +526,14 @@ def test_capped_scores_and_attention_sinks_are_refused(kind, why, name):
 
 @pytest.mark.parametrize("name", [OWN, "sdpa_lib:k_total", "sdpa_lib:ssmax"])
 def test_a_step_of_decoding_is_compiled_in_one_piece(name):
-    """As ``generate`` does on a GPU, with a static cache."""
+    """As ``generate`` does on a GPU, with a static cache; one that isn't may come after."""
     model, ids = build(CONFIGURATIONS["Gemma 3"]()), tokens()
     expected, cache = logits(model, name, ids), caches(model, "static")
     compiled = torch.compile(model.forward, fullgraph=True, backend="aot_eager")
     with torch.no_grad():
         found = [model(ids[:, :6], past_key_values=cache, use_cache=True).logits]
         found += [
-            compiled(part, past_key_values=cache, use_cache=True).logits
-            for part in ids[:, 6:].split(1, dim=1)
+            step(part, past_key_values=cache, use_cache=True).logits
+            for step, part in zip([compiled] * 3 + [model], ids[:, 6:].split(1, dim=1), strict=True)
         ]
     close(torch.cat(found, dim=1), expected)
