@@ -41,8 +41,8 @@ class Visible(ABC):
 
     @abstractmethod
     def matrix(self, rows: Tensor) -> Tensor:
-        """The rule as a boolean matrix of some ``rows``, given by their numbers (R,): broadcastable to
-        (..., R, S).
+        """The rule as a boolean matrix of some ``rows``, given by their numbers (R,): broadcastable
+        to (..., R, S).
         """
 
     @abstractmethod
