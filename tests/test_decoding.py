@@ -1,6 +1,7 @@
 """Attention with a cache, a few tokens at a time, is that of the whole sequence."""
 
 import warnings
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -69,6 +70,7 @@ class OneAHead(Rescaling):
         return factors * visible.norm(key_lengths(key), 2.0) / visible.count(key).sqrt()
 
 
+@dataclass(frozen=True)
 class LastSeen(Rescaling):
     """The length of the last key that a query sees: of what a mask shows, not of sums."""
 
