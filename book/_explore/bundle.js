@@ -7,7 +7,7 @@
  *
  * The folder is book/_static unless another one is given. The same versions give the same bytes.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -95,6 +95,13 @@ await bundle({
   licence: "explore/LICENSE-d3.txt",
   named: "ISC",
 });
+const scripts = join(folder, "explore");
+for (const file of existsSync(scripts) ? readdirSync(scripts) : []) {
+  const [name] = file.split(".min.js");
+  if (file.endsWith(".min.js") && name !== "explorables" && !explorables.includes(name)) {
+    rmSync(join(scripts, file)); // an explorable that is no more
+  }
+}
 for (const name of explorables) {
   await build({
     ...COMMON,

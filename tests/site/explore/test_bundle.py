@@ -23,6 +23,8 @@ def test_the_bundles_are_what_the_sources_make(tmp_path):
         "search/LICENSE-minisearch.txt",
         "search/search.min.js",
     }
+    explore = (ROOT / "book" / "_static" / "explore").glob("*.min.js")
+    assert {f"explore/{file.name}" for file in explore} <= {file.as_posix() for file in made}
     for file in made:
         stored = ROOT / "book" / "_static" / file
         assert (tmp_path / file).read_bytes() == stored.read_bytes(), (
