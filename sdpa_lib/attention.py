@@ -167,9 +167,11 @@ def scaled_dot_product_attention(
             Or a :class:`torch.nn.attention.bias.CausalBias`.
         dropout_p: probability in [0, 1] of dropping a weight; applied whenever it is above 0.
         is_causal: query i sees keys 0 ... i (aligned top left). Not together with ``attn_mask``.
-        scale: what the dot products are multiplied by, in place of a division by a rescaling.
+        scale: what the dot products are multiplied by, in place of a division by a rescaling. A
+            finite number, which may be NumPy's or a tensor without dimensions or gradient.
         rescaling: what the dot products are divided by: a name in
-            :func:`~sdpa_lib.rescaling.known_rescalings`, or an instance.
+            :func:`~sdpa_lib.rescaling.known_rescalings`, an instance, or a function of ``(key,
+            visible)`` that gives the divisor (..., L, 1).
         enable_gqa: grouped queries: ``query`` (..., Hq, L, d_k) with ``key`` and ``value`` (..., H,
             S, .), Hq a multiple of H.
         return_weights: also return the weights (..., L, S), as softmax gave them, before dropout.
@@ -191,7 +193,8 @@ def scaled_dot_product_attention(
         rounded to half precision once more, which ``return_weights`` does not do. Finite inputs
         give finite outputs as long as the query over its divisor, :math:`q/c`, and the scores fit
         float32; in float16 without ``return_weights``, :math:`q\sqrt{d_k}/c` must fit float16,
-        which ends at 65,504. A row whose query or divisor is beyond, or NaN, is NaN.
+        which ends at 65,504. A row whose divisor is infinite or NaN is NaN; one whose
+        query is gets what PyTorch gives, which is zeros where a row is short.
 
     Source: :cite:t:`vaswani2017`, equation 1; other rescalings: :cite:t:`bernhard2023`; grouped
     queries: :cite:t:`ainslie2023`.
