@@ -236,12 +236,11 @@ def _lengths(key: Tensor) -> Tensor:
         of_key: Tensor = known[1]
         return of_key
     of_key, layer = key_lengths(key), reference()
-    stored = None if layer is None else layer.keys
-    if not (
-        stored is None
-        or stored.is_inference()
-        or (layer.is_compileable and stored.device.type != "cpu")
-    ):
+    if layer is None:
+        return of_key
+    stored = layer.keys
+    on_gpu = layer.is_compileable and stored.device.type != "cpu"
+    if not (stored.is_inference() or on_gpu):
         of_lengths = copy.copy(layer)
         for name, value in vars(layer).items():
             if isinstance(value, Tensor):
