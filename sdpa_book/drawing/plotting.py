@@ -71,8 +71,8 @@ SPARE = [
         ("#ff00dd", "#220022", "#cc0033", "#0099ee", "#0000ff", "#aa0099"), "pHdh8.", strict=True
     )
 ]
-"""What others get, in the order in which they are first drawn: apart, for all eyes, from each other
-and from all of ``LOOKS``.
+"""What others get, those of ``RESCALINGS`` first and then in the order in which they are drawn:
+apart, for all eyes, from each other and from all of ``LOOKS``.
 """
 
 _GIVEN: dict[str, Look] = {}
@@ -149,8 +149,10 @@ def style(rescaling: str | Rescaling, *, marker: bool = False) -> dict[str, Any]
         '#0b6fb3'
     """
     chosen = get_rescaling(rescaling)
-    look = LOOKS.get(chosen.name) or _GIVEN.setdefault(chosen.name, SPARE[len(_GIVEN) % len(SPARE)])
-    color, line, symbol = look
+    for name in (*RESCALINGS, chosen.name):  # the book's first: the same in every chapter
+        if name not in LOOKS:
+            _GIVEN.setdefault(name, SPARE[len(_GIVEN) % len(SPARE)])
+    color, line, symbol = (LOOKS | _GIVEN)[chosen.name]
     drawn = {"color": color, "linestyle": line, "label": plot_label(chosen)}
     return drawn | ({"marker": symbol} if marker else {})
 
