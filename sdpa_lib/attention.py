@@ -212,9 +212,9 @@ def scaled_dot_product_attention(
         raise ValueError(f"dropout_p must be a probability in [0, 1], got {dropout_p}")
     groups = _groups(query, key) if enable_gqa else 1
     of_value = _groups(query, value) if enable_gqa else 1
-    batch = _batch(enable_gqa, query=query, key=key)
-    whole = batch
-    if value.shape[:-2] != batch:
+    batch = whole = query.shape[:-2]
+    if not key.shape[:-2] == value.shape[:-2] == batch:
+        batch = _batch(enable_gqa, query=query, key=key)
         whole = _batch(enable_gqa, query=query, key=key, value=value)
     if return_weights:
         scores = attention_scores(

@@ -71,7 +71,8 @@ class RunningDivisor(Rescaling):
         """Forget all keys: the next that are appended are the first of another text."""
         self._lengths: Tensor | None = None  # of the last keys, (..., S)
         self._room = torch.empty(0)  # what they are the beginning of: it doubles where it is full
-        self._n_keys = self._d_k = 0
+        self._n_keys = 0
+        self._kind: tuple[int, ...] = ()  # the keys' batch dimensions, heads and d_k
 
     def __repr__(self) -> str:
         window = "" if self.window is None else f", window={self.window}"
@@ -82,7 +83,7 @@ class RunningDivisor(Rescaling):
         if self._lengths is None:
             return "no keys"
         held = f", the last {self._held} held" if self._held < self._n_keys else ""
-        return f"keys {(*self._lengths.shape[:-1], self._n_keys, self._d_k)}{held}"
+        return f"keys {(*self._kind[:-1], self._n_keys, self._kind[-1])}{held}"
 
     @property
     def _held(self) -> int:
@@ -106,6 +107,7 @@ class RunningDivisor(Rescaling):
             raise ValueError(f"key must hold at least one new key, got shape {tuple(key.shape)}")
         if self._lengths is None:
             self._lengths = self._room = key_lengths(key.detach())  # (..., T)
+            self._kind = (*key.shape[:-2], key.shape[-1])
         else:
             self._check_kind(key)
             past = self._lengths
@@ -117,7 +119,6 @@ class RunningDivisor(Rescaling):
                 self._room[..., :first] = past
             self._room[..., first:last] = key_lengths(key.detach())
             self._lengths = self._room[..., :last]
-        self._d_k = key.shape[-1]
         self._n_keys += key.shape[-2]
 
     def crop(self, n_keys: int) -> None:
@@ -145,6 +146,7 @@ class RunningDivisor(Rescaling):
                 f"{self._so_far()}"
             )
         self._lengths = self._room = self._lengths.index_select(0, index)
+        self._kind = (*self._lengths.shape[:-1], self._kind[-1])
 
     def divisor(self, key: Tensor, visible: Visible) -> Tensor:
         if self._lengths is None:
@@ -168,10 +170,8 @@ class RunningDivisor(Rescaling):
 
     def _check_kind(self, key: Tensor) -> None:
         """Refuse keys of other batch dimensions, heads or d_k than those before."""
-        assert self._lengths is not None
-        batch = self._lengths.shape[:-1]
-        if (*key.shape[:-2], key.shape[-1]) != (*batch, self._d_k):
-            expected = ", ".join(map(str, (*batch, "S", self._d_k)))
+        if (*key.shape[:-2], key.shape[-1]) != self._kind:
+            expected = ", ".join(map(str, (*self._kind[:-1], "S", self._kind[-1])))
             raise ValueError(
                 f"key must have the shape ({expected}) of those that were appended, got "
                 f"{tuple(key.shape)}: reset() begins anew"

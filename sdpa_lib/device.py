@@ -102,9 +102,9 @@ def peek_range(x: Tensor) -> tuple[float, float] | None:
         >>> peek_range(torch.tensor([3.0, 1.0, 2.0]))
         (1.0, 3.0)
     """
-    if x.device.type != "cpu" or is_tracing() or x.numel() == 0:
+    if not x.is_cpu or x.numel() == 0 or is_tracing():
         return None
-    smallest, largest = x.detach().aminmax()
+    smallest, largest = (x.detach() if x.requires_grad else x).aminmax()
     try:
         return smallest.item(), largest.item()
     except RuntimeError:

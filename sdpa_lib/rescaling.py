@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_number, check_tensor, unknown_name
-from sdpa_lib.device import computation_dtype, is_tracing, peek_range, widest_dtype
+from sdpa_lib.device import computation_dtype, peek_range, widest_dtype
 from sdpa_lib.visibility import EveryKey, Masked, Visible, root
 
 
@@ -524,13 +524,13 @@ def get_rescaling(rescaling: AnyRescaling) -> Rescaling:
         >>> get_rescaling("k_total")
         KeyLengthNorm(p=1.0)
     """
-    if isinstance(rescaling, Rescaling):
-        return rescaling
     if isinstance(rescaling, str):
         for names in (RESCALINGS, MODEL_RESCALINGS, _REGISTERED):
             if rescaling in names:
                 return names[rescaling]
         raise unknown_name("rescaling", rescaling, known_rescalings())
+    if isinstance(rescaling, Rescaling):
+        return rescaling
     if callable(rescaling) and not isinstance(rescaling, type):
         return Function(rescaling)
     raise not_a_rescaling("a name, a Rescaling or a function of (key, visible)", rescaling)
@@ -563,11 +563,12 @@ def key_lengths(key: Tensor) -> Tensor:
     if known is not None:  # in decoding: see with_lengths there
         return known()
     wide, widest = computation_dtype(key.dtype), widest_dtype(key.device)
-    if wide != widest and not is_tracing():
-        on_cpu = key.device.type == "cpu"
-        lengths = _norms(key, wide if on_cpu else widest)
-        if not on_cpu or _squares_fit(key, lengths):
-            return lengths if lengths.dtype == wide else lengths.to(wide)
+    if wide != widest:
+        if not key.is_cpu:
+            return torch.linalg.vector_norm(key, dim=-1, dtype=widest).to(wide)
+        lengths = _norms(key, wide)
+        if _squares_fit(key, lengths):
+            return lengths
     # Divided by its largest component, no key has squares that do not fit.
     key = key.to(wide)
     largest = key.detach().abs().amax(-1, keepdim=True) if key.shape[-1] else key.new_ones(1)
@@ -580,10 +581,10 @@ BLOCK = 2**18
 
 
 def _norms(key: Tensor, dtype: torch.dtype) -> Tensor:
-    """The norms (..., S) computed in ``dtype``. On the CPU, where that is not the key's own, blocks
-    are made wide one after the other, in the same memory.
+    """The norms (..., S) computed in ``dtype``. Where that is not the key's own, blocks are made
+    wide one after the other, in the same memory.
     """
-    if key.dtype == dtype or key.device.type != "cpu" or key.requires_grad or key.numel() <= BLOCK:
+    if key.dtype == dtype or key.requires_grad or key.numel() <= BLOCK:
         norms: Tensor = torch.linalg.vector_norm(key, dim=-1, dtype=dtype)
         return norms
     blocks = key.tensor_split(key.numel() // BLOCK + 1, dim=-2)
