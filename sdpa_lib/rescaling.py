@@ -471,13 +471,16 @@ TELL: list[Callable[[str], object]] = []
 """Who wants to be told of a name that is registered."""
 
 
-def register(rescaling: Rescaling, name: str | None = None) -> str:
+def register(
+    rescaling: Rescaling | Callable[[Tensor, Visible], Tensor], name: str | None = None
+) -> str:
     """Make a rescaling known by name, wherever a rescaling is asked for.
 
     Args:
-        rescaling: an instance.
-        name: what to call it, by default its own name. A name that you registered before is given
-            to the new one; those of ``RESCALINGS`` and ``MODEL_RESCALINGS`` are taken.
+        rescaling: an instance, or a function of ``(key, visible)`` that gives the divisor.
+        name: what to call it, by default its own name, which a lambda has not. A name that you
+            registered before is given to the new one; those of ``RESCALINGS`` and
+            ``MODEL_RESCALINGS`` are taken.
 
     Returns:
         The name.
@@ -488,11 +491,12 @@ def register(rescaling: Rescaling, name: str | None = None) -> str:
         >>> get_rescaling("k_norm_3")
         KeyLengthNorm(p=3.0)
     """
-    if not isinstance(rescaling, Rescaling):
-        raise not_a_rescaling("a Rescaling", rescaling)
+    if isinstance(rescaling, str):
+        raise not_a_rescaling("a Rescaling or a function of (key, visible)", rescaling)
+    rescaling = get_rescaling(rescaling)
     name = rescaling.name if name is None else name
-    if not isinstance(name, str) or not name:
-        raise TypeError(f"name must be a str that is not empty, got {name!r}")
+    if not isinstance(name, str) or not name or name == "<lambda>":
+        raise TypeError(f"name must be a str that is not empty, nor <lambda>, got {name!r}")
     if name in RESCALINGS or name in MODEL_RESCALINGS:
         raise ValueError(f"name {name!r} is taken: register the rescaling under another one")
     _REGISTERED[name] = rescaling

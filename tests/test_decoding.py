@@ -165,6 +165,7 @@ def test_a_reset_begins_anew():
         running(torch.ones(1, 4))
     running.append(torch.ones(1, 4))
     assert running(torch.ones(1, 4)).item() == 2.0
+    assert repr(running).endswith("keys (1, 4))")
 
 
 def test_its_repr_says_how_far_it_is():

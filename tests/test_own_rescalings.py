@@ -253,15 +253,25 @@ def test_a_registered_name_is_taken_wherever_a_rescaling_is_asked_for():
     assert get_rescaling("k_norm_5") == PowerOfDk(0.4)
 
 
+def test_a_function_is_registered_under_its_own_name():
+    def shortest(key, visible):
+        return -visible.max(-key_lengths(key))
+
+    assert register(shortest) == "shortest"
+    k = torch.tensor([[3.0, 4.0], [0.0, 2.0]])
+    assert get_rescaling("shortest")(k).item() == 2.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (("k_total",), TypeError, "rescaling must be a Rescaling, got str"),
+        (("k_total",), TypeError, "rescaling must be a Rescaling or a function of .*, got str"),
+        ((lambda key, visible: key,), TypeError, "name must be .* nor <lambda>, got '<lambda>'"),
         ((KeyLengthNorm,), TypeError, r"got the class KeyLengthNorm: write KeyLengthNorm\(\)"),
         ((KeyLengthNorm(),), ValueError, "name 'k_total' is taken: register the rescaling under"),
         ((KeyLengthNorm(), "ssmax"), ValueError, "name 'ssmax' is taken"),
-        ((KeyLengthNorm(5.0), ""), TypeError, "name must be a str that is not empty, got ''"),
-        ((KeyLengthNorm(5.0), 5), TypeError, "name must be a str that is not empty, got 5"),
+        ((KeyLengthNorm(5.0), ""), TypeError, "name must be a str that is not empty, .*got ''"),
+        ((KeyLengthNorm(5.0), 5), TypeError, "name must be a str that is not empty, .*got 5"),
     ],
 )
 def test_what_cannot_be_registered(arguments, error, message):
