@@ -212,7 +212,8 @@ def scaled_dot_product_attention(
         raise ValueError(f"dropout_p must be a probability in [0, 1], got {dropout_p}")
     groups = _groups(query, key) if enable_gqa else 1
     of_value = _groups(query, value) if enable_gqa else 1
-    batch = whole = query.shape[:-2]
+    batch: tuple[int, ...] = query.shape[:-2]
+    whole = batch
     if not key.shape[:-2] == value.shape[:-2] == batch:
         batch = _batch(enable_gqa, query=query, key=key)
         whole = _batch(enable_gqa, query=query, key=key, value=value)

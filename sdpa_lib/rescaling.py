@@ -569,7 +569,8 @@ def key_lengths(key: Tensor) -> Tensor:
     wide, widest = computation_dtype(key.dtype), widest_dtype(key.device)
     if wide != widest:
         if not key.is_cpu:
-            return torch.linalg.vector_norm(key, dim=-1, dtype=widest).to(wide)
+            exact: Tensor = torch.linalg.vector_norm(key, dim=-1, dtype=widest)
+            return exact.to(wide)
         lengths = _norms(key, wide)
         if _squares_fit(key, lengths):
             return lengths
