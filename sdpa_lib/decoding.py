@@ -15,10 +15,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_lib._checks import check_count, check_tensor
+from sdpa_lib._checks import check_count, check_tensor, shown
 from sdpa_lib.device import is_tracing, peek_range
 from sdpa_lib.rescaling import Rescaling, get_rescaling, key_lengths
-from sdpa_lib.visibility import Visible
+from sdpa_lib.visibility import CausalOrder, EveryKey, Visible
+
+_WHOLE = (torch.int32, torch.int64)
 
 
 class RunningDivisor(Rescaling):
@@ -36,11 +38,18 @@ class RunningDivisor(Rescaling):
         rescaling: a name or an instance.
         window: the cache slides: with T new keys it holds them and the ``window - 1`` before, or as
             many as there are. ``None`` means that it holds all.
-        static: the cache has empty places after the keys that were appended, and the mask hides
-            them.
+        static: the cache has empty places after the keys that were appended, which stand in order
+            from place 0, and the mask hides them. Not together with ``window``.
 
-    Of a cache that slides or is static the last key is measured once more, to see that it is the
-    one that was appended last; on the CPU only, where looking is free.
+    Attributes:
+        n_keys: how many keys were appended, those among them that a window has forgotten.
+
+    On the CPU, where looking is free, the first key and the last two are measured once more, to see
+    that they are those that were appended, and a mask that shows empty places is refused.
+
+    What is appended are the keys as they are cached, before grouped heads are repeated. A mask is
+    still needed to hide what a query must not see: none for one query, ``causal_lower_right(T, S)``
+    for the last T of S tokens, the places beyond a window in a prompt that is longer.
 
     Example:
         >>> from sdpa_lib import scaled_dot_product_attention as attention
@@ -63,6 +72,10 @@ class RunningDivisor(Rescaling):
         self, rescaling: str | Rescaling, *, window: int | None = None, static: bool = False
     ) -> None:
         self.rescaling: Rescaling = get_rescaling(rescaling)
+        if isinstance(self.rescaling, RunningDivisor):
+            raise TypeError("rescaling must be none that remembers keys, got a RunningDivisor")
+        if static and window is not None:
+            raise ValueError(f"static and window exclude each other, got window={window}")
         self.window: int | None = None if window is None else check_count("window", window)
         self.static: bool = static
         self.reset()
@@ -71,7 +84,7 @@ class RunningDivisor(Rescaling):
         """Forget all keys: the next that are appended are the first of another text."""
         self._lengths: Tensor | None = None  # of the last keys, (..., S)
         self._room = torch.empty(0)  # what they are the beginning of: it doubles where it is full
-        self._n_keys = 0
+        self.n_keys: int = 0
         self._kind: tuple[int, ...] = ()  # the keys' batch dimensions, heads and d_k
 
     def __repr__(self) -> str:
@@ -82,8 +95,8 @@ class RunningDivisor(Rescaling):
     def _so_far(self) -> str:
         if self._lengths is None:
             return "no keys"
-        held = f", the last {self._held} held" if self._held < self._n_keys else ""
-        return f"keys {(*self._kind[:-1], self._n_keys, self._kind[-1])}{held}"
+        held = f", the last {self._held} held" if self._held < self.n_keys else ""
+        return f"keys {(*self._kind[:-1], self.n_keys, self._kind[-1])}{held}"
 
     @property
     def _held(self) -> int:
@@ -119,22 +132,22 @@ class RunningDivisor(Rescaling):
                 self._room[..., :first] = past
             self._room[..., first:last] = key_lengths(key.detach())
             self._lengths = self._room[..., :last]
-        self._n_keys += key.shape[-2]
+        self.n_keys += key.shape[-2]
 
     def crop(self, n_keys: int) -> None:
-        """Keep the first ``n_keys`` keys, as where a draft is not accepted. With a window only keys
-        that were appended last can be taken back.
+        """Keep the first ``n_keys`` of all keys that were appended, as where a draft is not
+        accepted. With a window only those of the last ``append`` can be taken back.
         """
         check_count("n_keys", n_keys, minimum=0)
-        lost = self._n_keys - self._held  # that a window has forgotten
+        lost = self.n_keys - self._held  # that a window has forgotten
         fewest = lost + (self.window or 1) - 1 if lost else 0
-        if not fewest <= n_keys <= self._n_keys:
+        if not fewest <= n_keys <= self.n_keys:
             raise ValueError(
-                f"n_keys must lie between {fewest} and {self._n_keys}, got {n_keys}: appended were "
+                f"n_keys must lie between {fewest} and {self.n_keys}, got {n_keys}: appended were "
                 f"{self._so_far()}"
             )
         if self._lengths is not None:
-            self._lengths, self._n_keys = self._lengths[..., : n_keys - lost], n_keys
+            self._lengths, self.n_keys = self._lengths[..., : n_keys - lost], n_keys
 
     def reorder(self, index: Tensor) -> None:
         """Take the sequences with these numbers (B,) of the batch, the first dimension, as beam
@@ -144,6 +157,10 @@ class RunningDivisor(Rescaling):
             raise ValueError(
                 f"reorder needs keys with a batch dimension, (B, ..., T, d_k): appended were "
                 f"{self._so_far()}"
+            )
+        if not isinstance(index, Tensor) or index.dim() != 1 or index.dtype not in _WHOLE:
+            raise TypeError(
+                f"index must be whole numbers (B,) in a torch.Tensor, got {shown(index)}"
             )
         self._lengths = self._room = self._lengths.index_select(0, index)
         self._kind = (*self._lengths.shape[:-1], self._kind[-1])
@@ -159,10 +176,15 @@ class RunningDivisor(Rescaling):
                 f"append every new key once, and crop both; a cache that slides needs window=, "
                 f"one with empty places static=True"
             )
+        if isinstance(visible, CausalOrder) and visible.offset == 0 < self._held - visible.n_rows:
+            raise ValueError(
+                f"is_causal must be False for {visible.n_rows} queries on {self._held} keys, of "
+                f"which it would show them the first: one query needs no mask, the last of several "
+                f"causal_lower_right"
+            )
         if is_tracing() or (key.requires_grad and torch.is_grad_enabled()):
             return self.rescaling.divisor(key, visible)
-        if self.static or self.window is not None:
-            self._check_last(key)
+        self._check_cache(key, visible)
         lengths = F.pad(self._lengths, (0, n_empty)) if n_empty else self._lengths
         key = with_lengths(key, lambda: lengths)
         warn_of_reading(self.rescaling, key, visible)
@@ -177,19 +199,30 @@ class RunningDivisor(Rescaling):
                 f"{tuple(key.shape)}: reset() begins anew"
             )
 
-    def _check_last(self, key: Tensor) -> None:
-        """Where the number of keys does not tell: the last key must be as long as the last that was
-        appended, to 1 %, which a cache of fewer digits keeps.
+    def _check_cache(self, key: Tensor, visible: Visible) -> None:
+        """Where looking is free: the first key and the last two must be as long as those that were
+        appended, to 1 %, which a cache of fewer digits keeps, and empty places must be hidden.
         """
         assert self._lengths is not None
-        last = slice(max(0, self._held - 1), self._held)
-        was, now = self._lengths[..., last], key_lengths(key[..., last, :])
-        beyond = peek_range((now - was).abs() - 0.01 * was)
-        if beyond is not None and beyond[1] > 0.0:
-            raise ValueError(
-                f"key {last.start} of the cache is not the last that was appended: append every "
-                f"new key once, after {self._so_far()}"
-            )
+        if key.is_cpu and self._held:
+            ends = [0, max(0, self._held - 2), self._held - 1]
+            was, now = self._lengths[..., ends], key_lengths(key[..., ends, :])
+            beyond = peek_range((now - was).abs() - 0.01 * was)
+            if beyond is not None and beyond[1] > 0.0:
+                raise ValueError(
+                    f"key must hold what was appended, {self._so_far()}, got others at its ends: "
+                    f"append the new keys of this layer once, to their places in the cache; crop, "
+                    f"reorder and reset both"
+                )
+        n_empty = key.shape[-2] - self._held
+        if n_empty:
+            empty = F.pad(key.new_zeros(self._held), (0, n_empty), value=1.0)  # (S,)
+            seen = peek_range(visible.max(empty))
+            if isinstance(visible, EveryKey) or (seen is not None and seen[1] > 0.0):
+                raise ValueError(
+                    f"attn_mask must hide the {n_empty} empty places of the cache: appended were "
+                    f"{self._so_far()}"
+                )
 
 
 def with_lengths(key: Tensor, lengths: Callable[[], Tensor]) -> Tensor:

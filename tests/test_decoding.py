@@ -197,14 +197,65 @@ def test_a_cache_that_is_not_what_was_appended_is_refused(options, came, message
         assert "(2, 2, 7, 8)" in repr(running)
 
 
-@pytest.mark.parametrize("options", [{"static": True}, {"window": 4}], ids=str)
-def test_a_forgotten_key_is_missed_where_the_number_of_keys_does_not_tell(options):
+def other(k):
+    """Keys of another layer."""
+    return k.flip(-2)
+
+
+@pytest.mark.parametrize(
+    ("options", "kept", "wrong"),
+    [
+        ({}, slice(0, 6), other),
+        ({}, slice(0, 6), lambda k: k[[1, 0]]),  # reordered
+        ({}, slice(0, 6), lambda k: torch.cat([k[..., :4, :], k[..., 6:, :]], -2)),
+        ({"static": True}, slice(0, 6), lambda k: k.roll(-1, dims=-2)),  # as if one more had come
+        ({"window": 4}, slice(2, 6), lambda k: k.roll(-1, dims=-2)),
+        ({"window": 4}, slice(2, 6), lambda k: k.roll(1, dims=-2)),
+    ],
+)
+def test_a_cache_that_holds_other_keys_is_refused(options, kept, wrong):
     running, k = appended(5, 1, **options)
-    place = slice(0, LENGTH) if running.static else slice(2, 6)
-    running(k[..., place, :])
-    moved = k.roll(-1, dims=-2)  # as if one more had come
-    with pytest.raises(ValueError, match=r"not the last that was appended.*keys \(2, 2, 6, 8\)"):
-        running(moved[..., place, :])
+    running(k[..., kept, :])
+    with pytest.raises(ValueError, match=r"key must hold what was appended, keys \(2, 2, 6, 8\)"):
+        running(wrong(k)[..., kept, :])
+
+
+def test_a_key_that_was_appended_twice_is_missed_in_a_window():
+    running, k = appended(6, window=4)
+    running.append(k[..., 5:6, :])
+    with pytest.raises(ValueError, match="got others at its ends"):
+        running(k[..., 2:6, :])
+
+
+@pytest.mark.parametrize("mask", [None, torch.arange(LENGTH) <= 6])
+def test_empty_places_must_be_hidden(mask):
+    running, k = appended(6, static=True)
+    with pytest.raises(ValueError, match=r"attn_mask must hide the 6 empty places of the cache"):
+        scaled_dot_product_attention(k[..., 5:6, :], k, k, mask, rescaling=running)
+
+
+def test_causal_order_from_the_first_key_on_is_for_a_whole_prompt():
+    running, k = appended(6)
+    scaled_dot_product_attention(*[k[..., :6, :]] * 3, is_causal=True, rescaling=running)
+    with pytest.raises(ValueError, match="is_causal must be False for 2 queries on 6 keys"):
+        scaled_dot_product_attention(
+            k[..., 4:6, :], *[k[..., :6, :]] * 2, is_causal=True, rescaling=running
+        )
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda r: RunningDivisor(r), TypeError, "rescaling must be none that remembers keys"),
+        (lambda _: RunningDivisor("k_rss", static=True, window=4), ValueError, "static and window"),
+        (lambda r: r.reorder([1, 0]), TypeError, r"index must be whole numbers .*got \[1, 0\]"),
+        (lambda r: r.reorder(torch.ones(2)), TypeError, "index must be whole numbers"),
+        (lambda r: r.reorder(torch.eye(2).long()), TypeError, "index must be whole numbers"),
+    ],
+)
+def test_what_cannot_be_asked_of_it(call, error, message):
+    with pytest.raises(error, match=message):
+        call(appended(6)[0])
 
 
 def test_gradients_reach_all_keys():
