@@ -343,7 +343,7 @@ def divided_scores(
     groups = _groups(query, key) if enable_gqa else 1
     batch = _batch(enable_gqa, query=query, key=key)
     mask, _, visible = _visible(query, key, attn_mask, is_causal, batch, groups)
-    divide, _ = _divide_by(query, key, visible, batch, scale, rescaling)
+    divide, is_number = _divide_by(query, key, visible, batch, scale, rescaling)
     wide = computation_dtype(query.dtype)
     keys = _repeat_heads(key, groups).to(wide)  # (..., S, d_k)
 
@@ -358,9 +358,11 @@ def divided_scores(
             scores = (of_rows @ keys.mT) * divide
         if mask is not None and mask.dtype != torch.bool:
             return scores + chosen(mask).to(wide)
-        if isinstance(visible, EveryKey):
-            return scores
-        return scores.masked_fill(~visible.matrix(rows), -math.inf)
+        if not isinstance(visible, EveryKey):
+            scores = scores.masked_fill(~visible.matrix(rows), -math.inf)
+        if not is_number:
+            scores = scores.masked_fill(chosen(torch.as_tensor(divide)).isnan(), math.nan)
+        return scores
 
     return scores_of
 

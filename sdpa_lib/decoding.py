@@ -186,9 +186,12 @@ class RunningDivisor(Rescaling):
             return self.rescaling.divisor(key, visible)
         self._check_cache(key, visible)
         lengths = F.pad(self._lengths, (0, n_empty)) if n_empty else self._lengths
-        key = with_lengths(key, lambda: lengths)
+        key, changes = with_lengths(key, lambda: lengths), _changes(lengths)
         warn_of_reading(self.rescaling, key, visible)
-        return self.rescaling.divisor(key, visible)
+        divisor = self.rescaling.divisor(key, visible)
+        if _changes(lengths) != changes:
+            raise RuntimeError(f"{self.rescaling.name} must not change what key_lengths gives")
+        return divisor
 
     def _check_kind(self, key: Tensor) -> None:
         """Refuse keys of other batch dimensions, heads or d_k than those before."""
@@ -223,6 +226,11 @@ class RunningDivisor(Rescaling):
                     f"attn_mask must hide the {n_empty} empty places of the cache: appended were "
                     f"{self._so_far()}"
                 )
+
+
+def _changes(x: Tensor) -> int:
+    """How often a tensor has been written to, which is not counted under inference mode."""
+    return 0 if x.is_inference() else x._version
 
 
 def with_lengths(key: Tensor, lengths: Callable[[], Tensor]) -> Tensor:

@@ -44,11 +44,13 @@ class Rescaling(ABC):
             key: (..., S, d_k).
             visible: which keys count in each row. Of one number a key it gives each row's ``sum``
                 and ``max``, of lengths a p-``norm``, and the ``count`` of keys: (..., L, 1), with
-                the query's heads.
+                the query's heads. What is taken of keys otherwise counts hidden ones, too, and what
+                depends on the query's place is not supported.
 
         Returns:
             Broadcastable to (..., L, 1), where L is 1 if every row has the same. At least float32,
-            never negative, differentiable in ``key``. Where it is 0, as of keys of length zero,
+            differentiable in ``key``, and never negative, which is refused on the CPU and is NaN
+            elsewhere and in compiled graphs. Where it is 0, as of keys of length zero,
             the scores are divided by the usual root.
         """
         constant = checked_constant(self, key.shape[-1])

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from sdpa_lib._checks import check_number
 from sdpa_lib.device import computation_dtype, is_tracing, widest_dtype
 
 HIDES = -9984.0
@@ -69,11 +70,12 @@ class Visible(ABC):
 
     def norm(self, lengths: Tensor, p: float) -> Tensor:
         r"""Each row's p-norm :math:`(\sum_j \ell_j^p)^{1/p}` of the lengths (..., S) of the keys it
-        sees, in the precision of :meth:`sum`. Keys shorter than :math:`10^{-300/p}` times the
+        sees, for a finite p of at least 1, in the precision of :meth:`sum`. Keys shorter than :math:`10^{-300/p}` times the
         longest, which may be one that is hidden, count as of length zero.
         """
         if p == 1.0 or self.n_keys == 0:
             return self.sum(lengths)
+        check_number("p", p, minimum=1.0)
         wide = lengths.to(widest_dtype(lengths.device))
         # Measured by the longest, no power is too large. That is no number if a key is not one:
         # then rows that see others alone need a unit, too.

@@ -258,6 +258,21 @@ def test_what_cannot_be_asked_of_it(call, error, message):
         call(appended(6)[0])
 
 
+def test_lengths_that_are_kept_must_not_be_changed():
+    def doubled(key, visible):
+        return visible.max(key_lengths(key).mul_(2.0))
+
+    running, k = appended(6, rescaling=doubled)
+    with pytest.raises(RuntimeError, match="doubled must not change what key_lengths gives"):
+        running(k[..., :6, :])
+
+
+def test_under_inference_mode():
+    with torch.inference_mode():
+        running, k = appended(6)
+        close(running(k[..., :6, :]), KeyLengthNorm(1.0)(k[..., :6, :]))
+
+
 def test_gradients_reach_all_keys():
     key, running = torch.ones(3, 4, requires_grad=True), RunningDivisor("k_total")
     running.append(key[:2])

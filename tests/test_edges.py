@@ -2,6 +2,7 @@
 precision, NaN, broken divisors, compiled graphs of any length, and memory.
 """
 
+import itertools
 import math
 from functools import cache
 
@@ -197,9 +198,10 @@ class Given(Rescaling):
 def test_a_divisor_that_is_no_number_gives_nan_and_not_zeros(n_keys, divisor):
     q, k, v = qkv(1, 2, n_queries=4, n_keys=n_keys, dtype=torch.float32)
     divisors = torch.tensor([[2.0], [divisor], [2.0], [2.0]])
-    for return_weights in (False, True):
+    nothing_seen = torch.tensor([[True], [False], [True], [True]]).expand(4, n_keys)
+    for mask, return_weights in itertools.product((None, nothing_seen), (False, True)):
         ours = scaled_dot_product_attention(
-            q, k, v, rescaling=Given(divisors), return_weights=return_weights
+            q, k, v, mask, rescaling=Given(divisors), return_weights=return_weights
         )
         ours = ours[0] if return_weights else ours
         assert ours[..., [0, 2, 3], :].isfinite().all()

@@ -19,6 +19,7 @@ from sdpa_lib import (
     scaled_dot_product_attention,
 )
 from sdpa_lib.rescaling import MODEL_RESCALINGS
+from sdpa_lib.visibility import EveryKey
 
 FROM_KEYS = ["k_total", "k_mean", "k_rss", "k_norm_4"]
 
@@ -67,6 +68,9 @@ def test_p_norms_fall_towards_the_largest_length():
     divisors = [KeyLengthNorm(p)(key).item() for p in (1.0, 2.0, 4.0, 50.0, 200.0)]
     assert divisors == sorted(divisors, reverse=True)
     assert divisors[-1] == pytest.approx(key_lengths(key).max().item(), rel=0.02)
+    for p in (math.inf, 0.5, -1.0):
+        with pytest.raises(ValueError, match="p must be a finite number of at least 1"):
+            EveryKey(20).norm(key_lengths(key), p)
 
 
 def test_lengths_of_zero_huge_and_tiny_keys():
