@@ -70,8 +70,9 @@ class Visible(ABC):
 
     def norm(self, lengths: Tensor, p: float) -> Tensor:
         r"""Each row's p-norm :math:`(\sum_j \ell_j^p)^{1/p}` of the lengths (..., S) of the keys it
-        sees, for a finite p of at least 1, in the precision of :meth:`sum`. Keys shorter than :math:`10^{-300/p}` times the
-        longest, which may be one that is hidden, count as of length zero.
+        sees, for a finite p of at least 1, in the precision of :meth:`sum`. Keys shorter than
+        :math:`10^{-300/p}` times the longest, which may be one that is hidden, count as of length
+        zero.
         """
         if p == 1.0 or self.n_keys == 0:
             return self.sum(lengths)
