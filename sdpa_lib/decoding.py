@@ -18,9 +18,12 @@ from torch import Tensor
 from sdpa_lib._checks import check_count, check_tensor, shown
 from sdpa_lib.device import is_tracing, peek_range
 from sdpa_lib.rescaling import Rescaling, get_rescaling, key_lengths
-from sdpa_lib.visibility import CausalOrder, EveryKey, Visible
+from sdpa_lib.visibility import CausalOrder, Visible
 
 _WHOLE = (torch.int32, torch.int64)
+
+EVERY = 16
+"""After how many keys a cache is looked at."""
 
 
 class RunningDivisor(Rescaling):
@@ -44,7 +47,7 @@ class RunningDivisor(Rescaling):
     Attributes:
         n_keys: how many keys were appended, those among them that a window has forgotten.
 
-    On the CPU, where looking is free, the first key and the last two are measured once more, to see
+    On the CPU, where looking is free, the last 32 keys are measured once more every 16 keys, to see
     that they are those that were appended, and a mask that shows empty places is refused.
 
     What is appended are the keys as they are cached, before grouped heads are repeated. A mask is
@@ -85,6 +88,7 @@ class RunningDivisor(Rescaling):
         self._lengths: Tensor | None = None  # of the last keys, (..., S)
         self._room = torch.empty(0)  # what they are the beginning of: it doubles where it is full
         self.n_keys: int = 0
+        self._check_at = 0
         self._kind: tuple[int, ...] = ()  # the keys' batch dimensions, heads and d_k
 
     def __repr__(self) -> str:
@@ -148,6 +152,7 @@ class RunningDivisor(Rescaling):
             )
         if self._lengths is not None:
             self._lengths, self.n_keys = self._lengths[..., : n_keys - lost], n_keys
+            self._check_at = min(self._check_at, n_keys + EVERY)
 
     def reorder(self, index: Tensor) -> None:
         """Take the sequences with these numbers (B,) of the batch, the first dimension, as beam
@@ -184,7 +189,8 @@ class RunningDivisor(Rescaling):
             )
         if is_tracing() or (key.requires_grad and torch.is_grad_enabled()):
             return self.rescaling.divisor(key, visible)
-        self._check_cache(key, visible)
+        if key.is_cpu and self.n_keys >= self._check_at:
+            self._check_cache(key, visible)
         lengths = F.pad(self._lengths, (0, n_empty)) if n_empty else self._lengths
         key, changes = with_lengths(key, lambda: lengths), _changes(lengths)
         warn_of_reading(self.rescaling, key, visible)
@@ -203,25 +209,25 @@ class RunningDivisor(Rescaling):
             )
 
     def _check_cache(self, key: Tensor, visible: Visible) -> None:
-        """Where looking is free: the first key and the last two must be as long as those that were
-        appended, to 1 %, which a cache of fewer digits keeps, and empty places must be hidden.
+        """The last keys must be as long as those that were appended, to 1 %, which a cache of fewer
+        digits keeps, and empty places must be hidden.
         """
         assert self._lengths is not None
-        if key.is_cpu and self._held:
-            ends = [0, max(0, self._held - 2), self._held - 1]
-            was, now = self._lengths[..., ends], key_lengths(key[..., ends, :])
-            beyond = peek_range((now - was).abs() - 0.01 * was)
-            if beyond is not None and beyond[1] > 0.0:
-                raise ValueError(
-                    f"key must hold what was appended, {self._so_far()}, got others at its ends: "
-                    f"append the new keys of this layer once, to their places in the cache; crop, "
-                    f"reorder and reset both"
-                )
+        self._check_at = self.n_keys + EVERY
+        last = slice(max(0, self._held - 2 * EVERY), self._held)
+        was, now = self._lengths[..., last], key_lengths(key[..., last, :])
+        beyond = peek_range((now - was).abs() - 0.01 * was)
+        if beyond is not None and beyond[1] > 0.0:
+            raise ValueError(
+                f"key must hold what was appended, {self._so_far()}, got others among the last: "
+                f"append the new keys of this layer once, to their places in the cache; crop, "
+                f"reorder and reset both"
+            )
         n_empty = key.shape[-2] - self._held
         if n_empty:
             empty = F.pad(key.new_zeros(self._held), (0, n_empty), value=1.0)  # (S,)
             seen = peek_range(visible.max(empty))
-            if isinstance(visible, EveryKey) or (seen is not None and seen[1] > 0.0):
+            if seen is not None and seen[1] > 0.0:
                 raise ValueError(
                     f"attn_mask must hide the {n_empty} empty places of the cache: appended were "
                     f"{self._so_far()}"

@@ -215,15 +215,28 @@ def other(k):
 )
 def test_a_cache_that_holds_other_keys_is_refused(options, kept, wrong):
     running, k = appended(5, 1, **options)
-    running(k[..., kept, :])
     with pytest.raises(ValueError, match=r"key must hold what was appended, keys \(2, 2, 6, 8\)"):
         running(wrong(k)[..., kept, :])
+
+
+def test_a_cache_is_looked_at_again_at_the_latest_sixteen_keys_later():
+    running, k = appended(6)
+    running(k[..., :6, :])
+    for n_keys in range(7, 23):
+        running.append(torch.ones(2, 2, 1, 8, dtype=k.dtype))
+        wrong = torch.full((2, 2, n_keys, 8), 2.0, dtype=k.dtype)
+        if n_keys < 22:
+            running(wrong)
+    with pytest.raises(ValueError, match="got others among the last"):
+        running(wrong)
+    running.crop(6)
+    running(k[..., :6, :])
 
 
 def test_a_key_that_was_appended_twice_is_missed_in_a_window():
     running, k = appended(6, window=4)
     running.append(k[..., 5:6, :])
-    with pytest.raises(ValueError, match="got others at its ends"):
+    with pytest.raises(ValueError, match="got others among the last"):
         running(k[..., 2:6, :])
 
 
