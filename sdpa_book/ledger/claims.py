@@ -46,7 +46,7 @@ class Claim:
             it says "about", or because ours is measured.
         table: a name for the table of which the row is one entry; empty for other rows. A table is
             one claim, however many entries it has.
-        holds_if: the assumption that the source doesn't state and the claim needs.
+        holds_if: the assumption that the claim needs and the source states nowhere.
         why: one sentence, in which ``{ours}`` and the names of the finding's facts are filled in.
         not_testable: why the claim can't be tested here. Such a row has neither check nor figures.
         digits: significant digits in which our figure is shown.

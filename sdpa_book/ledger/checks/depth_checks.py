@@ -21,16 +21,13 @@ from sdpa_lib.saturation import sample_gradients
 def first_gradient_grows(
     *, d_k: Sequence[int], n_layers: Sequence[int], scaling: str = "none", other: str = "sqrt_d_k"
 ) -> Finding:
-    """By what factor the first gradient of all parameters is larger, or smaller, in the second of
-    two models than in the first: at least 1, and beyond the root of the number of blocks, with
-    which the norm of equal parts would grow. ``d_k`` and ``n_layers`` have one entry for each.
+    """The first gradient of all parameters in the second of two models over that in the first,
+    beyond the root of the number of blocks, with which the norm of equal parts would grow. ``d_k``
+    and ``n_layers`` have one entry for each.
     """
-    value, error = _growth(d_k, n_layers, scaling)
     query = _stored()[Depth(d_k[1], n_layers[1], scaling)].query
     return found(
-        max(value, 1 / value),
-        error / min(value, 1.0) ** 2,
-        grows=value,
+        *_growth(d_k, n_layers, scaling),
         root=_growth(d_k, n_layers, other).value,
         linear=_growth(d_k, n_layers, scaling, "nn.Linear").value,
         linear_root=_growth(d_k, n_layers, other, "nn.Linear").value,
@@ -39,16 +36,16 @@ def first_gradient_grows(
     )
 
 
-def weights_through_depth(*, at: str, d_k: int, n_layers: int = 24) -> Finding:
-    """The gradient at W_Q or W_K undivided over that with the root: the least ratio of all blocks,
-    at initialisation.
+def weights_through_depth(*, d_k: int, n_layers: int = 24) -> Finding:
+    """The gradient at W_Q, and at W_K, undivided over that with the root: the least ratio of all
+    blocks, at initialisation.
     """
-    name = {"W_Q": "query", "W_K": "key"}[at]
-    ours, root = (
-        getattr(_stored()[Depth(d_k, n_layers, scaling)], name) for scaling in ("none", "sqrt_d_k")
-    )
-    ratios = [a / b for a, b in zip(ours, root, strict=True)]
-    return found(min(ratios), first=ratios[0])
+    ours, root = (_stored()[Depth(d_k, n_layers, scaling)] for scaling in ("none", "sqrt_d_k"))
+    ratios = [
+        [a / b for a, b in zip(*pair, strict=True)]
+        for pair in ((ours.query, root.query), (ours.key, root.key))
+    ]
+    return found([min(at) for at in ratios], first=ratios[0][0])
 
 
 def median_gradient(*, d_k: int, n: int = 32) -> Finding:

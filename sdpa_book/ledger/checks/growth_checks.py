@@ -19,16 +19,14 @@ from sdpa_lib.moments import (
     measure_moments,
     normal_dot_product_density,
 )
-from sdpa_lib.rescaling import PowerOfDk
-from sdpa_lib.sampling import get_distribution, make_generator, sample, sample_qkv
+from sdpa_lib.sampling import make_generator, sample
 
 DIMENSIONS = (4, 16, 64, 256, 1024)
-FAMILIES = ("normal", "uniform", "rademacher", "laplace", "student_t")
 
 
 @cache
-def _moments(d_k: int, distribution: str = "normal", n_pairs: int = 100_000) -> MeasuredMoments:
-    return measure_dot_products(d_k, n_pairs, seed=0, query=distribution, device="cpu")
+def _moments(d_k: int, n_pairs: int = 100_000) -> MeasuredMoments:
+    return measure_dot_products(d_k, n_pairs, seed=0, device="cpu")
 
 
 def variance(d_k: int, power: float = 0.0, copied: bool = False) -> Finding:
@@ -48,17 +46,6 @@ def variance(d_k: int, power: float = 0.0, copied: bool = False) -> Finding:
     )
 
 
-def scaled_variance(d_k: Sequence[int], power: float) -> Finding:
-    """The exact variance of q.k / d_k^power."""
-    return found(
-        [
-            exact_moments(d).variance
-            / PowerOfDk(power)(torch.ones(1, d, dtype=torch.float64)).item() ** 2
-            for d in d_k
-        ]
-    )
-
-
 def standard_deviation(d_k: int) -> Finding:
     """The measured standard deviation of q.k."""
     measured = _moments(d_k)
@@ -70,13 +57,6 @@ def mean(d_k: int) -> Finding:
     """The measured mean of q.k."""
     measured = _moments(d_k, n_pairs=400_000)
     return found(measured.mean, measured.standard_error.mean)
-
-
-def product_moment(moment: str) -> Finding:
-    """The exact mean or variance of one product of two components, for five families of mean 0 and
-    variance 1.
-    """
-    return found([getattr(exact_moments(1, query=family), moment) for family in FAMILIES])
 
 
 def growth(of: str = "variance", power: float = 0.0) -> Finding:
@@ -145,69 +125,16 @@ def variance_ratio(low: int, high: int) -> Finding:
     return found(*ratio(*(Measured(m.variance, m.standard_error.variance) for m in measured)))
 
 
-def variance_of_multiple(a: float) -> Finding:
-    """Var(aX) over Var(X), for a sample of each of five families: the one farthest from a^2."""
-    draws = [sample(10_000, seed=5, distribution=family, device="cpu") for family in FAMILIES]
-    return found(
-        max((((a * x).var() / x.var()).item() for x in draws), key=lambda one: abs(one - a * a))
-    )
-
-
-def product_variance_formula(means: Sequence[float], variances: Sequence[float]) -> Finding:
-    """Var(X)Var(Y) + Var(X)E(Y)^2 + Var(Y)E(X)^2, less the measured variance of XY, relative to it,
-    for independent X and Y.
-    """
-    x, y = (
-        get_distribution("normal").shifted(m).scaled(math.sqrt(v))
-        for m, v in zip(means, variances, strict=True)
-    )
-    by_formula = (
-        variances[0] * variances[1] + variances[0] * means[1] ** 2 + variances[1] * means[0] ** 2
-    )
-    measured = measure_dot_products(1, 400_000, seed=6, query=x, key=y, device="cpu")
-    return found(
-        measured.variance / by_formula,
-        measured.standard_error.variance / by_formula,
-        by_formula=by_formula,
-    )
-
-
-def product_of_means(means: Sequence[float]) -> Finding:
-    """E[XY] over E[X]E[Y], for independent X and Y, and for Y the same variable as X."""
-    x, y = (get_distribution("normal").shifted(m) for m in means)
-    measured = measure_dot_products(1, 400_000, seed=7, query=x, key=y, device="cpu")
-    expected = means[0] * means[1]
-    same = (
-        measure_moments(sample(400_000, seed=7, distribution=x, device="cpu").square()).mean
-        / means[0] ** 2
-    )
-    return found(measured.mean / expected, measured.standard_error.mean / expected, same=same)
-
-
-def sum_of_means(means: Sequence[float]) -> Finding:
-    """The mean of X + Y over the sum of the means, for Y = 1 - X^2 + its own mean: no independence
-    is needed.
-    """
-    x = sample(400_000, seed=8, device="cpu") + means[0]
-    y = means[1] + 1.0 - (x - means[0]) ** 2
-    total = measure_moments(x + y)
-    return found(total.mean / sum(means), total.standard_error.mean / abs(sum(means)))
-
-
-def chance_of_extremes(d_k: int, low: float, high: float) -> Finding:
+def chance_of_extremes(d_k: Sequence[int], low: float, high: float) -> Finding:
     """The exact chance that a dot product of standard normal components lies below ``low`` or above
-    ``high``; as facts what trained heads of 64 have for a standard deviation, at the start and at
-    the end.
+    ``high``, at each dimension; as facts what trained heads of 64 have for a standard deviation, at
+    the start and at the end.
     """
-    beyond = 0.0
-    for edge in (abs(low), high):
-        x = torch.linspace(edge, edge + 40 * math.sqrt(d_k), 4001, dtype=torch.float64)
-        beyond += torch.trapezoid(normal_dot_product_density(x, d_k), x).item()
+    beyond = [_beyond(d, abs(low)) + _beyond(d, high) for d in d_k]
     return found(
         beyond,
-        std=math.sqrt(d_k),
-        stds=high / math.sqrt(d_k),
-        one_in=f"{float(f'{1 / beyond:.2g}'):,.0f}",
+        stds=" and ".join(f"{high / math.sqrt(d):.1f}" for d in d_k),
+        one_in=" and ".join(f"{float(f'{1 / chance:.2g}'):,.0f}" for chance in beyond),
         **{
             name: 8 * figure.value  # in units of the root of 64
             for name, figure in zip(
@@ -215,6 +142,11 @@ def chance_of_extremes(d_k: int, low: float, high: float) -> Finding:
             )
         },
     )
+
+
+def _beyond(d_k: int, edge: float) -> float:
+    x = torch.linspace(edge, edge + 40 * math.sqrt(d_k), 4001, dtype=torch.float64)
+    return torch.trapezoid(normal_dot_product_density(x, d_k), x).item()
 
 
 def expected_largest(n: int, d_k: int, score: float) -> Finding:
@@ -236,33 +168,6 @@ def implied_dimension(scores: Sequence[float]) -> Finding:
     """The d_k at which dot products have the variance of these scores."""
     values = torch.tensor(scores, dtype=torch.float64)
     return found(values.var(correction=0).item(), std=values.std(correction=0).item())
-
-
-def mean_of(scores: Sequence[float]) -> Finding:
-    """The mean of given scores."""
-    return found(sum(scores) / len(scores))
-
-
-def component_spread(d_k: int, std: float) -> Finding:
-    """By how much dot products grow when the components of queries and keys are ``std`` times as
-    large.
-    """
-    components = get_distribution("normal").scaled(std)
-    measured = measure_dot_products(d_k, 100_000, seed=10, query=components, device="cpu")
-    growth_of_std = math.sqrt(measured.variance / d_k)
-    return found(
-        growth_of_std, growth_of_std * measured.standard_error.variance / measured.variance / 2
-    )
-
-
-def first_component_moments(d_k: int, n_queries: int = 500, sets: int = 200) -> Finding:
-    """The skewness of what 500 queries give one key before softmax: its mean over 200 keys."""
-    skews = []
-    for seed in range(sets):
-        q, k, _ = sample_qkv(n_queries, 1, d_k, seed=seed, device="cpu")
-        skews.append(measure_moments(q @ k[0]).skewness)
-    values = torch.tensor(skews, dtype=torch.float64)
-    return found(*mean_and_error(values))
 
 
 def order_by_similarity(spread: float = 1.0, d_k: int = 64) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import torch
@@ -64,8 +64,7 @@ def typical(
 def median(quantity: str, d_k: int, n: int = 32, rescaling: str = "none") -> Finding:
     """The median of a quantity of softmax's rows over 1,000 random queries."""
     values = QUANTITIES[quantity](_weights(d_k, n, rescaling))
-    even_row = QUANTITIES[quantity](torch.full((1, n), 1.0 / n, dtype=torch.float64)).item()
-    return found(*median_and_error(values), mean=values.mean().item(), even_row=even_row)
+    return found(*median_and_error(values), mean=values.mean().item())
 
 
 def compared(
@@ -93,20 +92,22 @@ def compared_dimensions(
 ) -> Finding:
     """The mean of a quantity at the higher dimension, less that at the lower one."""
     a, b = (QUANTITIES[quantity](_weights(d, n, rescaling)) for d in (low, high))
-    falls_by_root = _weights_change(quantity, low, high, n)
-    return found(
-        *mean_and_error(b - a),
-        low=a.mean().item(),
-        high=b.mean().item(),
-        fall=(a - b).mean().item(),
-        divided=falls_by_root,
+    return found(*mean_and_error(b - a), low=a.mean().item(), high=b.mean().item())
+
+
+def beside_the_root(quantity: str, d_k: int, rescaling: Sequence[str], n: int = 32) -> Finding:
+    """The mean of a quantity with each divisor, over its mean with the root; as a fact, its value
+    for even weights.
+    """
+    root, *means = (
+        mean_and_error(QUANTITIES[quantity](_weights(d_k, n, name)))
+        for name in ("sqrt_d_k", *rescaling)
     )
-
-
-def _weights_change(quantity: str, low: int, high: int, n: int) -> float:
-    """The change of a quantity's mean from one dimension to another with the usual divisor."""
-    a, b = (QUANTITIES[quantity](_weights(d, n, "sqrt_d_k")).mean().item() for d in (low, high))
-    return b - a
+    ratios = [ratio(mean, root) for mean in means]
+    even = QUANTITIES[quantity](torch.full((1, n), 1.0 / n, dtype=torch.float64)).item()
+    return found(
+        [one.value for one in ratios], max(one.error for one in ratios), even=even / root.value
+    )
 
 
 @cache

@@ -14,11 +14,9 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from sdpa_book.ledger.checks.difference import difference
 from sdpa_book.ledger.checks.saturation_checks import _weights, compared
 from sdpa_book.ledger.verdict import Finding, found
 from sdpa_book.measured import Measured, mean_and_error
-from sdpa_lib.attention import attention_scores
 from sdpa_lib.moments import measure_moments, shape_distance
 from sdpa_lib.rescaling import RESCALINGS, get_rescaling, key_lengths
 from sdpa_lib.sampling import Distribution, get_distribution, sample, sample_qkv, student_t
@@ -74,22 +72,23 @@ def distortion(divisor: str, components: str = "normal", d_k: int = 64, n: int =
 
 def less_distortion(
     divisor: str,
-    than: str,
+    than: Sequence[str],
     components: Sequence[str] = ("normal",),
     d_k: Sequence[int] = (64,),
     n: Sequence[int] = (32,),
 ) -> Finding:
-    """The shape distance of ``than`` less that of ``divisor``, set by set: the smallest mean over
-    the settings.
+    """The shape distance with another divisor less that with ``divisor``, set by set: the smallest
+    mean over the others, ``than``, and the settings.
     """
-    settings = [(c, d, m) for c in components for d in d_k for m in n]
+    settings = [(other, c, d, m) for other in than for c in components for d in d_k for m in n]
     differences = {
-        s: mean_and_error(_distances(than, *s) - _distances(divisor, *s)) for s in settings
+        s: mean_and_error(_distances(*s) - _distances(divisor, *s[1:])) for s in settings
     }
-    setting = min(differences, key=lambda s: differences[s].value)
+    least = min(differences, key=lambda s: differences[s].value)
     return found(
-        *differences[setting],
-        setting=f"{setting[0]}, d = {setting[1]}, n = {setting[2]}",
+        *differences[least],
+        other_divisor=least[0],
+        setting="{1}, d = {2}, n = {3}".format(*least),
         settings=len(settings),
     )
 
@@ -160,13 +159,6 @@ def queries_and_keys_in_column(d_k: int, n_queries: int = 500, n: int = 32) -> F
     )
 
 
-def near_zero(d_k: int, divisor: str, n: int = 32) -> Finding:
-    """The share of first components below a tenth of the even share 1/n."""
-    raw, k = _raw("normal", d_k, n)
-    weights = torch.softmax(raw / get_rescaling(divisor)(k), dim=-1)[..., 0]
-    return found(*mean_and_error((weights < 0.1 / n).double().mean(-1)))
-
-
 def spread_of_components(
     d_k: int, divisor: str = "sqrt_d_k", n: int = 32, anew: bool = False
 ) -> Finding:
@@ -185,24 +177,6 @@ def spread_of_components(
 def _spread_anew(divisor: str, d_k: int, n: int, seed: int) -> Tensor:
     q, k = (sample(3000, m, d_k, seed=seed, stream=s, device="cpu") for s, m in enumerate((1, n)))
     return torch.softmax(q @ k.mT / _divisor(divisor, k), dim=-1).flatten(0, 1).std(dim=0)
-
-
-def dependence(n: int = 32, d_k: int = 16) -> Finding:
-    """How much the sum of a row's weights varies: if they were independent, its variance would be
-    the sum of theirs.
-    """
-    raw, _ = _raw("normal", d_k, n)
-    weights = torch.softmax(raw / math.sqrt(d_k), dim=-1)
-    of_sum, of_entries = weights.sum(-1).var(dim=-1), weights.var(dim=1).sum(-1)
-    return found(difference((of_sum / of_entries).mean(), 0.0))
-
-
-def bound(n: int, d_k: int, part: str) -> Finding:
-    """The largest excess of one side of S2's inequality over the next."""
-    q, k, _ = sample_qkv(500, n, d_k, seed=3, device="cpu")
-    total, lengths = get_rescaling("k_total")(k), q.norm(dim=-1, keepdim=True)
-    scores, middle = (q @ k.T).abs() / total, k.norm(dim=-1) / total * lengths
-    return found(((scores - middle) if part == "first" else (middle - lengths)).max().item())
 
 
 def relative_sizes(n: int, d_k: int, longer: float = 1.0) -> Finding:
@@ -251,13 +225,6 @@ def k_total_is_positive(factor: float = 1.0) -> Finding:
     return found(get_rescaling("k_total")(factor * sample(32, 64, seed=4, device="cpu")).item())
 
 
-def longer_query(factor: float) -> Finding:
-    """By how much the scores, divided by k_total, grow when the queries are made longer."""
-    q, k, _ = sample_qkv(100, 32, 64, seed=5, device="cpu")
-    scores, longer = (attention_scores(x, k, rescaling="k_total") for x in (q, factor * q))
-    return found((longer.std() / scores.std()).item())
-
-
 def distortions_differ(
     first: str, second: str, components: str = "normal", d_k: int = 64, n: int = 32
 ) -> Finding:
@@ -286,19 +253,6 @@ def shape_as_diagnosis(better: str, worse: str, d_k: int) -> Finding:
     return found(finding.ours, finding.error, **finding.facts, **shapes)
 
 
-def p_norm(p: float, divisor: str) -> Finding:
-    """(sum of ||k||^p)^(1/p) against a rescaling's divisor: the largest difference."""
-    _, k = _raw("normal", 64, 32)
-    return found(difference(_divisor(f"p = {p:g}", k), _divisor(divisor, k)))
-
-
-def least_over_p(p: Sequence[float]) -> Finding:
-    """The least advantage of k_total over p-norms of the key lengths, by shape distance."""
-    findings = {power: less_distortion("k_total", f"p = {power:g}") for power in p}
-    least = min(findings, key=lambda power: findings[power].ours[0])
-    return found(findings[least].ours, findings[least].error, which=f"p = {least:g}")
-
-
 def best_in_context(stds: Sequence[float], d_k: int = 64, n: int = 32) -> Finding:
     """How many of the rescalings respond best, by softmax's median derivative, for components of
     one of these sizes.
@@ -320,8 +274,3 @@ def best_in_context(stds: Sequence[float], d_k: int = 64, n: int = 32) -> Findin
 
 def _responsiveness(divisor: str, std: float, d_k: int, n: int) -> float:
     return jacobian_norm(_weights(d_k, n, divisor, std)).median().item()
-
-
-def gradient_near_corner(weights: Sequence[float]) -> Finding:
-    """The derivative p(1 - p) of a weight by its own score, at weights near 0 and 1."""
-    return found([p * (1 - p) for p in weights], even=0.5 * (1 - 0.5))

@@ -13,7 +13,7 @@ from torch import Tensor
 from sdpa_book.ledger.checks.difference import difference
 from sdpa_book.ledger.verdict import Finding, found
 from sdpa_lib.sampling import sample
-from sdpa_lib.saturation import jacobian_norm, perplexity, softmax_jacobian
+from sdpa_lib.saturation import jacobian_norm, softmax_jacobian
 
 DOG_BITES_MAN = ((1.25, 0.80, -0.20), (0.80, 1.09, -0.40), (-0.20, -0.40, 1.16))
 PUBLISHED = ((0.44, 0.35, 0.21), (0.38, 0.41, 0.21), (0.19, 0.15, 0.66))
@@ -34,14 +34,9 @@ def softmax(scores: Sequence[float], published: Sequence[float] | None = None) -
     return found(weights, gap=gap, implied=implied, divisor=gap / implied)
 
 
-def weight(scores: Sequence[float], place: int = 1) -> Finding:
-    """The weight of one of the scores, the first if nothing is said."""
-    return found(_softmax(scores)[place - 1].item())
-
-
-def perplexity_of_weights(weights: Sequence[float]) -> Finding:
-    """The exponential of the weights' entropy."""
-    return found(perplexity(torch.tensor(weights, dtype=torch.float64)).item())
+def weight(scores: Sequence[float]) -> Finding:
+    """The weight of the first of the scores."""
+    return found(_softmax(scores)[0].item())
 
 
 def entries_of_softmax(scores: Sequence[float]) -> Finding:
@@ -58,15 +53,9 @@ def ratio_of_weights(gap: float) -> Finding:
     return found(ratio, one_more=(more[0] / more[1]).item() / ratio)
 
 
-def sum_of_weights(weights: Sequence[float]) -> Finding:
-    """The sum of published weights."""
-    return found(sum(weights))
-
-
-def rows_are_distributions() -> Finding:
-    """The sums of 1,000 rows of softmax: the one farthest from 1; and their smallest entry."""
-    rows = torch.softmax(4 * sample(1000, 32, seed=0, device="cpu"), dim=-1)
-    return found(1.0 + difference(rows.sum(-1), 1.0), smallest=rows.min().item())
+def sums_of_published_rows() -> Finding:
+    """The sums of the weights published for "dog bites man"."""
+    return found([sum(row) for row in PUBLISHED])
 
 
 def keys_matter_to_softmax(running: bool = False) -> Finding:
@@ -83,12 +72,6 @@ def keys_matter_to_softmax(running: bool = False) -> Finding:
         total = total * (before - largest).exp() + (score - largest).exp()
     weights = (z - largest.unsqueeze(-1)).exp() / total.unsqueeze(-1)
     return found(difference(weights / more, 1.0))
-
-
-def by_definition() -> Finding:
-    """exp(x_i) over the sum of exp(x_j), against torch's softmax: the largest difference."""
-    x = sample(1000, 32, seed=1, device="cpu")
-    return found(difference(x.exp() / x.exp().sum(-1, keepdim=True), torch.softmax(x, -1)))
 
 
 def one_weight(row: int, column: int) -> Finding:
@@ -125,14 +108,6 @@ def change_under_shift(scores: Sequence[float], shift: float, only_first: bool =
     return found(change, predicted=predicted[1:].abs().max().item())
 
 
-def shift_invariance(shift: float, factor: float = 1.0) -> Finding:
-    """The largest change of a weight in 1,000 rows when all scores are multiplied by ``factor`` and
-    ``shift`` is added.
-    """
-    z = sample(1000, 32, seed=2, device="cpu")
-    return found(difference(torch.softmax(factor * z + shift, -1), torch.softmax(z, -1)))
-
-
 def jacobian(scores: Sequence[float]) -> Finding:
     """The spectral norm of softmax's derivative at these scores; as a fact, at even ones."""
     norm = jacobian_norm(_softmax(scores), "spectral").item()
@@ -167,14 +142,3 @@ def perturbation_shows_gradient(scores: Sequence[float], shift: float) -> Findin
         one=one,
         saturated=change_under_shift((100.0, -50.0, -50.0), shift, only_first=True).ours[0],
     )
-
-
-def first_step(scores: Sequence[float], optimiser: str = "SGD", rate: float = 0.01) -> Finding:
-    """The size of an optimiser's first step that raises the second weight, over the learning
-    rate.
-    """
-    z = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
-    descent = {"SGD": torch.optim.SGD, "Adam": torch.optim.Adam}[optimiser]([z], lr=rate)
-    (-torch.softmax(z, -1)[1]).backward()  # type: ignore[no-untyped-call]
-    descent.step()
-    return found((z.detach() - torch.tensor(scores, dtype=torch.float64)).abs().max().item() / rate)

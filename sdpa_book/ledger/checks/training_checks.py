@@ -52,19 +52,6 @@ def learns_later(*, comparison: str, scaling: str, against: str) -> Finding:
     )
 
 
-def first_gradient(*, scaling: str, against: str) -> Finding:
-    """How many times as large the gradient of W_Q and W_K is at the first step with one scaling as
-    with another, seed by seed: the least ratio of the comparisons that declare a test of the two.
-    As a fact the largest one.
-    """
-    ratios = {
-        name: _ratio(_runs(name), scaling, against, lambda r: r.curves["gradient_qk"][0])
-        for name in _that_test(scaling, against)
-    }
-    where, least = min(ratios.items(), key=lambda item: item[1])
-    return found(*least, where=where, most=max(ratios.values()))
-
-
 def share_that_learns(*, scaling: str, against: str) -> Finding:
     """The share of models that learn within their budget, over all comparisons that declare a test
     and have both scalings. As facts the same over the other comparisons in which all models of the
