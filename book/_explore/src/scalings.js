@@ -254,7 +254,7 @@ function tell(state, { moving, start }, now, then) {
   const longer = state.a / start;
   const larger = now.sizes.k_total / then.sizes.k_total;
   return {
-    a: `By k_mean ${change("k_mean")} of ${n} keys, by √d_k ${change("sqrt_d_k")}. The root’s gradient ${change("sqrt_d_k", gradient)}: ${longer > 1 ? "longer" : "shorter"} keys ${times(longer)}, ${longer > 1 ? "sharper" : "more even"} weights ${rest("sqrt_d_k", longer)}.`,
+    a: `By k_mean ${change("k_mean")} of ${n} keys, by √d_k ${change("sqrt_d_k")}. The root’s gradient ${change("sqrt_d_k", gradient)}: ${times(longer)} by length, ${rest("sqrt_d_k", longer)} by sharpness.`,
     n: `Only k_total is a sum over the keys. Its gradient ${change("k_total", gradient)}: size ${times(1 / larger)}, number of keys ${rest("k_total", 1 / larger)}. k_mean keeps its size, not its gradient: ${change("k_mean", gradient)}.`,
     d_k: `A random key is about √d_k long: k_mean ${change("k_mean")} of ${n} keys, √d_k ${change("sqrt_d_k")}. Undivided knows no d_k: ${change("none")}.`,
   }[moving];
