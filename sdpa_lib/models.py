@@ -17,7 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdpa_lib.attention import attention_scores
-from sdpa_lib.rescaling import MODEL_RESCALINGS, PowerOfDk, Rescaling
+from sdpa_lib.rescaling import MODEL_RESCALINGS, Function, PowerOfDk, Rescaling
+from sdpa_lib.visibility import Visible
 
 SQRT_D_K = PowerOfDk(0.5)
 
@@ -45,8 +46,8 @@ class Model:
         query: what is done to the queries before.
         key: what is done to the keys before.
         after: what is done to the scores after.
-        d_k: the dimension of a head: 128, as most large models have it, or the model's own where
-            the start depends on it.
+        d_k: the dimension of a head: 128, as most large models have it, or, where the entry is one
+            model's, its own.
     """
 
     formula: str
@@ -83,6 +84,21 @@ def _cap(limit: float) -> Callable[[Tensor], Tensor]:
     return lambda z: limit * torch.tanh(z / limit)
 
 
+def _mistral_4(key: Tensor, visible: Visible) -> Tensor:
+    """YaRN's for 128 times the context, with Llama 4's stairs, which begin one key later here."""
+    stairs = 1.0 + 0.1 * ((visible.count(key) - 1) / 8192).floor().log1p()
+    return math.sqrt(key.shape[-1]) / ((0.1 * math.log(128) + 1) ** 2 * stairs)
+
+
+def _inkling_2(key: Tensor, visible: Visible) -> Tensor:
+    growth = (visible.count(key) / 128_000).clamp(min=1.0).log()
+    return math.sqrt(key.shape[-1]) / (1.0 + 0.1 * growth)
+
+
+def _normalised(formula: str, rescaling: Rescaling, d_k: int = 128) -> Model:
+    return Model(formula, rescaling, _rms_norm, _rms_norm, d_k=d_k)
+
+
 def _cosine(formula: str, times: Rescaling, d_k: int = 128) -> Model:
     return Model(formula, times, _unit_length, _unit_length, d_k=d_k)
 
@@ -104,10 +120,29 @@ MODELS: dict[str, Model] = {
         PowerOfDk(0.0),
         query=lambda q: q / math.sqrt(q.shape[-1]),
     ),
-    "Qwen 3, OLMo 2, ViT-22B": Model(
-        r"\bar q \cdot \bar k / \sqrt{d}", SQRT_D_K, _rms_norm, _rms_norm
+    "Falcon-H1 0.5B": Model(
+        r"0.39\, q \cdot k / \sqrt{d}", PowerOfDk(0.5, factor=1 / 0.390625), d_k=64
     ),
-    "Gemma 3n": Model(r"\bar q \cdot \bar k", PowerOfDk(0.0), _rms_norm, _rms_norm, d_k=256),
+    "Zamba 2": Model(r"q \cdot k / \sqrt{d/2}", PowerOfDk(0.5, factor=0.5**0.5), d_k=160),
+    "TimesFM": Model(
+        r"\ln(1 + e^s)\, q \cdot k / (\ln 2 \sqrt{d})",
+        PowerOfDk(0.5, factor=math.log(2) / math.log1p(math.e)),
+        d_k=80,
+    ),
+    "LongCat-Flash": Model(
+        r"q \cdot k / \sqrt{d},\ q, k \text{ times } \sqrt{d_\text{model}/r}", d_k=192
+    ),
+    "Qwen 3, OLMo 2, DeepSeek-V4": _normalised(r"\bar q \cdot \bar k / \sqrt{d}", SQRT_D_K),
+    "Muse Glimmer": _normalised(
+        r"3.87\, \bar q \cdot \bar k / \sqrt{d}", PowerOfDk(0.5, factor=1 / 3.87)
+    ),
+    "Muse Spark": _normalised(
+        r"5.47\, \bar q \cdot \bar k / \sqrt{d}",
+        PowerOfDk(0.5, factor=1 / 5.4730064863875),
+        d_k=64,
+    ),
+    "Inkling": _normalised(r"\bar q \cdot \bar k / d", PowerOfDk(1.0)),
+    "Gemma 3n": _normalised(r"\bar q \cdot \bar k", PowerOfDk(0.0), d_k=256),
     "nGPT": _cosine(r"\sqrt{d}\, (g \hat q) \cdot (g \hat k)", PowerOfDk(-0.5)),
     "Swin v2": _cosine(r"10 \cos(q, k)", PowerOfDk(0.0, factor=0.1), d_k=32),
     "YaRN, 32 times the context": Model(
@@ -116,13 +151,24 @@ MODELS: dict[str, Model] = {
     "Qwen 1": Model(
         r"\max(1, \ln n / \ln 2048)\, q \cdot k / \sqrt{d}", MODEL_RESCALINGS["qwen_1"]
     ),
-    "Llama 4": Model(
+    "Llama 4, every fourth layer": Model(
         r"(1 + 0.1 \ln(1 + \lfloor n/8192 \rfloor))\, q \cdot k / \sqrt{d}",
         MODEL_RESCALINGS["llama_4"],
     ),
+    "Mistral 4": Model(
+        r"(0.1 \ln 128 + 1)^2 (1 + 0.1 \ln(1 + \lfloor (n-1)/8192 \rfloor))\, q \cdot k / \sqrt{d}",
+        Function(_mistral_4),
+    ),
+    "Inkling 2": Model(
+        r"(1 + 0.1 \ln\max(1, n/128000))\, q \cdot k / \sqrt{d}", Function(_inkling_2)
+    ),
+    "Mistral Large 4": Model(r"(s \ln n + b)\, q \cdot k / \sqrt{d},\ s = 0,\ b = 1"),
     "Scalable-Softmax": Model(r"0.43 \ln n\; q \cdot k / \sqrt{d}", MODEL_RESCALINGS["ssmax"]),
     "Su": Model(r"(\ln n / \ln 512)\, q \cdot k / \sqrt{d}", MODEL_RESCALINGS["su"]),
 }
 """The models by name. A bar stands for RMS normalisation, a hat for unit length; n is the number of
-keys that a query sees. nGPT's g multiplies the components, and is 1 at the start.
+keys that a query sees, in Mistral 4, Mistral Large 4 and Inkling 2 its place in the text, from 1.
+Inkling 2 has its factor in every sixth layer. nGPT's g and TimesFM's s, one number for each
+component, are 1 at the start. LongCat-Flash's factors make up for the low rank r of its matrices:
+its queries and keys have unit variance after them.
 """
