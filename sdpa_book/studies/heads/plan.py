@@ -37,11 +37,11 @@ components and one more learning rate, for 1, 3, 4 and 6. Measures that were add
 runs: rows parted into what place decides and what is read, the loss with uniform attention, and
 the losses of counted pieces of text.
 
-**Other positions.** ``rotary``, ``small_places``, ``gpt2_start`` and ``rotary_longer`` were
-declared when all of the above was known, and before any of their own runs: no vector of a place,
-and queries and keys turned by it; place vectors that start a fiftieth as long as those of bytes;
-both as short as GPT-2 starts them, those of places half as long; and the first for four times as
-long. Text, batches, steps, what is measured, on which passages, and the rule for the rate are as in
+**Other positions.** ``rotary`` and the tables after it were declared when all of the above was
+known, and before any of their own runs: no vector of a place, and queries and keys turned by it;
+place vectors that start a fiftieth as long as those of bytes; the first with other divisors; bytes
+and places as short as GPT-2 starts them, those of places half as long; and the first for four times
+as long. Text, batches, steps, what is measured, on which passages, and the rule for the rate are as in
 ``heads`` and ``longer``. All scores are those after the turning. *Place* still means what is the
 same in all passages for a pair of places; where they only turn vectors, they tell a first layer no
 more than how far apart the two are.
@@ -59,7 +59,7 @@ seed. Figures are the median head's at the end; other divisors are described:
 5. a divisor is mostly a temperature: of each swap that costs 0.1 nats or more, one factor a head
    leaves at most a quarter.
 
-If time is short, runs are left out from the end of the list. A table without its file is not made
+If time is short, tables are left out from the end of the list. A table without its file is not made
 yet.
 """
 
