@@ -41,8 +41,8 @@ the losses of counted pieces of text.
 known, and before any of their own runs: no vector of a place, and queries and keys turned by it;
 place vectors that start a fiftieth as long as those of bytes; the first with other divisors; bytes
 and places as short as GPT-2 starts them, those of places half as long; and the first for four times
-as long. Text, batches, steps, what is measured, on which passages, and the rule for the rate are as in
-``heads`` and ``longer``. All scores are those after the turning. *Place* still means what is the
+as long. Text, batches, steps, what is measured, on which passages, and the rule for the rate are as
+in ``heads`` and ``longer``. All scores are those after the turning. *Place* still means what is the
 same in all passages for a pair of places; where they only turn vectors, they tell a first layer no
 more than how far apart the two are.
 
