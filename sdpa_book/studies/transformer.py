@@ -73,12 +73,31 @@ def draw(*shape: int) -> Tensor:
     return standard_normal(shape, torch.default_generator)
 
 
+def turned(x: Tensor) -> Tensor:
+    """Queries or keys, (..., n, d_k), turned by their places, as :cite:t:`su2021` do it: of a pair
+    of components the angle is the place times 10,000^(-2i/d_k). Pair i are the components i and
+    i + d_k/2, as in the code of Llama.
+
+    Example:
+        >>> turned(torch.ones(2, 2))  # by no angle, and by 1
+        tensor([[ 1.0000,  1.0000],
+                [-0.3012,  1.3818]])
+    """
+    n, d_k = x.shape[-2:]
+    speeds = 10_000.0 ** (-torch.arange(0, d_k, 2, device=x.device) / d_k)
+    angles = torch.arange(n, device=x.device).unsqueeze(-1) * speeds  # (n, d_k / 2)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((first * cos - second * sin, first * sin + second * cos), dim=-1)
+
+
 class Attention(nn.Module):
     """Multi-head self-attention with values of d_model / n_heads components.
 
     Attributes:
         rescaling: what the dot products of queries and keys are divided by.
         is_causal: token i sees tokens 0 ... i.
+        rotary: queries and keys are turned by their places.
     """
 
     def __init__(
@@ -89,11 +108,18 @@ class Attention(nn.Module):
         scaling: str,
         n_tokens: int,
         is_causal: bool = False,
+        rotary: bool = False,
     ) -> None:
         super().__init__()
         if is_causal and scaling == "additive":
             raise ValueError("scaling 'additive' must not be causal: it has no dot products")
+        if rotary and (scaling in ("general", "additive") or d_k % 2):
+            raise ValueError(
+                f"rotary must turn pairs of components of queries and keys whose products are "
+                f"taken, got scaling {scaling!r} and d_k = {d_k}"
+            )
         self.n_heads, self.scaling, self.is_causal = n_heads, scaling, is_causal
+        self.rotary = rotary
         width = d_model if scaling == "general" else d_k
         self.query = nn.Linear(d_model, n_heads * width, bias=False)
         self.key = (
@@ -129,11 +155,14 @@ class Attention(nn.Module):
         return self._output(torch.softmax(scores, dim=-1) @ self._heads(self.value(x)))
 
     def projected(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The queries and keys as W_Q and W_K give them, (B, heads, n, d_k)."""
+        """The queries and keys as W_Q and W_K give them, (B, heads, n, d_k), turned by their places
+        if ``rotary``.
+        """
         query, key = self._heads(self.query(x)), self.key(x)
         if self.scaling == "general":
             return query, key.unsqueeze(1).expand_as(query)  # one full matrix a head, and x itself
-        return query, self._heads(key)
+        key = self._heads(key)
+        return (turned(query), turned(key)) if self.rotary else (query, key)
 
     def query_and_key(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Queries and keys, (B, heads, n, d_k), whose products are divided."""
@@ -190,11 +219,12 @@ class Block(nn.Module):
         n_tokens: int,
         norm: str,
         is_causal: bool = False,
+        rotary: bool = False,
     ) -> None:
         super().__init__()
         self.pre = norm == "pre"
         self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
-        self.attention = Attention(d_model, n_heads, d_k, scaling, n_tokens, is_causal)
+        self.attention = Attention(d_model, n_heads, d_k, scaling, n_tokens, is_causal, rotary)
         self.perceptron = nn.Sequential(
             nn.Linear(d_model, 4 * d_model), nn.GELU(), nn.Linear(4 * d_model, d_model)
         )
@@ -227,6 +257,7 @@ class Transformer(nn.Module):
         norm: where the normalisations stand: ``"pre"``, before attention and perceptron and once
             at the end, or ``"post"``, after them and once at the start.
         is_causal: token i sees tokens 0 ... i.
+        rotary: queries and keys are turned by their places.
     """
 
     blocks: Sequence[Block]
@@ -244,6 +275,7 @@ class Transformer(nn.Module):
         scaling: str = "sqrt_d_k",
         norm: str = "pre",
         is_causal: bool = False,
+        rotary: bool = False,
     ) -> None:
         super().__init__()
         for name, count in {
@@ -260,7 +292,7 @@ class Transformer(nn.Module):
         check_scaling(scaling)
         self.embedding = embedding
         self.blocks = nn.ModuleList(
-            Block(d_model, n_heads, d_k, scaling, n_tokens, norm, is_causal)
+            Block(d_model, n_heads, d_k, scaling, n_tokens, norm, is_causal, rotary)
             for _ in range(n_layers)
         )  # type: ignore[assignment]
         self.pre, self.norm = norm == "pre", nn.LayerNorm(d_model)

@@ -30,7 +30,8 @@ Figures = dict[str, list[list[float]]]
 
 class Layer(NamedTuple):
     """What one layer does with some passages: queries and keys (B, H, n, d_k) as W_Q and W_K give
-    them, and the scores (B, H, n, n) that go into softmax, -inf at hidden keys.
+    them, turned by their places if the model turns them, and the scores (B, H, n, n) that go into
+    softmax, -inf at hidden keys.
     """
 
     query: Tensor
@@ -75,7 +76,9 @@ def model_figures(model: Transformer, passages: Tensor, *, least: int = LEAST) -
 
 @torch.no_grad()
 def weight_rank(attention: Attention) -> Tensor:
-    """The effective rank of each head's W_Q^T W_K, (H,): that of its squared singular values."""
+    """The effective rank of each head's W_Q^T W_K, (H,): that of its squared singular values. Where
+    places turn queries and keys, it is about a query and a key at one place.
+    """
     query, key = (
         w.double().reshape(attention.n_heads, -1, w.shape[-1])
         for w in (attention.query.weight, attention.key.get_parameter("weight"))

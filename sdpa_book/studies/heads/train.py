@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sdpa_book.studies.heads.corpus import LIBRARY, Corpus, load_corpus
-from sdpa_book.studies.heads.plan import CHOOSING, DecoderRun, Settings, rate_at
+from sdpa_book.studies.heads.plan import CHOOSING, POSITIONS, DecoderRun, Settings, rate_at
 from sdpa_book.studies.making import denormals_are_zero, in_order, short
 from sdpa_book.studies.transformer import Transformer, check_scaling, draw
 from sdpa_lib._checks import check_count
@@ -34,19 +34,23 @@ SAVE_EVERY = 50
 
 
 class ByteEmbedding(nn.Module):
-    """A learned vector for each byte, plus one for its place."""
+    """A learned vector for each byte, plus one for its place if ``positions`` has such vectors."""
 
-    def __init__(self, n_tokens: int, d_model: int) -> None:
+    def __init__(self, n_tokens: int, d_model: int, positions: str = "learned") -> None:
         super().__init__()
-        self.byte = nn.Parameter(draw(N_BYTES, d_model))
-        self.place = nn.Parameter(draw(n_tokens, d_model))
+        of_bytes, of_places = POSITIONS[positions]
+        self.byte = nn.Parameter(of_bytes * draw(N_BYTES, d_model))
+        places = draw(n_tokens, d_model)  # drawn in any case: what follows then starts alike
+        self.place = nn.Parameter(of_places * places) if of_places else None
+        self.n_tokens = n_tokens
 
     def forward(self, tokens: Tensor) -> Tensor:  # (B, n) to (B, n, d_model)
-        if tokens.shape[1] > len(self.place):
+        if tokens.shape[1] > self.n_tokens:
             raise ValueError(
-                f"tokens must be at most {len(self.place)} a passage, got {tokens.shape[1]}"
+                f"tokens must be at most {self.n_tokens} a passage, got {tokens.shape[1]}"
             )
-        return self.byte[tokens] + self.place[: tokens.shape[1]]
+        embedded = self.byte[tokens]
+        return embedded if self.place is None else embedded + self.place[: tokens.shape[1]]
 
 
 def make_model(run: DecoderRun, settings: Settings) -> Transformer:
@@ -61,7 +65,7 @@ def make_model(run: DecoderRun, settings: Settings) -> Transformer:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(make_generator(run.seed).initial_seed())
         return Transformer(
-            ByteEmbedding(settings.n_tokens, settings.d_model),
+            ByteEmbedding(settings.n_tokens, settings.d_model, settings.positions),
             settings.n_tokens,
             N_BYTES,
             d_model=settings.d_model,
@@ -70,6 +74,7 @@ def make_model(run: DecoderRun, settings: Settings) -> Transformer:
             n_layers=settings.n_layers,
             scaling=run.scaling,
             is_causal=True,
+            rotary=settings.positions == "rotary",
         )
 
 
