@@ -1,5 +1,5 @@
-"""Attention by its definition, in double precision and without a line of the library's; and what
-to compare it on.
+"""Attention by its definition, in double precision and without a line of the library's; what to
+compare it on, and how.
 """
 
 import math
