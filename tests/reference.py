@@ -1,5 +1,5 @@
-"""Attention by its definition, in double precision and without a line of the library's; and what
-to compare it on.
+"""Attention by its definition, in double precision and without a line of the library's; what to
+compare it on, and how.
 """
 
 import math
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sdpa_lib import Rescaling, sample
+from sdpa_lib import Rescaling, Visible, sample, scaled_dot_product_attention
 
 MASKS = ("none", "causal", "boolean", "additive", "hides a row")
 
@@ -75,6 +75,35 @@ def attention(
 def textbook(*tensors: Any, **given: Any) -> Tensor:
     """The output alone."""
     return attention(*tensors, **given)[0]
+
+
+def outputs(*tensors: Any, **given: Any) -> tuple[Tensor, Tensor]:
+    """The library's output on both of its paths: by PyTorch's kernel, and by the whole matrix."""
+    by_matrix, _ = scaled_dot_product_attention(*tensors, return_weights=True, **given)
+    return scaled_dot_product_attention(*tensors, **given), by_matrix
+
+
+def close(ours: Tensor | tuple[Tensor, ...], expected: Tensor, by: float = 1e-10) -> None:
+    """Each of ``ours`` is ``expected``, but for rounding, and for its dtype."""
+    for one in (ours,) if isinstance(ours, Tensor) else ours:
+        torch.testing.assert_close(
+            one.double(), expected.double(), rtol=by, atol=by, equal_nan=True
+        )
+
+
+class Given(Rescaling):
+    """Whatever divisor, or constant, it is given."""
+
+    name = formula = "given"
+
+    def __init__(self, divisor: Any = None, constant: Any = None) -> None:
+        self._divisor, self._constant = divisor, constant
+
+    def divisor(self, key: Tensor, visible: Visible) -> Any:
+        return self._divisor
+
+    def constant(self, d_k: int) -> Any:
+        return self._constant
 
 
 def divisor(rescaling: str | Rescaling, key: Tensor, visible: Tensor) -> Tensor:

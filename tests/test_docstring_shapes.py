@@ -107,16 +107,13 @@ def tensors(batch):
     return draw(*batch, 5, 4), draw(*batch, 3, 4), draw(*batch, 3, 6)
 
 
+OF_WEIGHTS = "effective_keys entropy jacobian_norm largest_weight perplexity softmax_jacobian"
 CALLS = {
+    **dict.fromkeys(OF_WEIGHTS.split(), lambda f, b: f(draw(*b, 5).softmax(-1))),
     "attention_gradients": lambda f, b: f(*tensors(b), upstream=draw(*b, 5, 6)),
     "attention_scores": lambda f, b: f(*tensors(b)[:2], draw(5, 3)),
     "attention_weights": lambda f, b: f(*tensors(b)[:2], draw(1, 3) > 0),
-    "effective_keys": lambda f, b: f(draw(*b, 5).softmax(-1)),
-    "perplexity": lambda f, b: f(draw(*b, 5).softmax(-1)),
-    "entropy": lambda f, b: f(draw(*b, 5).softmax(-1)),
-    "jacobian_norm": lambda f, b: f(draw(*b, 5).softmax(-1)),
     "key_lengths": lambda f, b: f(draw(*b, 3, 4)),
-    "largest_weight": lambda f, b: f(draw(*b, 5).softmax(-1)),
     "measure_moments": lambda f, b: f(draw(*b, 5)),
     "normal_dot_product_density": lambda f, b: f(draw(*b, 5), 4),
     "sample_dot_products": lambda f, b: f(4, 7, seed=0),
@@ -126,7 +123,6 @@ CALLS = {
     "saturation_of_rows": lambda f, b: f(*tensors(b)[:2]),
     "scaled_dot_product_attention": lambda f, b: f(*tensors(b), draw(*b, 5, 3)),
     "shape_distance": lambda f, b: f(draw(*b, 5), draw(*b, 5)),
-    "softmax_jacobian": lambda f, b: f(draw(*b, 5).softmax(-1)),
 }
 BATCHES = pytest.mark.parametrize("batch", [(), (2, 7)], ids=str)
 

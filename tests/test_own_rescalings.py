@@ -2,11 +2,14 @@
 divisor may be. More of what is refused is in test_edges.py.
 """
 
+import functools
 import math
 
 import pytest
+import reference
 import torch
-from every import ONE_OF_EACH_CLASS, every_pair
+from every import EVERY_CLASS, every_pair
+from reference import Given, close, outputs
 from torch import nn
 
 from sdpa_lib import (
@@ -25,22 +28,7 @@ from sdpa_lib import (
 from sdpa_lib.rescaling import _REGISTERED, Multiple
 from sdpa_lib.visibility import CausalOrder, EveryKey, Masked
 
-BOTH_PATHS = pytest.mark.parametrize("return_weights", [False, True])
-
-
-def qkv(heads=4, key_heads=4, dtype=torch.float64):
-    shapes = ((2, heads, 6, 8), (2, key_heads, 6, 8), (2, key_heads, 6, 8))
-    return [
-        sample(*shape, seed=3, stream=i, device="cpu", dtype=dtype)
-        for i, shape in enumerate(shapes)
-    ]
-
-
-def output(q, k, v, rescaling, return_weights, **given):
-    result = scaled_dot_product_attention(
-        q, k, v, rescaling=rescaling, return_weights=return_weights, **given
-    )
-    return result[0] if return_weights else result
+qkv = functools.partial(reference.qkv, 2, n_queries=6, n_keys=6, d_k=8, d_v=8, heads=(4, 4))
 
 
 class Learned:
@@ -108,59 +96,40 @@ def test_a_hook_on_a_module_is_run():
     assert len(seen) == 1
 
 
-@every_pair(
-    kind=[ModuleFirst, RescalingFirst],
-    return_weights=[False, True],
-    shape=[(), (4,)],
-    is_causal=[False, True],
-)
-def test_a_learned_parameter_gets_the_gradient(kind, return_weights, shape, is_causal):
+@every_pair(kind=[ModuleFirst, RescalingFirst], shape=[(), (4,)], is_causal=[False, True])
+def test_a_learned_parameter_gets_the_gradient(kind, shape, is_causal):
     q, k, v = qkv()
     learned = kind(*shape)
     upstream = sample(2, 4, 6, 8, seed=4, device="cpu")
-    given = {"is_causal": is_causal}
-    ours = output(q, k, v, learned, return_weights, **given)
-    (gradient,) = torch.autograd.grad(ours, learned.s, upstream)
-
-    lengths = k.norm(dim=-1)  # the plain formula
     sees = torch.ones(6, 6, dtype=torch.bool)
     sees = sees.tril() if is_causal else sees
-    divisor = learned.s * (lengths.unsqueeze(-2) * sees).sum(-1, keepdim=True)
-    scores = (q @ k.mT / divisor).masked_fill(~sees, -math.inf)
-    plain = torch.softmax(scores, dim=-1) @ v
+    divisor = learned.s * (k.norm(dim=-1).unsqueeze(-2) * sees).sum(-1, keepdim=True)
+    plain = torch.softmax((q @ k.mT / divisor).masked_fill(~sees, -math.inf), dim=-1) @ v
     (expected,) = torch.autograd.grad(plain, learned.s, upstream)
-    torch.testing.assert_close(ours, plain)
-    torch.testing.assert_close(gradient, expected)
-    assert gradient.abs().min() > 0
+    assert expected.abs().min() > 0
+    for ours in outputs(q, k, v, rescaling=learned, is_causal=is_causal):
+        close(ours, plain)
+        close(torch.autograd.grad(ours, learned.s, upstream), expected)
 
 
-@every_pair(return_weights=[False, True], is_causal=[False, True])
-def test_one_a_head_with_grouped_queries(return_weights, is_causal):
-    q, k, v = qkv(heads=6, key_heads=2)
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_one_a_head_with_grouped_queries(is_causal):
+    q, k, v = qkv(heads=(6, 2))
     learned = ModuleFirst(6)
-    ours = output(q, k, v, learned, return_weights, is_causal=is_causal, enable_gqa=True)
+    ours = outputs(q, k, v, rescaling=learned, is_causal=is_causal, enable_gqa=True)
     for head in range(6):
-        alone = output(
-            *(x[:, h] for x, h in ((q, head), (k, head // 3), (v, head // 3))),
-            learned.s[head].item() * KeyLengthNorm(),
-            return_weights,
+        alone = scaled_dot_product_attention(
+            *(q[:, head], k[:, head // 3], v[:, head // 3]),
+            rescaling=learned.s[head].item() * KeyLengthNorm(),
             is_causal=is_causal,
         )
-        torch.testing.assert_close(ours[:, head], alone)
+        close(tuple(x[:, head] for x in ours), alone)
 
 
 def test_one_a_key_head_does_not_fit_more_query_heads():
-    q, k, v = qkv(heads=6, key_heads=2)
-
-    class OneAKeyHead(Rescaling):
-        name = formula = "one a key head"
-
-        def divisor(self, key, visible):
-            return key.new_ones(2, 1, 1)
-
-    for return_weights in (False, True):
-        with pytest.raises(ValueError, match=r"\(..., L, 1\) = \(2, 6, 6, 1\), got shape \(2, 1"):
-            output(q, k, v, OneAKeyHead(), return_weights, enable_gqa=True)
+    one_a_key_head = Given(torch.ones(2, 1, 1))
+    with pytest.raises(ValueError, match=r"\(..., L, 1\) = \(2, 6, 6, 1\), got shape \(2, 1"):
+        outputs(*qkv(heads=(6, 2)), rescaling=one_a_key_head, enable_gqa=True)
 
 
 def test_a_learned_one_under_compile():
@@ -180,42 +149,43 @@ def test_a_learned_one_under_compile():
 # functions
 
 
-@every_pair(return_weights=[False, True], is_causal=[False, True], key_heads=[1, 2, 4])
-def test_a_function_of_keys_and_what_is_visible(return_weights, is_causal, key_heads):
+@every_pair(is_causal=[False, True], key_heads=[1, 2, 4])
+def test_a_function_of_keys_and_what_is_visible(is_causal, key_heads):
     """With grouped queries what ``visible`` gives fits the query's heads."""
-    q, k, v = qkv(4, key_heads)
-    given = {"is_causal": is_causal, "enable_gqa": True}
-
-    def ours(divisor):
-        return output(q, k, v, divisor, return_weights, **given)
-
-    lengths = k.norm(dim=-1).repeat_interleave(4 // key_heads, dim=-2)
+    tensors = qkv(heads=(4, key_heads))
+    lengths = tensors[1].norm(dim=-1).repeat_interleave(4 // key_heads, dim=-2)
     sees = torch.ones(6, 6, dtype=torch.bool)
     sees = sees.tril() if is_causal else sees
     largest = (lengths.unsqueeze(-2) * sees).amax(-1, keepdim=True)
-    weights = torch.softmax((q @ _repeat(k).mT / largest).masked_fill(~sees, -math.inf), dim=-1)
-    expected = weights @ _repeat(v)
-    torch.testing.assert_close(ours(lambda key, visible: visible.max(key_lengths(key))), expected)
-    for name, p in (("k_total", 1.0), ("k_rss", 2.0)):
-        own = ours(lambda key, visible, p=p: visible.norm(key_lengths(key), p))
-        torch.testing.assert_close(own, ours(name))
+    for function, same in (
+        (lambda key, visible: visible.max(key_lengths(key)), Given(largest)),
+        (lambda key, visible: visible.norm(key_lengths(key), 1.0), "k_total"),
+        (lambda key, visible: visible.norm(key_lengths(key), 2.0), "k_rss"),
+    ):
+        given = {"is_causal": is_causal, "enable_gqa": True}
+        expected = scaled_dot_product_attention(*tensors, rescaling=same, **given)
+        close(outputs(*tensors, rescaling=function, **given), expected)
 
 
-def _repeat(x):
-    return x.repeat_interleave(4 // x.shape[-3], dim=-3)
-
-
+@pytest.mark.parametrize("offset", [0, -1])
 @pytest.mark.parametrize("n_queries", [1, 3, 5, 8])
-def test_the_largest_of_the_keys_that_a_row_sees(n_queries):
+def test_sums_counts_and_maxima_of_the_keys_that_a_row_sees(n_queries, offset):
     per_key = sample(2, 5, seed=6, device="cpu").requires_grad_()
-    triangle = torch.ones(n_queries, 5, dtype=torch.bool).tril(-1)
-    expected = per_key.unsqueeze(-2).masked_fill(~triangle, -math.inf).amax(-1, keepdim=True)
-    expected = expected.masked_fill(expected == -math.inf, 0.0)
-    for visible in (CausalOrder(n_queries, 5, offset=-1), Masked(triangle, 5)):
-        torch.testing.assert_close(visible.max(per_key), expected)
-    torch.testing.assert_close(EveryKey(5).max(per_key), per_key.amax(-1)[:, None, None])
+    triangle = torch.ones(n_queries, 5, dtype=torch.bool).tril(offset)
+    largest = per_key.unsqueeze(-2).masked_fill(~triangle, -math.inf).amax(-1, keepdim=True)
+    for visible in (CausalOrder(n_queries, 5, offset=offset), Masked(triangle, 5)):
+        close(visible.max(per_key), largest.masked_fill(largest == -math.inf, 0.0))
+        close(visible.sum(per_key), (per_key.unsqueeze(-2) * triangle).sum(-1, keepdim=True))
+        close(visible.count(per_key), triangle.sum(-1, keepdim=True))
     for visible in (EveryKey(0), CausalOrder(n_queries, 0), Masked(triangle[:, :0], 0)):
         assert not visible.max(per_key[:, :0]).any()
+
+
+def test_sums_and_maxima_of_every_key_and_the_precision_of_a_sum():
+    per_key = torch.tensor([2.0**24, 1.0, 1.0])
+    assert EveryKey(3).max(per_key).item() == 2**24
+    for visible in (EveryKey(3), CausalOrder(3, 3), Masked(torch.ones(3, 3).bool().tril(), 3)):
+        assert visible.sum(per_key)[-1].item() == 2**24 + 2
 
 
 def test_a_formula_is_optional():
@@ -223,7 +193,7 @@ def test_a_formula_is_optional():
         name = "k_max"
 
     assert Largest_key().formula == r"\mathrm{k\_max}"
-    assert get_rescaling(output).name == "output"
+    assert get_rescaling(outputs).name == "outputs"
 
 
 # names
@@ -238,16 +208,11 @@ def registry():
     _REGISTERED.update(before)
 
 
-def test_a_registered_name_is_taken_wherever_a_rescaling_is_asked_for():
-    q, k, v = qkv()
+def test_a_registered_name_is_known():
     with pytest.raises(ValueError, match="rescaling 'k_norm_5' is not known"):
         get_rescaling("k_norm_5")
     assert register(KeyLengthNorm(5.0)) == "k_norm_5"
     assert get_rescaling("k_norm_5") == known_rescalings()["k_norm_5"] == KeyLengthNorm(5.0)
-    torch.testing.assert_close(
-        scaled_dot_product_attention(q, k, v, rescaling="k_norm_5"),
-        scaled_dot_product_attention(q, k, v, rescaling=KeyLengthNorm(5.0)),
-    )
     assert "k_norm_5" not in RESCALINGS
     assert register(PowerOfDk(0.4), "k_norm_5") == "k_norm_5"  # and may be given again
     assert get_rescaling("k_norm_5") == PowerOfDk(0.4)
@@ -267,7 +232,6 @@ def test_a_function_is_registered_under_its_own_name():
     [
         (("k_total",), TypeError, "rescaling must be a Rescaling or a function of .*, got str"),
         ((lambda key, visible: key,), TypeError, "name must be .* nor <lambda>, got '<lambda>'"),
-        ((KeyLengthNorm,), TypeError, r"got the class KeyLengthNorm: write KeyLengthNorm\(\)"),
         ((KeyLengthNorm(),), ValueError, "name 'k_total' is taken: register the rescaling under"),
         ((KeyLengthNorm(), "ssmax"), ValueError, "name 'ssmax' is taken"),
         ((KeyLengthNorm(5.0), ""), TypeError, "name must be a str that is not empty, .*got ''"),
@@ -284,14 +248,14 @@ def test_what_cannot_be_registered(arguments, error, message):
 # multiples
 
 
-@every_pair(rescaling=ONE_OF_EACH_CLASS, return_weights=[False, True])
-def test_a_multiple_divides_by_as_much_more(rescaling, return_weights):
+@EVERY_CLASS
+def test_a_multiple_divides_by_as_much_more(rescaling):
     q, k, v = qkv()
     multiple = 2 * get_rescaling(rescaling)
     assert multiple == get_rescaling(rescaling) * 2
-    ours = output(q, k, v, multiple, return_weights, is_causal=True)
-    torch.testing.assert_close(ours, output(q / 2, k, v, rescaling, return_weights, is_causal=True))
-    torch.testing.assert_close(multiple(k), 2 * get_rescaling(rescaling)(k))
+    expected = scaled_dot_product_attention(q / 2, k, v, is_causal=True, rescaling=rescaling)
+    close(outputs(q, k, v, is_causal=True, rescaling=multiple), expected)
+    close(multiple(k), 2 * get_rescaling(rescaling)(k))
 
 
 def test_a_multiple_of_a_constant_is_a_constant():
@@ -301,93 +265,55 @@ def test_a_multiple_of_a_constant_is_a_constant():
     assert (0.5 * (3 * KeyLengthNorm())).formula == r"0.5\,3\,\sum_j \|k_j\|"
 
 
-@pytest.mark.parametrize(
-    ("factor", "error"),
-    [
-        *((number, ValueError) for number in (0, math.inf)),
-        *((thing, TypeError) for thing in ("2", True)),
-    ],
-)
-def test_what_is_no_factor(factor, error):
-    with pytest.raises(error, match="factor must be a"):
-        Multiple(KeyLengthNorm(), factor)
-
-
 # what a divisor may be
 
 
-class Gives(Rescaling):
-    """A divisor, or a constant, to order."""
-
-    name = formula = "given"
-
-    def __init__(self, divisor=None, constant=None):
-        self.given, self.fixed = divisor, constant
-
-    def divisor(self, key, visible):
-        return self.given
-
-    def constant(self, d_k):
-        return self.fixed
-
-
-@BOTH_PATHS
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (6, 1), (4, 1, 1), (2, 1, 6, 1)], ids=str)
-def test_a_divisor_of_any_shape_that_broadcasts(shape, return_weights):
+def test_a_divisor_of_any_dtype_and_of_any_shape_that_broadcasts(shape):
     q, k, v = qkv()
     divisor = sample(*(shape or (1,)), seed=5, device="cpu").exp().reshape(shape)
-    ours = output(q, k, v, Gives(divisor), return_weights)
-    torch.testing.assert_close(ours, torch.softmax(q @ k.mT / divisor, dim=-1) @ v)
-    assert Gives(divisor)(k).dim() >= 2
+    ours = outputs(q.float(), k.float(), v.float(), rescaling=Given(divisor))
+    assert {x.dtype for x in ours} == {torch.float32}
+    close(ours, torch.softmax(q @ k.mT / divisor, dim=-1) @ v, by=1e-5)
+    assert Given(divisor)(k).dim() >= 2
 
 
-@BOTH_PATHS
-def test_a_divisor_of_zero_stands_for_the_root(return_weights):
-    q, k, v = qkv()
+def test_a_divisor_of_zero_stands_for_the_root():
     divisor = torch.tensor([0.0, 1, 2, 3, 4, 5], dtype=torch.float64)[:, None]
-    mended = divisor.where(divisor > 0, math.sqrt(8))
-    torch.testing.assert_close(
-        output(q, k, v, Gives(divisor), return_weights),
-        output(q, k, v, Gives(mended), return_weights),
-    )
+    mended = Given(divisor.where(divisor > 0, math.sqrt(8)))
+    expected = scaled_dot_product_attention(*qkv(), rescaling=mended)
+    close(outputs(*qkv(), rescaling=Given(divisor)), expected)
 
 
 @pytest.mark.parametrize("constant", [0.0, -1.0, math.nan, math.inf])
 def test_what_is_no_constant_is_refused(constant):
     message = rf"\.constant must give None or a finite number greater than 0, got {constant}"
-    for rescaling in (Gives(constant=constant), RunningDivisor(Gives(constant=constant))):
+    for rescaling in (Given(constant=constant), RunningDivisor(Given(constant=constant))):
         with pytest.raises(ValueError, match=type(rescaling).__name__ + message):
             rescaling(torch.ones(3, 8))
-    for return_weights in (False, True):
-        with pytest.raises(ValueError, match="Gives" + message):
-            output(*qkv(), Gives(constant=constant), return_weights)
+        with pytest.raises(ValueError, match=message):
+            scaled_dot_product_attention(*qkv(), rescaling=rescaling)
 
 
-@BOTH_PATHS
 @pytest.mark.parametrize("constant", [torch.tensor(2.0), nn.Parameter(torch.ones(1, 1))])
-def test_a_tensor_is_no_constant(constant, return_weights):
+def test_a_tensor_is_no_constant(constant):
     """It would be taken for a divisor, upside down."""
-    q, k, v = qkv()
-    message = r"Gives\.constant must give None or a number, got (Tensor|Parameter): what"
+    message = r"Given\.constant must give None or a number, got (Tensor|Parameter): what"
     with pytest.raises(TypeError, match=message):
-        output(q, k, v, Gives(constant=constant), return_weights)
+        scaled_dot_product_attention(*qkv(), rescaling=Given(constant=constant))
 
 
-@BOTH_PATHS
-def test_where_constant_and_divisor_disagree_the_constant_counts(return_weights):
-    q, k, v = qkv()
-    both = Gives(torch.full((1, 1), 7.0, dtype=torch.float64), constant=2.0)
+def test_where_constant_and_divisor_disagree_the_constant_counts():
+    both = Given(torch.full((1, 1), 7.0, dtype=torch.float64), constant=2.0)
     for rescaling, constant in ((both, 2.0), (3 * both, 6.0), (RunningDivisor(both), 2.0)):
-        expected = output(q, k, v, PowerOfDk(0.0, constant), return_weights)
-        torch.testing.assert_close(output(q, k, v, rescaling, return_weights), expected)
-    assert (3 * both)(k).item() == 6.0
-    assert RunningDivisor(both)(k).item() == 2.0
+        expected = scaled_dot_product_attention(*qkv(), rescaling=PowerOfDk(0.0, constant))
+        close(outputs(*qkv(), rescaling=rescaling), expected)
+        assert rescaling(torch.ones(3, 8)).item() == constant
 
 
 def test_neither_constant_nor_divisor():
     class Nothing(Rescaling):
         name = formula = "nothing"
 
-    q, k, v = qkv()
     with pytest.raises(NotImplementedError, match="Nothing defines neither divisor nor constant"):
-        scaled_dot_product_attention(q, k, v, rescaling=Nothing())
+        Nothing()(torch.ones(3, 8))

@@ -127,15 +127,12 @@ def test_what_changes_nothing_is_taken_and_what_might_is_refused_by_name(qkv):
     ],
 )
 def test_queries_that_are_scaled_already_are_not_scaled_again(qkv, scaled):
-    layer = module(**scaled)
+    layer, attention = module(**scaled), attention_function("k_total")
     attention_function(None)(layer, *qkv, None, scaling=SCALING)
     with pytest.raises(ValueError, match="Module scales its queries itself"):
-        attention_function("k_total")(layer, *qkv, None, scaling=SCALING)
-
-
-def test_a_layer_of_llama_4_with_positions_takes_a_rescaling(qkv):
-    layer = module(attn_temperature_tuning=True, use_rope=True)
-    attention_function("k_total")(layer, *qkv, None, scaling=SCALING)
+        attention(layer, *qkv, None, scaling=SCALING)
+    of_llama_4 = module(attn_temperature_tuning=True, use_rope=True)  # which has positions
+    attention(of_llama_4, *qkv, None, scaling=SCALING)
 
 
 @pytest.mark.parametrize(

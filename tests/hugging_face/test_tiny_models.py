@@ -314,12 +314,9 @@ CHANGES = {
     "crop": lambda layer: layer.get_seq_length() < WINDOW and layer.crop(-1),
     "roll back": lambda layer: layer.cumulative_length.sub_(1),
 }
-POSSIBLE = [(kind, change) for change in CHANGES for kind in ("dynamic", "static")]
-POSSIBLE = [
-    x
-    for x in POSSIBLE
-    if x not in (("static", "crop"), ("dynamic", "roll back"), ("dynamic", "reset"))
-]
+IMPOSSIBLE = [("static", "crop"), ("dynamic", "roll back"), ("dynamic", "reset")]
+EVERY_CHANGE = [(kind, change) for change in CHANGES for kind in ("dynamic", "static")]
+POSSIBLE = [pair for pair in EVERY_CHANGE if pair not in IMPOSSIBLE]
 
 
 @CAUSAL
