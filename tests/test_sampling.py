@@ -72,6 +72,7 @@ def test_more_queries_leave_keys_and_values_alone():
     assert v.shape == (4, 6)
     assert torch.equal(k, more_k)
     assert torch.equal(v, more_v)
+    assert len({x[0, 0].item() for x in (q, k, v)}) == 3  # from streams of their own
 
 
 @pytest.mark.skipif(get_device().type == "cpu", reason="needs a second device")
