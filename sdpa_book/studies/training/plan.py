@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sdpa_book.initialisation import STARTS
 from sdpa_book.studies.making import load_tables
 from sdpa_book.studies.tasks import CHOOSING, TASKS
 from sdpa_book.studies.transformer import NORMS
@@ -45,7 +46,7 @@ STAY = 200
 EVERY = 20
 """Steps from one measurement to the next."""
 WARM_UP = 20
-"""Steps over which the learning rate rises from zero."""
+"""Steps over which the learning rate rises from zero, unless a cell says otherwise."""
 LOSS_BOUND = 2.0
 """A training loss of so many times that of guessing is a blow-up."""
 GRADIENT_BOUND = 1000.0
@@ -65,6 +66,8 @@ class Cell:
         clip: gradients of a larger norm are shortened to it; ``None`` leaves them.
         other_rate: the learning rate, as a power of 10, of all parameters but W_Q and W_K, whose
             own is then the run's; ``None`` gives the run's to all.
+        start: a name in :data:`~sdpa_book.initialisation.STARTS`, how matrices start.
+        warm_up: steps over which the learning rate rises from zero; 0 makes the first a whole one.
         budget: steps until a run that has not learned is given up.
         whole: a run that reports goes on to its budget after it has learned.
     """
@@ -78,6 +81,8 @@ class Cell:
     optimiser: str = "adam"
     clip: float | None = None
     other_rate: float | None = None
+    start: str = "1/inputs"
+    warm_up: int = WARM_UP
     budget: int = 4000
     whole: bool = False
 
@@ -88,6 +93,9 @@ class Cell:
             raise unknown_name("optimiser", self.optimiser, OPTIMISERS)
         if self.norm not in NORMS:
             raise unknown_name("norm", self.norm, NORMS)
+        if self.start not in STARTS:
+            raise unknown_name("start", self.start, STARTS)
+        check_count("warm_up", self.warm_up, minimum=0)
 
 
 class Run(NamedTuple):

@@ -71,6 +71,7 @@ def make_model(run: Run) -> Transformer:
             n_layers=cell.n_layers,
             scaling=run.scaling,
             norm=cell.norm,
+            start=cell.start,
         )
 
 
@@ -112,7 +113,7 @@ def train(
         finite = math.isfinite(loss.item()) and math.isfinite(gradient)
         if not finite:
             break
-        if step >= WARM_UP:
+        if step >= cell.warm_up:
             worst_loss = max(worst_loss, loss.item() / math.log(task.n_classes))
             worst_gradient = max(worst_gradient, gradient)
         if step % EVERY == 0:
@@ -132,7 +133,7 @@ def train(
         if cell.clip is not None:
             nn.utils.clip_grad_norm_(model.parameters(), cell.clip)
         for group in optimiser.param_groups:
-            group["lr"] = group["full"] * min(1.0, (step + 1) / WARM_UP)
+            group["lr"] = group["full"] * min(1.0, (step + 1) / max(1, cell.warm_up))
         optimiser.step()
         step += 1
     learned = finite and stretch is not None and step - stretch >= STAY
