@@ -1,0 +1,1 @@
+"""Divisor, start and warm-up crossed: does the delay follow the spread of fresh scores?"""
