@@ -43,7 +43,15 @@ class Part:
     def comparisons(self) -> Iterator[Comparison]:
         """What is made: for each start at the rates that are chosen, and at the one."""
         for start in self.starts:
-            cell = Cell(self.task, self.d_k, start=start, warm_up=self.warm_up, budget=1000)
+            cell = Cell(
+                self.task,
+                self.d_k,
+                start=start,
+                warm_up=self.warm_up,
+                every=5,
+                stay=100,
+                budget=1000,
+            )
             for rates in ((-2.5, -2.0, -1.5), (self.one_rate,)):
                 at = f", 10^{self.one_rate:g}" if len(rates) == 1 else ""
                 yield Comparison(

@@ -116,7 +116,7 @@ def train(
         if step >= cell.warm_up:
             worst_loss = max(worst_loss, loss.item() / math.log(task.n_classes))
             worst_gradient = max(worst_gradient, gradient)
-        if step % EVERY == 0:
+        if step % cell.every == 0:
             loss_held_out, accuracy = _measure(task, model, *held_out)
             stretch = None if accuracy < LEARNED else step if stretch is None else stretch
             if step in points:
@@ -126,7 +126,7 @@ def train(
                     curves.setdefault(name, []).append(short(value))
             if step >= cell.budget and whole:
                 break
-            if stretch is not None and step - stretch >= STAY and not whole:
+            if stretch is not None and step - stretch >= cell.stay and not whole:
                 break
             if step >= until and (stretch is None or stretch > until) and not whole:
                 break
@@ -136,7 +136,7 @@ def train(
             group["lr"] = group["full"] * min(1.0, (step + 1) / max(1, cell.warm_up))
         optimiser.step()
         step += 1
-    learned = finite and stretch is not None and step - stretch >= STAY
+    learned = finite and stretch is not None and step - stretch >= cell.stay
     return Record(
         run,
         learned_at=stretch if learned else None,
