@@ -235,7 +235,7 @@ def test_recall_can_be_answered_by_looking_up_and_only_so(task):
 def run_with(monkeypatch, accuracies, *, until=None, budget=1000, **cell):
     """A run whose measurements give these accuracies, one every 20 steps."""
     values = iter(accuracies)
-    monkeypatch.setattr(making, "_measure", lambda *_: (1.0, next(values)))
+    monkeypatch.setattr(making, "measure", lambda *_: (1.0, next(values)))
     return train(
         Run(replace(SMALL, budget=budget, **cell), "none", -3.0, 0), until=until, device="cpu"
     )
