@@ -33,3 +33,15 @@ def mean(figures: Figures, name: str, place: int | None = None) -> Measured:
     """The mean of a figure over seeds; of a list, of its entry at a place."""
     values = [value if place is None else value[place] for value in figures[name]]
     return mean_and_error(torch.tensor(values, dtype=torch.float64))
+
+
+def shared(figures: Figures) -> Measured:
+    """The length of what the gradients of all batches share: the root of their mean product.
+
+    Example:
+        >>> print(shared({"shared": [0.03, 0.05, 0.04, 0.04]}))
+        0.200 ± 0.010
+    """
+    product = mean(figures, "shared")
+    length = product.value**0.5
+    return Measured(length, product.error / (2 * length))
