@@ -109,5 +109,7 @@ def test_groups_are_whole_and_of_the_rates_that_are_asked_for():
     report = [record(-2.5, seed, time) for seed, time in enumerate((20, 30, 40, None, None))]
     (found,) = crossing.groups([*chose, *report], PLAN, one_rate=False)
     assert found[1:5] == ("none", -2.5, 3.0, 40)
+    said = "recall 8, heads of 64, warm-up 20, xavier, undivided: spread 3, rate 10^-2.5, step 40"
+    assert str(found) == f"{said} (3 of 5 learned)"
     assert crossing.groups([*chose, *report[:4]], PLAN, one_rate=False) == []
     assert crossing.groups([*chose, *report], PLAN, one_rate=True) == []

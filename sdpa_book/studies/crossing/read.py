@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 from scipy.stats import spearmanr
 
+from sdpa_book.names import display_name
 from sdpa_book.studies.training.censoring import median_time
 from sdpa_book.studies.training.plan import Cell, Comparison, Record
 from sdpa_book.studies.training.read import load_study, reported
+from sdpa_lib.rescaling import RESCALINGS
 
 STORED = Path(__file__).parent / "results" / "cpu.jsonl"
 """The runs that come with the book."""
@@ -37,6 +39,16 @@ class Group(NamedTuple):
     sigma: float
     time: float
     runs: list[Record]
+
+    def __str__(self) -> str:
+        cell, learned = self.cell, sum(run.learned_at is not None for run in self.runs)
+        when = f"{self.time:.0f}" if math.isfinite(self.time) else "not yet"
+        scaling = display_name(self.scaling) if self.scaling in RESCALINGS else self.scaling
+        return (
+            f"{cell.task}, heads of {cell.d_k}, warm-up {cell.warm_up}, {cell.start}, {scaling}: "
+            f"spread {self.sigma:.2g}, rate 10^{self.rate:g}, step {when} ({learned} of "
+            f"{len(self.runs)} learned)"
+        )
 
 
 def load_crossing(path: Path = STORED) -> list[Record]:
