@@ -17,6 +17,18 @@ from sdpa_lib.sampling import sample
 
 D_MODEL, D_K = 512, 64
 
+STARTS: dict[str, Callable[[int, int], float]] = {
+    "1/inputs": lambda inputs, outputs: 1 / inputs,
+    "nn.Linear": lambda inputs, outputs: 1 / (3 * inputs),
+    "xavier": lambda inputs, outputs: 2 / (inputs + outputs),
+    "0.02": lambda inputs, outputs: 0.02**2,
+}
+"""The variance of a fresh weight by the name of a start, from the inputs and outputs of its matrix.
+In the studies' models every matrix of a linear layer starts so, with normal entries and biases of
+0: W_Q and W_K, values and output, perceptron, read-out, and the digits' patch embedding. Vectors
+that an embedding looks up have variance 1 under every start, as PyTorch starts them.
+"""
+
 
 @dataclass(frozen=True)
 class Initialisation:
@@ -52,11 +64,11 @@ _small = partial(nn.init.normal_, std=0.02)
 
 INITIALISATIONS = (
     Initialisation("Kaiming", _kaiming, D_K, 2 / D_MODEL),
-    Initialisation("Xavier, one head", _xavier, D_K, 2 / (D_MODEL + D_K)),
-    Initialisation("Xavier, square", _xavier, D_MODEL, 2 / (D_MODEL + D_MODEL)),
-    Initialisation("Xavier, stacked", _xavier, 3 * D_MODEL, 2 / (D_MODEL + 3 * D_MODEL)),
-    Initialisation("nn.Linear", _linear, D_K, 1 / (3 * D_MODEL)),
-    Initialisation("std 0.02", _small, D_K, 0.02**2),
+    Initialisation("Xavier, one head", _xavier, D_K, STARTS["xavier"](D_MODEL, D_K)),
+    Initialisation("Xavier, square", _xavier, D_MODEL, STARTS["xavier"](D_MODEL, D_MODEL)),
+    Initialisation("Xavier, stacked", _xavier, 3 * D_MODEL, STARTS["xavier"](D_MODEL, 3 * D_MODEL)),
+    Initialisation("nn.Linear", _linear, D_K, STARTS["nn.Linear"](D_MODEL, D_K)),
+    Initialisation("std 0.02", _small, D_K, STARTS["0.02"](D_MODEL, D_K)),
 )
 """Common rules, from the largest weights to the smallest."""
 

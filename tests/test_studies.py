@@ -74,6 +74,8 @@ def test_a_command_that_cannot_be_says_why(monkeypatch, tmp_path, capsys, argume
 
 PLAIN = {
     "training": 'question = "?"\ntask = "recall 8"\nd_k = 4\nscalings = ["none"]\n',
+    "crossing": 'question = "?"\ntask = "recall 8"\nd_k = 4\nwarm_up = 0\n',
+    "gradient_worth": 'question = "?"\nd_k = [4]\n',
     "depth": 'question = "?"\nscalings = ["none"]\nd_k = [4]\nn_layers = [1]\n',
     "optimiser_steps": 'question = "?"\noptimisers = ["SGD"]\npowers = [0.5]\nwidths = [4]\n',
     "heads": 'question = "?"\nruns = [["none", 8, 0]]\n',
@@ -89,6 +91,12 @@ PLAIN = {
         ("training", "rates = [-2.0, -3.0]", r"rates must be .* got \(-2.0, -3.0\)"),
         ("training", "choosing = 0", "choosing must be at least 1, got 0"),
         ("training", 'optimiser = "adma"', "'adam'"),
+        ("training", 'start = "zero"', "1/inputs, nn.Linear"),
+        ("training", "warm_up = -1", "warm_up must be at least 0, got -1"),
+        ("training", "every = 3", "every must divide 20, got 3"),
+        ("crossing", 'starts = ["xaviar"]', "'xavier'"),
+        ("gradient_worth", 'tasks = ["recall"]', "'recall 8'"),
+        ("gradient_worth", "rates = [-2.0]", "rates must be one for each"),
         ("depth", 'norms = ["after"]', "norms"),
         ("depth", 'start = "zero"', "start"),
         ("optimiser_steps", "", "must have the field 'seeds'"),

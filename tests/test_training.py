@@ -2,6 +2,7 @@
 again.
 """
 
+import itertools
 import json
 import math
 import threading
@@ -160,6 +161,31 @@ def test_normalisation_after_the_sum():
     torch.testing.assert_close(model(*inputs), model.read_out(block(embedded)))
 
 
+@pytest.mark.parametrize(
+    ("start", "variances"),
+    [
+        ("1/inputs", (1 / 64, 1 / 64, 1 / 256)),
+        ("nn.Linear", (1 / 192, 1 / 192, 1 / 768)),
+        ("xavier", (2 / 576, 2 / 320, 2 / 320)),
+        ("0.02", (0.0004, 0.0004, 0.0004)),
+    ],
+)
+def test_a_start_scales_every_matrix_and_leaves_the_embedding(start, variances):
+    """Two heads of 256 make W_Q 512 by 64, and the perceptron goes from 64 to 256 and back."""
+    cell = Cell("recall 8", 256)
+    usual, model = (make_model(Run(c, "none", -2.0, 0)) for c in (cell, replace(cell, start=start)))
+    block = model.blocks[0]
+    matrices = block.attention.query, block.perceptron[0], block.perceptron[2]
+    for matrix, variance in zip(matrices, variances, strict=True):
+        assert matrix.weight.var().item() == pytest.approx(variance, rel=0.05)
+        assert matrix.bias is None or not matrix.bias.any()
+    for name, parameter in model.embedding.named_parameters():
+        assert torch.equal(parameter, usual.embedding.get_parameter(name))
+    factor = (variances[0] * 64) ** 0.5
+    query = usual.blocks[0].attention.query.weight
+    torch.testing.assert_close(block.attention.query.weight, factor * query)
+
+
 # The tasks
 
 
@@ -235,7 +261,7 @@ def test_recall_can_be_answered_by_looking_up_and_only_so(task):
 def run_with(monkeypatch, accuracies, *, until=None, budget=1000, **cell):
     """A run whose measurements give these accuracies, one every 20 steps."""
     values = iter(accuracies)
-    monkeypatch.setattr(making, "_measure", lambda *_: (1.0, next(values)))
+    monkeypatch.setattr(making, "measure", lambda *_: (1.0, next(values)))
     return train(
         Run(replace(SMALL, budget=budget, **cell), "none", -3.0, 0), until=until, device="cpu"
     )
@@ -295,6 +321,35 @@ def test_clipping_and_rates_of_their_own_do_something():
     quick = train(Run(replace(SMALL, optimiser="momentum"), "none", -1.0, 0), device="cpu")
     slow = train(Run(replace(SMALL, optimiser="sgd"), "none", -1.0, 0), device="cpu")
     assert quick.loss != slow.loss
+
+
+def test_looks_and_how_long_to_stay_are_the_cells(monkeypatch):
+    values = iter([0.1, 0.1, 0.1, 0.95, *[0.9] * 20])
+    monkeypatch.setattr(making, "measure", lambda *_: (1.0, next(values)))
+    cell = replace(SMALL, budget=100, every=5, stay=30)
+    made = train(Run(cell, "none", -3.0, 0), device="cpu")
+    assert (made.learned_at, made.steps, made.curves["step"]) == (15, 45, [0, 20, 40])
+
+
+@pytest.mark.parametrize(("warm_up", "shares"), [(0, [1, 1, 1]), (4, [1 / 4, 2 / 4, 3 / 4])])
+def test_the_rate_rises_over_the_warm_up(warm_up, shares):
+    """A step of gradient descent is as long as its rate."""
+    weight = torch.nn.Parameter(torch.zeros(1))
+    optimiser = torch.optim.SGD([{"params": [weight], "full": 2.0}], lr=0.0)
+    weight.grad, places = torch.ones(1), [0.0]
+    for step in range(3):
+        making.take_step(optimiser, step, warm_up)
+        places.append(-weight.item())
+    assert [b - a for a, b in itertools.pairwise(places)] == [2 * s for s in shares]
+
+
+def test_a_longer_warm_up_makes_other_first_steps():
+    quick, usual, slow = (
+        train(Run(replace(SMALL, warm_up=warm_up), "none", -2.0, 0), device="cpu").curves["loss"]
+        for warm_up in (0, 20, 200)
+    )
+    assert quick[0] == usual[0] == slow[0]
+    assert quick[1] < usual[1] < slow[1] < slow[0]
 
 
 # The plan
@@ -456,7 +511,8 @@ def test_runs_made_elsewhere_are_kept_and_say_where(tmp_path, whole, other, miss
 
 
 def test_a_run_comes_back_from_its_line_as_it_was():
-    made = train(Run(replace(SMALL, norm="post", clip=1.0), "d_k", -2.5, 1), device="cpu")
+    cell = replace(SMALL, norm="post", clip=1.0, start="xavier", warm_up=0, every=10)
+    made = train(Run(cell, "d_k", -2.5, 1), device="cpu")
     back = read._record(json.loads(making._to_line(made)))
     assert (back, back.device, back.torch) == (made, made.device, torch.__version__)
 
@@ -592,6 +648,9 @@ def test_how_many_times_as_long():
     ratio = times_as_long([record(120)] * 5, [record(60)] * 5)
     assert ratio.times == pytest.approx(110 / 50)
     assert 100 / 60 < ratio.low < ratio.times < ratio.high < 120 / 40
+    finer = replace(SMALL, every=5)
+    ratio = times_as_long(*([record(t, cell=finer)] * 5 for t in (120, 60)))
+    assert ratio.times == pytest.approx(117.5 / 57.5)
     with pytest.raises(ValueError, match=r"theirs.*censored"):
         times_as_long([record(120)], [record(None)])
 

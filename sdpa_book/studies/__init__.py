@@ -13,5 +13,5 @@ several share, and ``making``, the machinery of all.
     python -m sdpa_book.studies depth --plan mine.toml --out mine
 """
 
-NAMES = ("training", "depth", "optimiser_steps", "heads")
-"""The studies: of chapters 12, 10, 13 and 14."""
+NAMES = ("training", "crossing", "gradient_worth", "depth", "optimiser_steps", "heads")
+"""The studies: of chapters 12, 12, 12, 10, 13 and 14."""

@@ -2,7 +2,7 @@ r"""A small Transformer, multi-head, in which nothing but the scaling of the sco
 
 The key dimension d_k is set by itself: a wider d_k widens the queries and keys and nothing else.
 Every matrix starts with entries of variance 1/(inputs), so that normalised inputs give queries and
-keys of unit variance, the assumption of chapter 3.
+keys of unit variance, the assumption of chapter 3, or as another of ``STARTS`` has it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from sdpa_book.initialisation import STARTS
 from sdpa_lib._checks import check_count, check_number, unknown_name
 from sdpa_lib.attention import attention_scores, scaled_dot_product_attention
 from sdpa_lib.rescaling import RESCALINGS, PowerOfDk, Rescaling, get_rescaling
@@ -258,6 +259,8 @@ class Transformer(nn.Module):
             at the end, or ``"post"``, after them and once at the start.
         is_causal: token i sees tokens 0 ... i.
         rotary: queries and keys are turned by their places.
+        start: how the matrices of its linear layers start, a name in
+            :data:`~sdpa_book.initialisation.STARTS`.
     """
 
     blocks: Sequence[Block]
@@ -276,6 +279,7 @@ class Transformer(nn.Module):
         norm: str = "pre",
         is_causal: bool = False,
         rotary: bool = False,
+        start: str = "1/inputs",
     ) -> None:
         super().__init__()
         for name, count in {
@@ -299,7 +303,8 @@ class Transformer(nn.Module):
         self.read_out = nn.Linear(d_model, n_classes)
         for module in self.modules():
             if isinstance(module, nn.Linear):
-                module.weight.data = draw(*module.weight.shape) * module.in_features**-0.5
+                variance = STARTS[start](module.in_features, module.out_features)
+                module.weight.data = draw(*module.weight.shape) * variance**0.5
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
         shrink = {"t5_start": d_k**-0.5, "general": d_model**-0.5}.get(scaling, 1.0)

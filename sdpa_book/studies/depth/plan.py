@@ -27,8 +27,8 @@ TAKES = "about forty minutes"
 
 TASK = TASKS["digits"]
 
-STARTS = {"1/inputs": 1.0, "nn.Linear": 1 / 3}
-"""The variance with which matrices start, in units of one over the number of inputs."""
+STARTS = ("1/inputs", "nn.Linear")
+"""How matrices start that are measured, names in :data:`sdpa_book.initialisation.STARTS`."""
 
 
 class Depth(NamedTuple):
@@ -45,7 +45,7 @@ class Depth(NamedTuple):
     @property
     def in_study(self) -> Cell:
         """The study's cell with this model."""
-        return Cell("digits", self.d_k, n_layers=self.n_layers, norm=self.norm)
+        return Cell("digits", self.d_k, n_layers=self.n_layers, norm=self.norm, start=self.start)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from sdpa_book.studies.depth.plan import STARTS, TASK, Depth, Question, models
+from sdpa_book.studies.depth.plan import TASK, Depth, Question, models
 from sdpa_book.studies.depth.read import STORED, ByBlock, Starts, load_depth
 from sdpa_book.studies.making import check_settings, device_name, made, short, versions, write
 from sdpa_book.studies.training.plan import Cell, Run
@@ -48,9 +48,6 @@ def first_gradient(cell: Depth, seed: int) -> Start:
         (2, 3)
     """
     model = make_model(Run(cell.in_study, cell.scaling, 0.0, seed)).double()
-    for layer in model.modules():
-        if isinstance(layer, nn.Linear):
-            layer.weight.data *= math.sqrt(STARTS[cell.start])
     (patches,), answers = TASK.batch(seed, 0)
     stream = [model.embedded(patches.double())]  # (B, n, d_model) each
     for block in model.blocks:

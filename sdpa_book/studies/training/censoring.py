@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.stats
 
-from sdpa_book.studies.training.plan import EVERY, Record
+from sdpa_book.studies.training.plan import Record
 
 LEVEL_OF_INTERVALS = 0.95
 
@@ -95,7 +95,7 @@ def median_time(records: Sequence[Record]) -> Median:
     """The median time to learn: the first step by which half of the runs have learned.
 
     Its interval is the one of :cite:t:`brookmeyer1982`, between the steps at which the limits of
-    the survival curve fall to a half. Times are multiples of ``EVERY`` steps.
+    the survival curve fall to a half. Times are multiples of a cell's ``every``.
     """
     curve = survival(records)
 
@@ -142,8 +142,9 @@ def times_as_long(ours: Sequence[Record], theirs: Sequence[Record]) -> Ratio:
         generator = np.random.default_rng([0, stream])
         times = np.array([float(record.time) for record in runs])
         chosen = generator.choice(times, (RESAMPLINGS, len(times)))
-        drawn.append(np.median(chosen - EVERY * generator.random(chosen.shape), axis=1))
-        middles.append(np.median(times) - EVERY / 2)
+        every = runs[0].run.cell.every
+        drawn.append(np.median(chosen - every * generator.random(chosen.shape), axis=1))
+        middles.append(np.median(times) - every / 2)
     reach = (1 - LEVEL_OF_INTERVALS) / 2
     low, high = np.quantile(drawn[0] / drawn[1], [reach, 1 - reach])
     return Ratio(float(middles[0] / middles[1]), float(low), float(high))

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sdpa_book.initialisation import STARTS
 from sdpa_book.studies.making import load_tables
 from sdpa_book.studies.tasks import CHOOSING, TASKS
 from sdpa_book.studies.transformer import NORMS
@@ -41,11 +42,11 @@ TAKES = "about ten hours"
 LEARNED = 0.9
 """The share of held-out questions that a model answers once it has learned."""
 STAY = 200
-"""For how many steps it has to stay there."""
+"""For how many steps it has to stay there, unless a cell says otherwise."""
 EVERY = 20
-"""Steps from one measurement to the next."""
+"""Steps from one measurement to the next, unless a cell says otherwise."""
 WARM_UP = 20
-"""Steps over which the learning rate rises from zero."""
+"""Steps over which the learning rate rises from zero, unless a cell says otherwise."""
 LOSS_BOUND = 2.0
 """A training loss of so many times that of guessing is a blow-up."""
 GRADIENT_BOUND = 1000.0
@@ -65,6 +66,10 @@ class Cell:
         clip: gradients of a larger norm are shortened to it; ``None`` leaves them.
         other_rate: the learning rate, as a power of 10, of all parameters but W_Q and W_K, whose
             own is then the run's; ``None`` gives the run's to all.
+        start: a name in :data:`~sdpa_book.initialisation.STARTS`, how matrices start.
+        warm_up: steps over which the learning rate rises from zero; 0 makes the first a whole one.
+        every: steps from one measurement to the next, a divisor of ``EVERY``.
+        stay: for how many steps a model has to stay there that has learned.
         budget: steps until a run that has not learned is given up.
         whole: a run that reports goes on to its budget after it has learned.
     """
@@ -78,6 +83,10 @@ class Cell:
     optimiser: str = "adam"
     clip: float | None = None
     other_rate: float | None = None
+    start: str = "1/inputs"
+    warm_up: int = WARM_UP
+    every: int = EVERY
+    stay: int = STAY
     budget: int = 4000
     whole: bool = False
 
@@ -88,6 +97,12 @@ class Cell:
             raise unknown_name("optimiser", self.optimiser, OPTIMISERS)
         if self.norm not in NORMS:
             raise unknown_name("norm", self.norm, NORMS)
+        if self.start not in STARTS:
+            raise unknown_name("start", self.start, STARTS)
+        check_count("warm_up", self.warm_up, minimum=0)
+        check_count("stay", self.stay)
+        if EVERY % check_count("every", self.every):
+            raise ValueError(f"every must divide {EVERY}, got {self.every}")
 
 
 class Run(NamedTuple):

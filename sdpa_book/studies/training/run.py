@@ -71,6 +71,7 @@ def make_model(run: Run) -> Transformer:
             n_layers=cell.n_layers,
             scaling=run.scaling,
             norm=cell.norm,
+            start=cell.start,
         )
 
 
@@ -96,7 +97,7 @@ def train(
     cell, task = run.cell, TASKS[run.cell.task]
     until = cell.budget if until is None else min(until, cell.budget)
     model = make_model(run).to(chosen)
-    optimiser = _optimiser(run, model)
+    optimiser = make_optimiser(run, model)
     held_out = _to(chosen, *task.held_out(run.seed))
     points = set() if run.chooses else set(curve_steps(cell.budget))
     whole = cell.whole and not run.chooses and until == cell.budget
@@ -105,37 +106,35 @@ def train(
     worst_loss = worst_gradient = 0.0
     accuracy, finite, loss_held_out, step = 0.0, True, math.inf, 0
     while True:
-        loss = _loss(task, model, *_to(chosen, *task.batch(run.seed, step)))
+        loss = loss_on(task, model, *_to(chosen, *task.batch(run.seed, step)))
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         gradient = _norm(model.parameters())
         finite = math.isfinite(loss.item()) and math.isfinite(gradient)
         if not finite:
             break
-        if step >= WARM_UP:
+        if step >= cell.warm_up:
             worst_loss = max(worst_loss, loss.item() / math.log(task.n_classes))
             worst_gradient = max(worst_gradient, gradient)
-        if step % EVERY == 0:
-            loss_held_out, accuracy = _measure(task, model, *held_out)
+        if step % cell.every == 0:
+            loss_held_out, accuracy = measure(task, model, *held_out)
             stretch = None if accuracy < LEARNED else step if stretch is None else stretch
             if step in points:
                 point = {"step": step, "loss": loss_held_out, "accuracy": accuracy}
-                point |= {"gradient": gradient, "gradient_qk": _norm(_query_and_key(model))}
+                point |= {"gradient": gradient, "gradient_qk": _norm(query_and_key(model))}
                 for name, value in (point | _look(model, *held_out[0])).items():
                     curves.setdefault(name, []).append(short(value))
             if step >= cell.budget and whole:
                 break
-            if stretch is not None and step - stretch >= STAY and not whole:
+            if stretch is not None and step - stretch >= cell.stay and not whole:
                 break
             if step >= until and (stretch is None or stretch > until) and not whole:
                 break
         if cell.clip is not None:
             nn.utils.clip_grad_norm_(model.parameters(), cell.clip)
-        for group in optimiser.param_groups:
-            group["lr"] = group["full"] * min(1.0, (step + 1) / WARM_UP)
-        optimiser.step()
+        take_step(optimiser, step, cell.warm_up)
         step += 1
-    learned = finite and stretch is not None and step - stretch >= STAY
+    learned = finite and stretch is not None and step - stretch >= cell.stay
     return Record(
         run,
         learned_at=stretch if learned else None,
@@ -154,10 +153,11 @@ def train(
     )
 
 
-def _optimiser(run: Run, model: Transformer) -> torch.optim.Optimizer:
+def make_optimiser(run: Run, model: Transformer) -> torch.optim.Optimizer:
+    """The optimiser of a run, W_Q and W_K in a group of their own."""
     cell, rate = run.cell, 10.0**run.rate
     other = rate if cell.other_rate is None else 10.0**cell.other_rate
-    apart = set(_query_and_key(model))
+    apart = set(query_and_key(model))
     groups = [
         {"params": [p for p in model.parameters() if p in apart], "full": rate},
         {"params": [p for p in model.parameters() if p not in apart], "full": other},
@@ -167,7 +167,14 @@ def _optimiser(run: Run, model: Transformer) -> torch.optim.Optimizer:
     return torch.optim.SGD(groups, lr=0.0, momentum=0.9 if cell.optimiser == "momentum" else 0.0)
 
 
-def _query_and_key(model: Transformer) -> list[Tensor]:
+def take_step(optimiser: torch.optim.Optimizer, step: int, warm_up: int) -> None:
+    """Step number ``step``, counted from 0, at the rate that it has then."""
+    for group in optimiser.param_groups:
+        group["lr"] = group["full"] * min(1.0, (step + 1) / max(1, warm_up))
+    optimiser.step()
+
+
+def query_and_key(model: Transformer) -> list[Tensor]:
     """The matrices W_Q and W_K of all blocks."""
     both = ((block.attention.query, block.attention.key) for block in model.blocks)
     return [p for pair in both for module in pair for p in module.parameters()]
@@ -179,7 +186,8 @@ def _to(
     return tuple(x.to(device) for x in inputs), answers.to(device)
 
 
-def _loss(task: Task, model: Transformer, inputs: tuple[Tensor, ...], answers: Tensor) -> Tensor:
+def loss_on(task: Task, model: Transformer, inputs: tuple[Tensor, ...], answers: Tensor) -> Tensor:
+    """The loss on a batch."""
     return F.cross_entropy(task.logits(model(*inputs)).flatten(0, -2), answers.flatten())
 
 
@@ -190,7 +198,7 @@ def _norm(parameters: Iterable[Tensor]) -> float:
 
 
 @torch.no_grad()
-def _measure(
+def measure(
     task: Task, model: Transformer, inputs: tuple[Tensor, ...], answers: Tensor
 ) -> tuple[float, float]:
     """Loss and accuracy on held-out questions."""
