@@ -41,6 +41,11 @@ of 4.
 NORMS = ("pre", "post")
 """Where a model's normalisations stand, as :class:`Transformer` says."""
 
+BRANCHES = ("1", "1/sqrt(L)")
+"""What the outputs of attention and perceptron are multiplied by before they are added, in a model
+of L blocks.
+"""
+
 
 def check_scaling(scaling: str) -> Rescaling | None:
     """The rescaling that a scaling's name means, or ``None`` where it is one of the model's own.
@@ -178,7 +183,8 @@ class Block(nn.Module):
     """Attention, then a two-layer perceptron, each added to what came in.
 
     ``norm`` is ``"pre"``, where each works on normalised inputs :cite:p:`xiong2020`, or ``"post"``,
-    where the sum is normalised, as in :cite:t:`vaswani2017`.
+    where the sum is normalised, as in :cite:t:`vaswani2017`. What either adds is multiplied by
+    ``branch``.
     """
 
     def __init__(
@@ -190,9 +196,10 @@ class Block(nn.Module):
         n_tokens: int,
         norm: str,
         is_causal: bool = False,
+        branch: float = 1.0,
     ) -> None:
         super().__init__()
-        self.pre = norm == "pre"
+        self.pre, self.branch = norm == "pre", branch
         self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
         self.attention = Attention(d_model, n_heads, d_k, scaling, n_tokens, is_causal)
         self.perceptron = nn.Sequential(
@@ -205,12 +212,12 @@ class Block(nn.Module):
         return looked_at
 
     def forward(self, x: Tensor) -> Tensor:  # (B, n, d_model)
-        x = x + self.attention(self.attended(x))
+        x = x.add(self.attention(self.attended(x)), alpha=self.branch)
         if self.pre:
-            output: Tensor = x + self.perceptron(self.norm_2(x))
+            output: Tensor = x.add(self.perceptron(self.norm_2(x)), alpha=self.branch)
         else:
             x = self.norm_1(x)
-            output = self.norm_2(x + self.perceptron(x))
+            output = self.norm_2(x.add(self.perceptron(x), alpha=self.branch))
         return output
 
 
@@ -227,6 +234,7 @@ class Transformer(nn.Module):
         norm: where the normalisations stand: ``"pre"``, before attention and perceptron and once
             at the end, or ``"post"``, after them and once at the start.
         is_causal: token i sees tokens 0 ... i.
+        branch: a name in ``BRANCHES``.
     """
 
     blocks: Sequence[Block]
@@ -244,6 +252,7 @@ class Transformer(nn.Module):
         scaling: str = "sqrt_d_k",
         norm: str = "pre",
         is_causal: bool = False,
+        branch: str = "1",
     ) -> None:
         super().__init__()
         for name, count in {
@@ -257,10 +266,13 @@ class Transformer(nn.Module):
             raise ValueError(f"n_heads must divide d_model = {d_model}, got {n_heads}")
         if norm not in NORMS:
             raise unknown_name("norm", norm, NORMS)
+        if branch not in BRANCHES:
+            raise unknown_name("branch", branch, BRANCHES)
         check_scaling(scaling)
         self.embedding = embedding
+        shrunk = n_layers**-0.5 if branch == "1/sqrt(L)" else 1.0
         self.blocks = nn.ModuleList(
-            Block(d_model, n_heads, d_k, scaling, n_tokens, norm, is_causal)
+            Block(d_model, n_heads, d_k, scaling, n_tokens, norm, is_causal, shrunk)
             for _ in range(n_layers)
         )  # type: ignore[assignment]
         self.pre, self.norm = norm == "pre", nn.LayerNorm(d_model)

@@ -71,6 +71,7 @@ def make_model(run: Run) -> Transformer:
             n_layers=cell.n_layers,
             scaling=run.scaling,
             norm=cell.norm,
+            branch=cell.branch,
         )
 
 
