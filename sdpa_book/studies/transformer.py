@@ -41,9 +41,9 @@ of 4.
 NORMS = ("pre", "post")
 """Where a model's normalisations stand, as :class:`Transformer` says."""
 
-BRANCHES = ("1", "1/sqrt(L)")
-"""What the outputs of attention and perceptron are multiplied by before they are added, in a model
-of L blocks.
+BRANCHES = {"1": 0.0, "1/sqrt(L)": -0.5}
+"""What the outputs of attention and perceptron are multiplied by before they are added, as a power
+of the number L of a model's blocks.
 """
 
 
@@ -234,7 +234,7 @@ class Transformer(nn.Module):
         norm: where the normalisations stand: ``"pre"``, before attention and perceptron and once
             at the end, or ``"post"``, after them and once at the start.
         is_causal: token i sees tokens 0 ... i.
-        branch: a name in ``BRANCHES``.
+        branch: what the outputs of attention and perceptron are multiplied by.
     """
 
     blocks: Sequence[Block]
@@ -252,7 +252,7 @@ class Transformer(nn.Module):
         scaling: str = "sqrt_d_k",
         norm: str = "pre",
         is_causal: bool = False,
-        branch: str = "1",
+        branch: float = 1.0,
     ) -> None:
         super().__init__()
         for name, count in {
@@ -266,13 +266,10 @@ class Transformer(nn.Module):
             raise ValueError(f"n_heads must divide d_model = {d_model}, got {n_heads}")
         if norm not in NORMS:
             raise unknown_name("norm", norm, NORMS)
-        if branch not in BRANCHES:
-            raise unknown_name("branch", branch, BRANCHES)
         check_scaling(scaling)
         self.embedding = embedding
-        shrunk = n_layers**-0.5 if branch == "1/sqrt(L)" else 1.0
         self.blocks = nn.ModuleList(
-            Block(d_model, n_heads, d_k, scaling, n_tokens, norm, is_causal, shrunk)
+            Block(d_model, n_heads, d_k, scaling, n_tokens, norm, is_causal, branch)
             for _ in range(n_layers)
         )  # type: ignore[assignment]
         self.pre, self.norm = norm == "pre", nn.LayerNorm(d_model)
