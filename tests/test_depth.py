@@ -68,6 +68,7 @@ def test_a_study_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
         Depth(16, 8, "none", "post"),
         Depth(64, 2, "sqrt_d_k", "post"),
         Depth(16, 2, "none", start="nn.Linear"),
+        Depth(64, 2, "none", branch="1/sqrt(L)"),
     ],
     ids=str,
 )

@@ -39,7 +39,7 @@ from sdpa_book.studies.training.plan import (
 )
 from sdpa_book.studies.training.read import STORED, contrasts, load_study, reported
 from sdpa_book.studies.training.run import make, make_model, provenance, train
-from sdpa_book.studies.transformer import SCALINGS, Transformer
+from sdpa_book.studies.transformer import BRANCHES, SCALINGS, Transformer
 
 SMALL = Cell("recall 8", d_k=4, d_model=8, n_heads=1, n_layers=1, budget=40)
 TINY = Comparison(
@@ -184,6 +184,28 @@ def test_a_start_scales_every_matrix_and_leaves_the_embedding(start, variances):
     factor = (variances[0] * 64) ** 0.5
     query = usual.blocks[0].attention.query.weight
     torch.testing.assert_close(block.attention.query.weight, factor * query)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_shrunk_branches_add_less_and_leave_the_first_scores(norm):
+    """In a model of four blocks each branch adds a half of its output."""
+    cell = replace(SMALL, norm=norm, n_layers=4)
+    usual, shrunk = (
+        make_model(Run(replace(cell, branch=branch), "none", -2.0, 0)) for branch in BRANCHES
+    )
+    x = usual.embedded(*TASKS["recall 8"].batch(0, 0)[0])
+    block, other = usual.blocks[0], shrunk.blocks[0]
+    assert torch.equal(
+        block.attention.scores(block.attended(x)), other.attention.scores(other.attended(x))
+    )
+    for each, factor in ((block, 1.0), (other, 0.5)):
+        y = x + factor * each.attention(each.attended(x))
+        if norm == "pre":
+            by_hand = y + factor * each.perceptron(each.norm_2(y))
+        else:
+            y = each.norm_1(y)
+            by_hand = each.norm_2(y + factor * each.perceptron(y))
+        torch.testing.assert_close(each(x), by_hand)
 
 
 # The tasks
@@ -511,7 +533,9 @@ def test_runs_made_elsewhere_are_kept_and_say_where(tmp_path, whole, other, miss
 
 
 def test_a_run_comes_back_from_its_line_as_it_was():
-    cell = replace(SMALL, norm="post", clip=1.0, start="xavier", warm_up=0, every=10)
+    cell = replace(
+        SMALL, norm="post", branch="1/sqrt(L)", clip=1.0, start="xavier", warm_up=0, every=10
+    )
     made = train(Run(cell, "d_k", -2.5, 1), device="cpu")
     back = read._record(json.loads(making._to_line(made)))
     assert (back, back.device, back.torch) == (made, made.device, torch.__version__)

@@ -42,6 +42,11 @@ of 4.
 NORMS = ("pre", "post")
 """Where a model's normalisations stand, as :class:`Transformer` says."""
 
+BRANCHES = {"1": 0.0, "1/sqrt(L)": -0.5}
+"""What the outputs of attention and perceptron are multiplied by before they are added, as a power
+of the number L of a model's blocks.
+"""
+
 
 def check_scaling(scaling: str) -> Rescaling | None:
     """The rescaling that a scaling's name means, or ``None`` where it is one of the model's own.
@@ -208,7 +213,8 @@ class Block(nn.Module):
     """Attention, then a two-layer perceptron, each added to what came in.
 
     ``norm`` is ``"pre"``, where each works on normalised inputs :cite:p:`xiong2020`, or ``"post"``,
-    where the sum is normalised, as in :cite:t:`vaswani2017`.
+    where the sum is normalised, as in :cite:t:`vaswani2017`. What either adds is multiplied by
+    ``branch``.
     """
 
     def __init__(
@@ -221,9 +227,10 @@ class Block(nn.Module):
         norm: str,
         is_causal: bool = False,
         rotary: bool = False,
+        branch: float = 1.0,
     ) -> None:
         super().__init__()
-        self.pre = norm == "pre"
+        self.pre, self.branch = norm == "pre", branch
         self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
         self.attention = Attention(d_model, n_heads, d_k, scaling, n_tokens, is_causal, rotary)
         self.perceptron = nn.Sequential(
@@ -236,12 +243,12 @@ class Block(nn.Module):
         return looked_at
 
     def forward(self, x: Tensor) -> Tensor:  # (B, n, d_model)
-        x = x + self.attention(self.attended(x))
+        x = x.add(self.attention(self.attended(x)), alpha=self.branch)
         if self.pre:
-            output: Tensor = x + self.perceptron(self.norm_2(x))
+            output: Tensor = x.add(self.perceptron(self.norm_2(x)), alpha=self.branch)
         else:
             x = self.norm_1(x)
-            output = self.norm_2(x + self.perceptron(x))
+            output = self.norm_2(x.add(self.perceptron(x), alpha=self.branch))
         return output
 
 
@@ -261,6 +268,7 @@ class Transformer(nn.Module):
         rotary: queries and keys are turned by their places.
         start: how the matrices of its linear layers start, a name in
             :data:`~sdpa_book.initialisation.STARTS`.
+        branch: what the outputs of attention and perceptron are multiplied by.
     """
 
     blocks: Sequence[Block]
@@ -280,6 +288,7 @@ class Transformer(nn.Module):
         is_causal: bool = False,
         rotary: bool = False,
         start: str = "1/inputs",
+        branch: float = 1.0,
     ) -> None:
         super().__init__()
         for name, count in {
@@ -296,7 +305,7 @@ class Transformer(nn.Module):
         check_scaling(scaling)
         self.embedding = embedding
         self.blocks = nn.ModuleList(
-            Block(d_model, n_heads, d_k, scaling, n_tokens, norm, is_causal, rotary)
+            Block(d_model, n_heads, d_k, scaling, n_tokens, norm, is_causal, rotary, branch)
             for _ in range(n_layers)
         )  # type: ignore[assignment]
         self.pre, self.norm = norm == "pre", nn.LayerNorm(d_model)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from sdpa_book.studies.making import load_tables
 from sdpa_book.studies.tasks import TASKS
 from sdpa_book.studies.training.plan import Cell
-from sdpa_book.studies.transformer import NORMS
+from sdpa_book.studies.transformer import BRANCHES, NORMS
 from sdpa_lib._checks import check_count, unknown_name
 
 DECLARED = Path(__file__).with_name("plan.toml")
@@ -33,7 +33,8 @@ STARTS = ("1/inputs", "nn.Linear")
 
 class Depth(NamedTuple):
     """A model whose first gradient is measured: d_k, its number of blocks, the scaling of its
-    scores, where its normalisations stand, and which of ``STARTS`` its matrices have.
+    scores, where its normalisations stand, which of ``STARTS`` its matrices have, and which of
+    ``BRANCHES`` multiplies what its branches add.
     """
 
     d_k: int
@@ -41,11 +42,19 @@ class Depth(NamedTuple):
     scaling: str
     norm: str = "pre"
     start: str = "1/inputs"
+    branch: str = "1"
 
     @property
     def in_study(self) -> Cell:
         """The study's cell with this model."""
-        return Cell("digits", self.d_k, n_layers=self.n_layers, norm=self.norm, start=self.start)
+        return Cell(
+            "digits",
+            self.d_k,
+            n_layers=self.n_layers,
+            norm=self.norm,
+            start=self.start,
+            branch=self.branch,
+        )
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,7 @@ class Question:
         question: in words.
         scalings, d_k, n_layers, norms: of the models.
         start: a name in ``STARTS``, how their matrices start.
+        branch: a name in ``BRANCHES``, what multiplies what their branches add.
         seeds: how many models of each kind are measured.
     """
 
@@ -67,11 +77,14 @@ class Question:
     n_layers: tuple[int, ...]
     norms: tuple[str, ...] = NORMS
     start: str = "1/inputs"
+    branch: str = "1"
     seeds: int = 30
 
     def __post_init__(self) -> None:
         if self.start not in STARTS:
             raise unknown_name("start", self.start, STARTS)
+        if self.branch not in BRANCHES:
+            raise unknown_name("branch", self.branch, BRANCHES)
         for norm in self.norms:
             if norm not in NORMS:
                 raise unknown_name("norms", norm, NORMS)
@@ -84,7 +97,9 @@ class Question:
     def models(self) -> list[Depth]:
         """What is measured."""
         kinds = product(self.norms, self.d_k, self.n_layers, self.scalings)
-        return [Depth(d, n, scaling, norm, self.start) for norm, d, n, scaling in kinds]
+        return [
+            Depth(d, n, scaling, norm, self.start, self.branch) for norm, d, n, scaling in kinds
+        ]
 
 
 def load_plan(path: Path = DECLARED) -> dict[str, Question]:

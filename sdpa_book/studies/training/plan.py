@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 from sdpa_book.initialisation import STARTS
 from sdpa_book.studies.making import load_tables
 from sdpa_book.studies.tasks import CHOOSING, TASKS
-from sdpa_book.studies.transformer import NORMS
+from sdpa_book.studies.transformer import BRANCHES, NORMS
 from sdpa_lib._checks import check_count, unknown_name
 
 DECLARED = Path(__file__).with_name("plan.toml")
@@ -61,7 +61,7 @@ class Cell:
 
     Attributes:
         task: a name in ``TASKS``.
-        d_k, d_model, n_heads, n_layers, norm: of the model.
+        d_k, d_model, n_heads, n_layers, norm, branch: of the model.
         optimiser: ``"adam"``, ``"sgd"``, or ``"momentum"``, which is SGD with a momentum of 0.9.
         clip: gradients of a larger norm are shortened to it; ``None`` leaves them.
         other_rate: the learning rate, as a power of 10, of all parameters but W_Q and W_K, whose
@@ -80,6 +80,7 @@ class Cell:
     n_heads: int = 2
     n_layers: int = 2
     norm: str = "pre"
+    branch: str = "1"
     optimiser: str = "adam"
     clip: float | None = None
     other_rate: float | None = None
@@ -103,6 +104,8 @@ class Cell:
         check_count("stay", self.stay)
         if EVERY % check_count("every", self.every):
             raise ValueError(f"every must divide {EVERY}, got {self.every}")
+        if self.branch not in BRANCHES:
+            raise unknown_name("branch", self.branch, BRANCHES)
 
 
 class Run(NamedTuple):

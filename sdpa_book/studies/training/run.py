@@ -45,7 +45,7 @@ from sdpa_book.studies.training.plan import (
     next_jobs,
 )
 from sdpa_book.studies.training.read import STORED, load_study
-from sdpa_book.studies.transformer import Transformer, check_scaling
+from sdpa_book.studies.transformer import BRANCHES, Transformer, check_scaling
 from sdpa_lib.device import get_device
 from sdpa_lib.rescaling import LogBeyond, LogSteps, Rescaling
 from sdpa_lib.sampling import make_generator
@@ -72,6 +72,7 @@ def make_model(run: Run) -> Transformer:
             scaling=run.scaling,
             norm=cell.norm,
             start=cell.start,
+            branch=cell.n_layers ** BRANCHES[cell.branch],
         )
 
 
