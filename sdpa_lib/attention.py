@@ -191,10 +191,10 @@ def scaled_dot_product_attention(
         are cast as PyTorch casts them. Lengths and divisors are computed in float32 for half
         precision, and keys of any finite length are measured rightly; the divided query itself is
         rounded to half precision once more, which ``return_weights`` does not do. Finite inputs
-        give finite outputs as long as the query over its divisor, :math:`q/c`, and the scores fit
-        float32; in float16 without ``return_weights``, :math:`q\sqrt{d_k}/c` must fit float16,
-        which ends at 65,504. A row whose divisor is infinite or NaN is NaN; one whose
-        query is gets what PyTorch gives, which is zeros where a row is short.
+        give finite outputs as long as the keys' lengths, the query over its divisor, :math:`q/c`,
+        and the scores fit float32; in float16 without ``return_weights``, :math:`q\sqrt{d_k}/c`
+        must fit float16, which ends at 65,504. A row whose divisor is infinite or NaN is NaN; one
+        whose query is gets what PyTorch gives, which is zeros where a row is short.
 
     Source: :cite:t:`vaswani2017`, equation 1; other rescalings: :cite:t:`bernhard2023`; grouped
     queries: :cite:t:`ainslie2023`.

@@ -155,7 +155,8 @@ def checked_divisor(
     if rows is None:
         rows = (*shape[:-1], 1)
     # from the last dimension on, which zip takes as far as the shorter goes
-    fits = all(own in (1, row) for own, row in zip(shape[::-1], rows[::-1], strict=False))
+    # (compared one by one: torch.compile takes no symbol for equal within a tuple)
+    fits = all(o == 1 or o == r for o, r in zip(shape[::-1], rows[::-1], strict=False))
     if not fits or len(shape) > len(rows):
         raise ValueError(
             f"the divisor of {rescaling.name} must give one number a row, broadcastable to "

@@ -414,6 +414,16 @@ def test_two_graphs_do_for_every_length(rescaling, kind, dynamic):
     assert len(graphs) <= 2
 
 
+def test_a_graph_of_any_size_takes_a_mask_of_one():
+    torch.compiler.reset()
+    attend = Attention("k_total", "mask")
+    compiled = torch.compile(attend, fullgraph=True, backend="eager")
+    for heads, length, masks in ((2, 4, 0), (3, 5, 0), (2, 4, 1)):
+        tensors = torch.ones(3, 1, heads, length, 8)
+        given = (*tensors, *[torch.ones(length, length, dtype=torch.bool).tril()] * masks)
+        torch.testing.assert_close(compiled(*given), attend(*given))
+
+
 @pytest.mark.parametrize(
     ("rescaling", "kind"),
     [
