@@ -17,8 +17,8 @@ from sdpa_book.studies.training.run import make_model, provenance, train
 
 PLAN = crossing.load_plan()
 RECORDS = crossing.load_crossing()
-MISSING: set[str] = set()
-"""The comparisons that are declared and not made yet."""
+MADE = 16
+"""So many of the comparisons that are declared, the first ones, have been made."""
 
 
 def test_the_parts_cross_divisors_starts_and_warm_ups():
@@ -39,8 +39,8 @@ def test_what_is_stored_is_whole_and_made_with_these_settings():
         here = json.loads(json.dumps(provenance(torch.device("cpu"))))
         assert there["settings"] == here["settings"]
     assert len({r.run for r in RECORDS}) == len(RECORDS)
-    for name, comparison in PLAN.items():
-        assert bool(next_jobs(RECORDS, [comparison])) == (name in MISSING)
+    done = [not next_jobs(RECORDS, [comparison]) for comparison in PLAN.values()]
+    assert done == [True] * MADE + [False] * (len(PLAN) - MADE)
 
 
 def test_stored_runs_begin_as_they_do_here():
