@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 from typing import NamedTuple
 
 from scipy.stats import spearmanr
@@ -93,7 +94,8 @@ def rank_correlation(some: Iterable[Group]) -> float:
     sigmas, times = zip(*((g.sigma, g.time) for g in some), strict=True)
     if len(set(sigmas)) == 1 or len(set(times)) == 1:
         return math.nan
-    return float(spearmanr(sigmas, times).statistic)
+    found: Any = spearmanr(sigmas, times)
+    return float(found.statistic)
 
 
 class Gap(NamedTuple):
