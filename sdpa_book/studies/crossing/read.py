@@ -7,8 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scipy.stats import spearmanr
 
