@@ -289,20 +289,22 @@ def parts(path):
 
 def paragraphs(source):
     """The paragraphs of a Markdown cell, without code, comments, options and marks of boxes."""
+    source = re.sub(r"^(> \*\*Predict\.\*\*.*\n?)((?:>.*\n?)*)", without_options, source, flags=re.M)
     for pattern, left in (
-        (r"^```\{image\}.*?:alt: (.*?)$.*?^```$", r"\1"),
-        (r"^```(?!\{).*?^```$", ""),
-        (r"(\{admonition\} Predict)(.*?)^:::$", without_options),
-        (r"<!--.*?-->", ""),
-        (r"^:[\w-]+:[^\n]*$|^[:`]{3,}$", ""),
+        (r"\bet al\.", "et al"),  # ends no sentence
+        (r"^```.*?^```$", ""),
+        (r"<!--.*?-->|^</?details>$", ""),
+        (r"^<summary>(.*?)</summary>$", r"\1\n"),
+        (r"!\[(.*?)\]\([^)]*\)", r"\1"),
+        (r"^> ?", ""),
         (r"\$\$.*?\$\$", lambda formula: formula[0].replace("\n", " ")),
     ):
         source = re.sub(pattern, left, source, flags=re.S | re.M)
-    return [x for x in re.split(r"\n\s*\n|\n(?=[-*|] |\d\. |#|:::)", source) if x.strip()]
+    return [x for x in re.split(r"\n\s*\n|\n(?=[-*|] |\d\. |#)", source) if x.strip()]
 
 
 def without_options(box):
-    return box[1] + re.sub(r"^- .*$", "", box[2], flags=re.M)
+    return box[1] + re.sub(r"^> - .*$", ">", box[2], flags=re.M)
 
 
 @cache
@@ -337,7 +339,7 @@ def looked_up(path):
         here = [n for x in (*outputs[0][-NEAREST:], *outputs[1][:NEAREST]) for n in x.printed]
         here += [*constants, *part.drawn, *arithmetic(plain(part.text))]
         for sentence in SENTENCES.split(part.text):
-            if "{cite" not in sentence:
+            if "](bibliography.md#" not in sentence:
                 sums_up = part.section < 2 or part.heading in SUMMARIES
                 elsewhere = everything(path) if sums_up or ELSEWHERE.search(sentence) else []
                 near = [*here, *elsewhere, *referred_to(sentence)]
@@ -438,7 +440,7 @@ Of the weight 0.58 ± 0.02 is left, which is $1.16/2 = 0.58$, over 2,400 steps.
 
 The table above has 0.27, and the fall is 0.2741.
 
-- 3.75 is quoted from {cite:t}`somebody`.
+- 3.75 is quoted from [Somebody (2020)](bibliography.md#somebody).
 """
 
 
@@ -452,7 +454,7 @@ The table above has 0.27, and the fall is 0.2741.
         ("2,400", "2,500", "2,500"),
         ("0.2741", "0.2714", "0.2714"),
         ("above has", "has", "0.27"),
-        ("from {cite:t}`somebody`", "from somebody", "3.75"),
+        ("from [Somebody (2020)](bibliography.md#somebody)", "from somebody", "3.75"),
         ("The answer is 0.27", "The answer is 0.28", "0.28"),
     ],
 )

@@ -1,30 +1,38 @@
 """Sphinx extension: figures that a reader can move, and pictures of them for where no script runs.
 
-In a chapter ``:::{explorable} growth`` with a sentence inside stands for the explorable of that
-name: ``book/_explore/src/growth.js``, and ``growth_explorable`` of ``sdpa_book.explorables``. The
-page shows a picture until the script takes its place. Each explorable has a page of its own
+A cell ``movable("growth")`` shows the explorable of that name: ``book/_explore/src/growth.js``, and
+``growth_explorable`` of ``sdpa_book.explorables``. What it puts out is a picture, until the script
+takes its place; its caption is the cell's metadata ``caption``. Each explorable has a page of its own
 besides, ``explore/growth.html``, for lectures: as large as the screen, with nothing around it.
 """
 
 from __future__ import annotations
 
-import os
+import html
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 from docutils import nodes
-from sdpa_book.drawing import svg
 from sdpa_book.explorables import EXPLORABLES, explorable, script
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.util.docutils import SphinxDirective
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+
+from folds import is_cell
+from table_names import typeset
+
+SHOWN = re.compile(r'^movable\("(\w+)"\)', re.M)
+
+logger = logging.getLogger(__name__)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.add_directive("explorable", Explorable)
+    app.add_post_transform(ShowExplorables)
     app.connect("builder-inited", write_data)
+    app.connect("doctree-read", note)
     app.connect("html-page-context", mark)
     app.connect("env-purge-doc", forget)
     app.connect("env-merge-info", merge)
@@ -32,37 +40,53 @@ def setup(app: Sphinx) -> dict[str, Any]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-class Explorable(SphinxDirective):
-    """A figure to move: its name, and as content a sentence for its caption."""
+class ShowExplorables(SphinxPostTransform):
+    """In place of the cell, a figure whose picture the script replaces."""
 
-    required_arguments = 1
-    has_content = True
+    default_priority = 184  # after MyST-NB has chosen what is shown of an output
+    formats = ("html",)
 
-    def run(self) -> list[nodes.Node]:
-        (name,) = self.arguments
-        if name not in EXPLORABLES:
-            raise self.error(f"explorable must be one of {', '.join(EXPLORABLES)}, got {name}")
-        module = explorable(name)
-        file = Path(self.env.app.outdir).parent / "explorables" / f"{name}.svg"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        module.draw()
-        file.write_text(svg.picture(plt.gcf()), encoding="utf-8")
-        plt.close()
-        uri = "/" + Path(os.path.relpath(file, self.env.srcdir)).as_posix()
-        env = self.env
-        places(env)[name] = env.docname
-        alone = env.app.builder.get_relative_uri(env.docname, f"explore/{name}")
-        start = (
-            f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}" '
-            f'data-alone="{alone}">'
-        )
-        return [
-            nodes.raw("", start, format="html"),
-            nodes.image(uri=uri, alt=module.ALT, classes=["explorable-static"]),
-            nodes.raw("", "<figcaption>", format="html"),
-            *self.parse_content_to_nodes(),
-            nodes.raw("", "</figcaption></figure>", format="html"),
-        ]
+    def run(self, **_kwargs: Any) -> None:
+        for cell, name in shown(self.document):
+            picture = next(cell.findall(nodes.image))
+            picture["alt"] = explorable(name).ALT
+            picture["classes"] = ["explorable-static"]
+            alone = self.app.builder.get_relative_uri(self.env.docname, f"explore/{name}")
+            start = (
+                f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}" '
+                f'data-alone="{alone}">'
+            )
+            caption = typeset(html.escape(cell["cell_metadata"]["caption"], quote=False))
+            cell.parent[cell.parent.index(cell)] = [
+                nodes.raw("", start, format="html"),
+                picture,
+                nodes.raw("", "<figcaption>", format="html"),
+                nodes.paragraph("", "", nodes.raw("", caption, format="html")),
+                nodes.raw("", "</figcaption></figure>", format="html"),
+            ]
+
+
+def shown(document: nodes.document) -> list[tuple[nodes.container, str]]:
+    """The cells that show an explorable, and its name."""
+    cells = [cell for cell in document.findall(nodes.container) if is_cell(cell)]
+    found = [(cell, SHOWN.search(cell.astext())) for cell in cells]
+    return [(cell, name[1]) for cell, name in found if name]
+
+
+def note(app: Sphinx, document: nodes.document) -> None:
+    """Remember which page has which explorables, and what is wrong with their cells."""
+    for cell, name in shown(document):
+        if name in EXPLORABLES and "caption" in cell["cell_metadata"]:
+            places(app.env)[name] = app.env.docname
+        else:
+            logger.warning(
+                "movable takes one of %s, and its cell has a caption in its metadata; this one has "
+                "%s and %s",
+                ", ".join(EXPLORABLES),
+                name,
+                cell["cell_metadata"],
+                location=cell,
+            )
 
 
 def mark(

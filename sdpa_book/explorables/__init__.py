@@ -19,6 +19,8 @@ import pkgutil
 from importlib import import_module
 from typing import Any
 
+import matplotlib.pyplot as plt
+
 import sdpa_lib as sdpa
 from sdpa_book.explorables import looks
 from sdpa_book.names import display_name
@@ -33,6 +35,14 @@ EXPLORABLES = tuple(
 def explorable(name: str) -> Any:
     """The module of one of ``EXPLORABLES``."""
     return import_module(f"{__name__}.{name}{SUFFIX}")
+
+
+def movable(name: str) -> None:
+    """Show the picture of one of ``EXPLORABLES``, which on the site can be moved."""
+    if name not in EXPLORABLES:
+        raise ValueError(f"name must be one of {', '.join(EXPLORABLES)}, got {name!r}")
+    explorable(name).draw()
+    plt.show()
 
 
 def script(name: str) -> str:
