@@ -15,6 +15,7 @@ import freshness
 import nbformat
 import pytest
 from click.testing import CliRunner
+from notebooks import stored
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -254,7 +255,7 @@ def test_a_new_file_of_data_is_seen_and_another_device(
 def test_the_chapters_of_this_book_depend_on_their_own_exercises() -> None:
     """And on no other's: else a changed exercise would execute all."""
     of = {}
-    for path in sorted((ROOT / "book").glob("[0-9]*.ipynb")):
+    for path in stored(ROOT / "book"):
         names = {file.name for file in freshness.files(ROOT, path)}
         of[path.stem] = {name for name in names if name.endswith("_exercises.py")}
     assert of["02_dot_products_grow"] >= {"growth_exercises.py"}

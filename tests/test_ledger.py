@@ -11,6 +11,7 @@ from types import ModuleType
 
 import nbformat
 import pytest
+from notebooks import stored
 
 from sdpa_book.ledger import (
     CHECKS,
@@ -51,6 +52,11 @@ def entries(ledger):
 def chapter_text(stem):
     cells = nbformat.read(BOOK / f"{stem}.ipynb", as_version=4).cells
     return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def page(path):
+    """As a claim names it: the path within the book, without its suffix."""
+    return path.relative_to(BOOK).with_suffix("").as_posix()
 
 
 def test_every_source_has_its_claims():
@@ -220,10 +226,7 @@ def test_an_assumption_is_needed_only_by_what_holds():
 def test_chapters_and_ledger_point_at_each_other(entries):
     for claim in ROWS:
         assert (BOOK / f"{claim.chapter}.ipynb").exists(), claim.id
-    links = {
-        path.stem: ROW_LINK.findall(chapter_text(path.stem))
-        for path in sorted(BOOK.glob("[0-9]*.ipynb"))
-    }
+    links = {page(path): ROW_LINK.findall(chapter_text(page(path))) for path in stored(BOOK)}
     for stem, found_in in links.items():
         for text, target in found_in:
             assert text == target, (stem, text)

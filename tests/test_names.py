@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from notebooks import stored
 from table_names import table, typeset
 
 import sdpa_lib as sdpa
@@ -23,7 +24,7 @@ MODULES = sorted(
     for path in (ROOT / folder).rglob("*.py")
     if path != ROOT / "sdpa_book" / "names.py"
 )
-CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+CHAPTERS = stored(ROOT / "book")
 
 TYPED = {*names_of_code().values(), "nothing"}
 """No text that a program writes is one of these: it asks for the name. Within a sentence they are

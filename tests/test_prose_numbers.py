@@ -32,10 +32,11 @@ from typing import NamedTuple
 
 import nbformat
 import pytest
+from notebooks import stored
 
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"
-PAGES = sorted(BOOK.glob("*.ipynb"))
+PAGES = stored(BOOK)
 NEAREST = 2
 SUMMARIES = ("Exercises", "What to remember")
 ELSEWHERE = re.compile(
@@ -287,9 +288,14 @@ def parts(path):
     return found, constants
 
 
+PREDICT = re.compile(r"^(> \*\*Predict\.\*\*.*\n?)((?:>.*\n?)*)", re.M)
+
+
 def paragraphs(source):
     """The paragraphs of a Markdown cell, without code, comments, options and marks of boxes."""
-    source = re.sub(r"^(> \*\*Predict\.\*\*.*\n?)((?:>.*\n?)*)", without_options, source, flags=re.M)
+    source = re.sub(
+        r"^(> \*\*Predict\.\*\*.*\n?)((?:>.*\n?)*)", without_options, source, flags=re.M
+    )
     for pattern, left in (
         (r"\bet al\.", "et al"),  # ends no sentence
         (r"^```.*?^```$", ""),

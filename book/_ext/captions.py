@@ -19,6 +19,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+from chapter_numbers import number_of
 from table_names import typeset
 
 AT_LEAST = 40  # characters of a caption
@@ -35,13 +36,13 @@ class NumberFigures(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **_kwargs: Any) -> None:
-        chapter = re.match(r"(?:.*/)?(\d\d)_", self.env.docname)
+        chapter = number_of(self.env.docname)
         if chapter is None:
             for output in tables(self.document):
                 entitle(output, titled(output))
             return
         # The chapter without a number, which is the first, counts its own alone.
-        before = [int(chapter[1])] if int(chapter[1]) else []
+        before = [] if chapter == "0" else [chapter]
         counted: Counter[str] = Counter()
 
         def label(kind: str) -> tuple[str, str]:
@@ -49,7 +50,7 @@ class NumberFigures(SphinxPostTransform):
             counted[kind] += 1
             numbers = [*before, counted[kind]]
             name = ".".join(map(str, numbers))
-            return f"{kind} {name}", "-".join(map(str, [kind.lower(), *numbers]))
+            return f"{kind} {name}", "-".join(map(str, [kind, *numbers])).lower()
 
         for node in list(self.document.findall(nodes.Element)):
             text = node.astext() if isinstance(node, nodes.raw) else ""

@@ -1,5 +1,6 @@
 """Sphinx extension: a chapter's title begins with its number, which its file has already, wherever
-the title is shown: on the page, among the chapters, on the way to the next one, in search.
+the title is shown: on the page, among the chapters, on the way to the next one, in search. A study
+has a letter, and notes have the number or letter of what they stand behind.
 """
 
 from __future__ import annotations
@@ -21,7 +22,25 @@ class NumberTitle(SphinxTransform):
     default_priority = 700
 
     def apply(self, **_kwargs: Any) -> None:
-        number = re.match(r"(?:.*/)?(\d\d)_", self.env.docname)
+        number = number_of(self.env.docname)
         title = next(self.document.findall(nodes.title), None)
-        if title is not None and number is not None and int(number[1]):
-            title.insert(0, nodes.Text(f"{int(number[1])}. "))
+        if title is not None and number not in (None, "0"):
+            word = "Notes " if number.startswith("N") else ""
+            title.insert(0, nodes.Text(f"{word}{number.removeprefix('N')}. "))
+
+
+def number_of(page: str) -> str | None:
+    """The number of a chapter, the letter of a study, either with an N before it for notes, and
+    ``None`` of any other page.
+
+    Example:
+        >>> number_of("book/04_saturation"), number_of("book/studies/b_depth")
+        ('4', 'B')
+        >>> number_of("book/notes/04_saturation"), number_of("book/notes/b_depth")
+        ('N4', 'NB')
+    """
+    found = re.search(r"(?:^|/)(notes/|studies/)?(\d\d|[a-z])_[^/]*$", page)
+    if found is None or (found[1] is None and found[2].isalpha()):
+        return None
+    number = str(int(found[2])) if found[2].isdigit() else found[2].upper()
+    return f"N{number}" if found[1] == "notes/" else number

@@ -2,8 +2,8 @@
 
 A cell ``movable("growth")`` shows the explorable of that name: ``book/_explore/src/growth.js``, and
 ``growth_explorable`` of ``sdpa_book.explorables``. What it puts out is a picture, until the script
-takes its place; its caption is the cell's metadata ``caption``. Each explorable has a page of its own
-besides, ``explore/growth.html``, for lectures: as large as the screen, with nothing around it.
+takes its place; its caption is the cell's metadata ``caption``. Each explorable has a page of its
+own besides, ``explore/growth.html``, for lectures: as large as the screen, with nothing around it.
 """
 
 from __future__ import annotations

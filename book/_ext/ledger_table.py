@@ -20,6 +20,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from chapter_numbers import number_of
 from table_names import typeset
 from unbroken import unbroken
 
@@ -102,16 +103,17 @@ class LedgerTable(SphinxDirective):
         self.state.document.note_refname(link)
         return link
 
-    def chapter(self, stem: str) -> addnodes.pending_xref:
-        """To a chapter; Sphinx warns if there is none of this name."""
+    def chapter(self, page: str) -> addnodes.pending_xref:
+        """To a chapter, a study or notes; Sphinx warns if there is none of this name."""
+        number = number_of(f"/{page}") or ""
+        kind = "notes" if number.startswith("N") else "study" if number.isalpha() else "chapter"
+        name = "the start" if number == "0" else f"{kind}\u00a0{number.removeprefix('N')}"
         return addnodes.pending_xref(
             "",
-            nodes.inline(
-                "", "the start" if stem.startswith("00") else f"chapter\u00a0{int(stem[:2])}"
-            ),
+            nodes.inline("", name),
             refdomain="std",
             reftype="doc",
-            reftarget=stem,
+            reftarget=page,
             refdoc=self.env.docname,
             refexplicit=True,
             refwarn=True,

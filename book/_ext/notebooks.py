@@ -46,26 +46,35 @@ def main(root: Path) -> None:
     memory = root / "_build" / "notebooks.json"
     known = json.loads(memory.read_text()) if memory.exists() else {}
     book = root / "book"
-    paths = sorted([*book.glob("*.ipynb"), *book.glob("_template/*.ipynb")])
+    paths = [*stored(book), book / "_template" / "chapter.ipynb"]
     for path in chosen(paths, options.names):
-        if not (options.all or options.names) and known.get(path.name) == state(root, path):
+        name = path.relative_to(book).as_posix()
+        if not (options.all or options.names) and known.get(name) == state(root, path):
             continue
-        print(path.name, flush=True)
+        print(name, flush=True)
         execute(path, keep_pictures=not options.all)
         if path.name.startswith("00_"):
             draw_first_figure(path, book / "_static" / "weights_by_rank.png")
-        known[path.name] = state(root, path)
+        known[name] = state(root, path)
         memory.parent.mkdir(exist_ok=True)
         memory.write_text(json.dumps(known, indent=1))
 
 
+def stored(book: Path) -> list[Path]:
+    """The notebooks of the book: chapters, and in folders studies and notes."""
+    return sorted([*book.glob("*.ipynb"), *book.glob("[!._]*/*.ipynb")])
+
+
 def chosen(paths: list[Path], names: list[str]) -> Iterable[Path]:
-    """Those whose file name begins with one of ``names``; without names all of them."""
+    """Those whose file name begins with one of ``names``, as those of a chapter and of its notes do
+    with 04, or whose folder and name do; without names all of them.
+    """
+    called = {path: (path.name, f"{path.parent.name}/{path.name}") for path in paths}
     for name in names:
-        if not any(path.name.startswith(name) for path in paths):
+        if not any(told.startswith(name) for both in called.values() for told in both):
             known = ", ".join(path.stem for path in paths)
             sys.exit(f"NAME must be the beginning of a chapter's, got {name!r}; there are {known}")
-    return [path for path in paths if path.name.startswith(tuple(names or [""]))]
+    return [p for p in paths if any(told.startswith(tuple(names or [""])) for told in called[p])]
 
 
 def state(root: Path, path: Path) -> str:
@@ -79,7 +88,7 @@ def state(root: Path, path: Path) -> str:
 
 def execute(path: Path, *, keep_pictures: bool) -> None:
     """Run the cells of one chapter and store what they put out, or nothing where one raises."""
-    notebook, stored = read(path), read(path)
+    notebook, before = read(path), read(path)
     started = []
     client = NotebookClient(
         notebook,
@@ -95,7 +104,7 @@ def execute(path: Path, *, keep_pictures: bool) -> None:
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         sys.exit(f"{error}\n{path.name}, cell {started[-1] + 1}, failed; the notebook is as it was")
     if keep_pictures:
-        for old, new in zip(stored.cells, notebook.cells, strict=True):
+        for old, new in zip(before.cells, notebook.cells, strict=True):
             take_pictures(old.get("outputs", []), new.get("outputs", []))
     for cell in notebook.cells:
         leave_out_narrow(cell.get("outputs", []))

@@ -1,8 +1,8 @@
 from citations import Names
 from pybtex.database import Person
 
-BIB = """@misc{one2020, author = {Nair, Anna}, title = {{Divide by sqrt(d\\_k) in all l\\_p norms?}},
-  year = {2020}}
+BIB = """@misc{one2020, author = {Nair, Anna}, year = {2020},
+  title = {{Divide by sqrt(d\\_k) in all l\\_p norms?}}}
 @misc{many2021, author = {He, B. and van Dam, C. and Eck, D.}, title = {Much}, year = {2021}}
 @misc{team, author = {{The Team}}, title = {No year}}
 """
@@ -24,7 +24,9 @@ def site(build, tmp_path, text):
 def test_a_citation_leads_to_its_entry_and_names_it(build, tmp_path):
     built = site(build, tmp_path, CITED)
     assert built.warnings == ""
-    entries = {x["id"] for x in built.page("bibliography").select("div.citation, div.citation [id]")}
+    entries = {
+        x["id"] for x in built.page("bibliography").select("div.citation, div.citation [id]")
+    }
     for link in built.page().select("p a"):
         page, _, key = link["href"].partition("#")
         assert page == "bibliography.html"
@@ -35,7 +37,9 @@ def test_a_citation_leads_to_its_entry_and_names_it(build, tmp_path):
 def test_a_wrong_name_year_or_key_is_a_warning(build, tmp_path):
     wrong = "# A\n\n[Nair (2021)](bibliography.md#one2020), [He (2021)](bibliography.md#many2021)"
     told = site(build, tmp_path, f"{wrong} [Who (2020)](bibliography.md#nobody)\n").warnings
-    assert "a citation of one2020 reads Nair (2020) or Nair, 2020; this one reads: Nair (2021)" in told
+    assert (
+        "a citation of one2020 reads Nair (2020) or Nair, 2020; this one reads: Nair (2021)" in told
+    )
     assert "a citation of many2021 reads He et al. (2021)" in told
     assert "nothing in references.bib is called nobody" in told
 
@@ -51,4 +55,10 @@ def test_no_entry_has_a_role_and_its_title_is_set(build, tmp_path):
 def test_teams_stand_among_the_others():
     people = ("Zhai, Shuangfei", "{Gemma Team}", "Adams, Anna", "{OpenAI}", "He, Pengcheng")
     ordered = sorted(people, key=lambda name: Names().person_key(Person(name)))
-    assert ordered == ["Adams, Anna", "{Gemma Team}", "He, Pengcheng", "{OpenAI}", "Zhai, Shuangfei"]
+    assert ordered == [
+        "Adams, Anna",
+        "{Gemma Team}",
+        "He, Pengcheng",
+        "{OpenAI}",
+        "Zhai, Shuangfei",
+    ]

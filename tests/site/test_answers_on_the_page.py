@@ -24,7 +24,7 @@ def typed(value):
 def fields(tab, base):
     """The field of each exercise whose answer is a value."""
     found = {}
-    for page in sorted(SITE.glob("book/[0-9]*.html")):
+    for page in sorted(SITE.glob("book/**/*.html")):
         if 'class="answer"' in page.read_text(encoding="utf-8"):
             opened, _ = tab(base + page.relative_to(SITE).as_posix())
             for cell in opened.locator(".cell:has(form.answer)").all():

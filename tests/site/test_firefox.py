@@ -15,7 +15,7 @@ import websocket
 from conftest import SITE
 
 FIREFOX = shutil.which("firefox") or shutil.which("firefox-esr")
-PAGES = sorted((SITE / "book").glob("*.html"))
+PAGES = sorted((SITE / "book").rglob("*.html"))
 
 # What is said of a formula that is drawn before all of it is read.
 HALF_READ = "Invalid markup: Incorrect number of children"

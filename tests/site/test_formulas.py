@@ -5,7 +5,7 @@ stand where TeX has them, and one that is cut at the edge says so.
 import pytest
 from conftest import SITE, unfold
 
-PAGES = sorted(page.relative_to(SITE).as_posix() for page in SITE.glob("book/*.html"))
+PAGES = sorted(page.relative_to(SITE).as_posix() for page in SITE.glob("book/**/*.html"))
 
 TORN_OFF = r"""() => {
   const torn = [];

@@ -6,7 +6,10 @@ import pytest
 from bs4 import BeautifulSoup
 from conftest import SITE
 
-CHAPTERS = [path.stem for path in sorted(SITE.glob("book/[0-9]*.html"))]
+CHAPTERS = sorted(
+    path.relative_to(SITE / "book").with_suffix("").as_posix()
+    for path in (SITE / "book").rglob("[0-9a-z]*_*.html")
+)
 BELOW_THE_BAR = 68  # pixels: the bar's height and the root element's font size
 
 # The scroll position, the page's height and what is near the window have stayed as they are for

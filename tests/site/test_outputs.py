@@ -11,7 +11,8 @@ import notebooks
 import pytest
 from conftest import ROOT
 
-CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+BOOK = ROOT / "book"
+CHAPTERS = notebooks.stored(BOOK)
 
 
 def told(path: Path) -> list[list[dict[str, Any]]]:
@@ -27,4 +28,4 @@ def told(path: Path) -> list[list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_the_site_shows_what_is_stored(path: Path) -> None:
-    assert told(ROOT / "_build" / "jupyter_execute" / "book" / path.name) == told(path)
+    assert told(ROOT / "_build" / "jupyter_execute" / path.relative_to(ROOT)) == told(path)

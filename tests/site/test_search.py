@@ -5,6 +5,7 @@ import re
 
 import pytest
 from conftest import AXE, ROOT, SITE
+from notebooks import stored
 
 QUESTIONS = [
     "Is d_k the number of tokens?",
@@ -78,8 +79,8 @@ def test_what_people_ask_finds_the_section_of_that_name(search, question):
     _, ask = search()
     words = set(re.findall(r"\w+", question.lower()))
     ask_for = {
-        f"book/{path.stem}.html"
-        for path in (ROOT / "book").glob("*.ipynb")
+        path.relative_to(ROOT).with_suffix(".html").as_posix()
+        for path in stored(ROOT / "book")
         for heading in re.findall(r"##+ People ask: ([^\"]+?)\\n", path.read_text("utf-8"))
         if set(re.findall(r"\w+", heading.lower())) == words
     }

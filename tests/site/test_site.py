@@ -15,6 +15,7 @@ import pytest
 import yaml
 from conftest import AXE, DRAWN, ROOT, SITE, unfold
 from fontTools.ttLib import TTFont
+from notebooks import stored
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 CHAPTERS = [
@@ -142,12 +143,13 @@ def test_a_page_works_from_a_folder(tab, name):
 
 @pytest.mark.smoke
 def test_a_chapter_hands_out_its_notebook():
-    for path in sorted((ROOT / "book").glob("[0-9]*.ipynb")):
-        page = (SITE / "book" / f"{path.stem}.html").read_text(encoding="utf-8")
-        assert f'href="../_sources/book/{path.name}" download' in page
+    for path in stored(ROOT / "book"):
+        place = path.relative_to(ROOT)
+        page = (SITE / place.with_suffix(".html")).read_text(encoding="utf-8")
+        assert f'_sources/{place.as_posix()}" download' in page
         handed_out, ours = (
             json.loads(file.read_text(encoding="utf-8"))
-            for file in (SITE / "_sources" / "book" / path.name, path)
+            for file in (SITE / "_sources" / place, path)
         )
         first, *rest = handed_out.pop("cells")
         assert "import sdpa_book" in "".join(first["source"])  # and what to do where it is missing

@@ -5,13 +5,14 @@ import re
 
 import pytest
 from conftest import ROOT, SITE
+from notebooks import stored
 
 FOLDER = SITE / "_static" / "explore"
 SOURCES = ROOT / "book" / "_explore"
 PLACES = {
-    name: f"book/{path.stem}.html"
-    for path in sorted((ROOT / "book").glob("*.ipynb"))
-    for name in re.findall(r":::\{explorable\} (\w+)", path.read_text(encoding="utf-8"))
+    name: path.relative_to(ROOT).with_suffix(".html").as_posix()
+    for path in stored(ROOT / "book")
+    for name in re.findall(r'movable\(\\"(\w+)\\"\)', path.read_text(encoding="utf-8"))
 }
 """The explorables by name, each with the page that shows it."""
 
