@@ -464,7 +464,7 @@ MODEL_RESCALINGS: dict[str, Rescaling] = {
     "qwen_1": LogBeyond(2048),
     "llama_4": LogSteps(8192, 0.1),
 }
-"""What published models divide by, where it is none of ``RESCALINGS``: chapter 13 has the sources
+"""What published models divide by, where it is none of ``RESCALINGS``: chapter 11 has the sources
 and the others.
 """
 

@@ -190,7 +190,7 @@ def test_a_changed_constant_in_the_library_fails_a_notebook(tmp_path):
     the library as it is, nbval shows.
     """
     chapter = tmp_path / "chapter.ipynb"
-    shutil.copy(BOOK / "13_scalings_in_the_wild.ipynb", chapter)
+    shutil.copy(BOOK / "11_scalings_in_the_wild.ipynb", chapter)
     (tmp_path / "changed").mkdir()
     shutil.copytree(
         ROOT / "sdpa_lib",

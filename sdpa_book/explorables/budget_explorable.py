@@ -1,4 +1,4 @@
-"""When the models of chapter 12 learn, and what a study sees that stops earlier."""
+"""When the models of chapter 9 learn, and what a study sees that stops earlier."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALT = (
 )
 
 COMPARISONS = ("recall, d_k 16", "recall, d_k 64", "recall, 64 pairs")
-"""Of chapter 12: its first figure and its test of all scalings."""
+"""Of chapter 9: its first figure and its test of all scalings."""
 
 
 def data() -> dict[str, Any]:

@@ -50,7 +50,7 @@ def data() -> dict[str, Any]:
 
 
 COMPARED = ("none", "sqrt_d_k", "k_mean", "k_total")
-"""Those that chapter 7 is about; its folded table has the others."""
+"""Those that chapter 8 is about; its folded table has the others."""
 
 
 def ratio(name: str, n: int, d_k: int) -> float:
@@ -60,7 +60,7 @@ def ratio(name: str, n: int, d_k: int) -> float:
 
 
 class Setting(NamedTuple):
-    """Random queries with random keys and values, as chapter 7 has them, in several sets, and a
+    """Random queries with random keys and values, as chapter 8 has them, in several sets, and a
     random gradient that arrives at each output.
     """
 

@@ -14,4 +14,4 @@ several share, and ``making``, the machinery of all.
 """
 
 NAMES = ("training", "crossing", "gradient_worth", "depth", "optimiser_steps", "heads")
-"""The studies: of chapters 12, 12, 12, 10, 13 and 14."""
+"""The studies: of chapter 9 (three), study B, study D and chapter 10."""

@@ -1,4 +1,4 @@
-"""What more than one check asks of the stored decoders of chapter 14."""
+"""What more than one check asks of the stored decoders of chapter 10."""
 
 from __future__ import annotations
 

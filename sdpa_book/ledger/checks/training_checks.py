@@ -1,4 +1,4 @@
-"""What sources say of training, from the stored study of chapter 12.
+"""What sources say of training, from the stored study of chapter 9.
 
 A comparison is one of the study's, by name. Figures are those of the runs that report, each scaling
 at the learning rate chosen for it; a run that has not learned within its budget is censored there.
@@ -235,7 +235,7 @@ def accuracy_kept(*, comparison: str, scaling: str, against: str, pairs: int) ->
 
 def evenness_once_learned(*, comparison: str, scaling: str, beside: str) -> Finding:
     """The entropy of a row of weights, as a fraction of ln n, at the last look at a run that has
-    learned; as facts the same in another comparison, and in the decoders of chapter 14.
+    learned; as facts the same in another comparison, and in the decoders of chapter 10.
     """
     last, first, spread = (
         _mean_of_curve(comparison, scaling, name, place)

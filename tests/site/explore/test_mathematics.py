@@ -62,7 +62,7 @@ def check_blend(scripts):
 
 
 def check_critical_sigma(scripts):
-    """The border is where n weights' squares sum to their even share: see chapter 11."""
+    """The border is where n weights' squares sum to their even share: see study C."""
     n = torch.tensor([2.0, 32.0, 1e6])
     close(scripts("criticalSigma", pairs(n)), (2 * n.log()).sqrt())
 
