@@ -57,7 +57,8 @@ class ShowExplorables(SphinxPostTransform):
                 f'data-alone="{alone}">'
             )
             caption = typeset(html.escape(cell["cell_metadata"]["caption"], quote=False))
-            cell.parent[cell.parent.index(cell)] = [
+            place = cell.parent.index(cell)
+            cell.parent[place : place + 1] = [
                 nodes.raw("", start, format="html"),
                 picture,
                 nodes.raw("", "<figcaption>", format="html"),

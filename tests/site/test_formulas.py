@@ -43,7 +43,9 @@ def test_no_line_begins_with_what_belongs_to_a_formula(tab, base, page, width):
     assert opened.evaluate(TORN_OFF) == []
 
 
-@pytest.mark.parametrize("chapter", ["03_the_variance_derivation", "studies/a_which_gradients_vanish"])
+@pytest.mark.parametrize(
+    "chapter", ["03_the_variance_derivation", "studies/a_which_gradients_vanish"]
+)
 def test_no_gap_is_left_behind_a_root(tab, base, chapter):
     opened, _ = tab(f"{base}book/{chapter}.html")
     assert opened.locator("msqrt").count() > 0
