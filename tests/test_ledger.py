@@ -33,7 +33,7 @@ ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"
 ROWS = load_claims()
 TESTED = [claim for claim in ROWS if not claim.not_testable]
-ROW_LINK = re.compile(r"\[(S\d-\d+)\]\(ledger\.ipynb#(S\d-\d+)\)")
+ROW_LINK = re.compile(r"\[(S\d-\d+)\]\((?:\.\./)?ledger\.ipynb#(S\d-\d+)\)")
 
 
 @pytest.fixture(scope="module")

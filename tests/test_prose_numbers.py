@@ -41,7 +41,7 @@ NEAREST = 2
 SUMMARIES = ("Exercises", "What to remember")
 ELSEWHERE = re.compile(
     r"(?i:\b(?:above|below|printed|(?:first|last|next) (?:section|figure|picture|table))\b)"
-    r"|(?:Table|Figure) \d|(?<!\*)\*[A-Z]"
+    r"|(?:Table|Figure) N?[\dA-D]|(?<!\*)\*[A-Z]"
 )
 SENTENCES = re.compile(r"(?<=[.?!:]) +(?=[A-Z(*$\[])|\n")
 NOT_MEASURED = re.compile(
@@ -358,8 +358,9 @@ def everything(path):
 
 def referred_to(sentence):
     """The numbers of the chapters to which a sentence links and of the claims that it names."""
-    for chapter in set(re.findall(r"\]\((\w+)\.ipynb", sentence)) - {"ledger"}:
-        yield from everything(BOOK / f"{chapter}.ipynb")
+    for page in set(re.findall(r"\]\([./]*((?:\w+/)?\w+)\.ipynb", sentence)) - {"ledger"}:
+        places = (BOOK / folder / f"{page}.ipynb" for folder in ("", "studies", "notes"))
+        yield from everything(next(place for place in places if place.exists()))
     for source in set(re.findall(r"\bS[0-5]\b(?:-\d+)?", sentence)):
         for claim, told in claims().items():
             if claim.startswith(source):

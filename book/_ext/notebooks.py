@@ -46,7 +46,7 @@ def main(root: Path) -> None:
     memory = root / "_build" / "notebooks.json"
     known = json.loads(memory.read_text()) if memory.exists() else {}
     book = root / "book"
-    paths = [*stored(book), book / "_template" / "chapter.ipynb"]
+    paths = [*stored(book), *book.glob("_template/*.ipynb")]
     for path in chosen(paths, options.names):
         name = path.relative_to(book).as_posix()
         if not (options.all or options.names) and known.get(name) == state(root, path):

@@ -37,7 +37,9 @@ def build(tmp_path: Path) -> Build:
         source, warned = tmp_path / "source", io.StringIO()
         source.mkdir(exist_ok=True)
         for name, text in pages.items():
-            (source / f"{name}.md").write_text(f"---\norphan: true\n---\n{text}", encoding="utf-8")
+            file = source / f"{name}.md"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"---\norphan: true\n---\n{text}", encoding="utf-8")
         settings = {
             # MyST-NB brings the parser with it
             "extensions": [*([] if "myst_nb" in extensions else ["myst_parser"]), *extensions],
