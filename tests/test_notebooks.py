@@ -14,6 +14,7 @@ from chapter_numbers import number_of
 from notebooks import stored
 from PIL import Image
 
+from sdpa_book.drawing.svg import DESCRIPTION
 from sdpa_book.exercises import all_exercises
 
 ROOT = Path(__file__).parent.parent
@@ -61,7 +62,8 @@ def test_outputs_are_stored_and_stable(path):
         assert len(cell.source.splitlines()) <= 25, cell.source
     for _, output in outputs(path):
         assert output.output_type not in ("error", "stream") or output.get("name") == "stdout"
-        text = str(output.get("data", {}).get("text/plain", "")) + output.get("text", "")
+        text = "".join(str(output.get("data", {}).get(x, "")) for x in ("text/plain", DESCRIPTION))
+        text += output.get("text", "")
         assert not re.search(r"0x[0-9a-f]{6,}|/home/|/tmp/|cuda|mps\b", text)
         assert "nan" not in re.findall(r"[a-z]+", text)
 
@@ -75,7 +77,7 @@ def test_every_figure_says_what_is_seen(path):
             if not MOVABLE.search(cell.source):
                 assert len(cell.metadata["mystnb"]["image"]["alt"]) > 40
                 assert cell.source.rstrip().endswith("plt.show()")
-            described = output.data["text/plain"].startswith("Figure, ")
+            described = output.data[DESCRIPTION].startswith("Figure, ")
             assert described, "draw it with plotting.figure, and run `make notebooks`"
     for cell in cells(path, "markdown"):
         for said in re.findall(r"!\[(.*?)\]\(", cell.source):
@@ -242,4 +244,4 @@ def test_the_picture_of_readme_is_the_books_first_figure():
     with Image.open(BOOK / "_static" / "weights_by_rank.png") as picture:
         described = picture.text["Description"]
     first = next(output for _, output in outputs(CHAPTERS[0]) if "image/svg+xml" in output.data)
-    assert described == first.data["text/plain"], "run `make notebooks CHAPTER=00`"
+    assert described == first.data[DESCRIPTION], "run `make notebooks CHAPTER=00`"

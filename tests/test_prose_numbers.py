@@ -34,6 +34,8 @@ import nbformat
 import pytest
 from notebooks import stored
 
+from sdpa_book.drawing.svg import DESCRIPTION
+
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"
 PAGES = stored(BOOK)
@@ -277,7 +279,7 @@ def parts(path):
             data = output.get("data", {})
             text = output.get("text", "") or data.get("text/markdown", data.get("text/plain", ""))
             if "image/svg+xml" in data:
-                text = re.sub(r"(?:, ticks|digest|^Style) .*$", "", text, flags=re.M)
+                text = re.sub(r"(?:, ticks|digest|^Style) .*$", "", data[DESCRIPTION], flags=re.M)
                 drawn += numbers(plain(text))
                 text = " ".join(re.findall(r"'(.*?)'", text))  # what is written in it
             per_cent = any("%" in plain(said) for said in (text, *captions))

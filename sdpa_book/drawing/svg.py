@@ -34,6 +34,12 @@ WORDS_ALONE = "SDPA_BOOK_WORDS_ALONE"
 compare no drawing, and drawing is a tenth of what they would compute.
 """
 
+DESCRIPTION = "text/x-figure-description"
+"""What an output has a figure's description under: no viewer shows it, and nbval compares it."""
+
+IN_PLACE = "A figure: where it does not show, trust this notebook or run the cell."
+"""JupyterLab shows no SVG of a notebook that it does not trust."""
+
 NARROW = (4.6, 5.2)
 """Widths in inches, the better one first. On a phone of 360 px, where a column is 325 px wide, 12
 points are 11.8 px of the first and 10.4 of the second.
@@ -80,7 +86,7 @@ class DescribedFigure(Figure):
         from IPython.display import display
 
         # In this order: the narrow drawing moves the panels.
-        shown = {"text/plain": describe(self)}
+        shown = {"text/plain": IN_PLACE, DESCRIPTION: describe(self)}
         if WORDS_ALONE not in os.environ:
             shown["image/svg+xml"] = picture(self)
         show: Any = display
