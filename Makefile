@@ -68,6 +68,8 @@ serve: book ## serve the site on 127.0.0.1 (PORT=8000)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 lab: $(INSTALLED) ## open the chapters in JupyterLab
+	@# Without trust, which you give your own clone here, Jupyter shows no stored figure.
+	$(BIN)/jupyter trust book/*.ipynb book/*/*.ipynb > /dev/null
 	@# Jupyter refuses to run as root, as containers do, unless it is told to.
 	$(BIN)/jupyter-lab book $(if $(filter 0,$(shell id -u)),--allow-root)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from chapter_numbers import number_of
-from notebooks import stored
+from notebooks import is_folded, stored
 from PIL import Image
 
 from sdpa_book.drawing.svg import DESCRIPTION
@@ -60,6 +60,8 @@ def test_outputs_are_stored_and_stable(path):
     for cell in cells(path, "code"):
         assert cell.execution_count is not None, "run `make notebooks`"
         assert len(cell.source.splitlines()) <= 25, cell.source
+        hidden = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+        assert hidden or not is_folded(cell), "run `make notebooks`"
     for _, output in outputs(path):
         assert output.output_type not in ("error", "stream") or output.get("name") == "stdout"
         text = "".join(str(output.get("data", {}).get(x, "")) for x in ("text/plain", DESCRIPTION))

@@ -108,6 +108,8 @@ def execute(path: Path, *, keep_pictures: bool) -> None:
             take_pictures(old.get("outputs", []), new.get("outputs", []))
     for cell in notebook.cells:
         leave_out_narrow(cell.get("outputs", []))
+        if is_folded(cell):
+            cell.metadata.setdefault("jupyter", {})["source_hidden"] = True
     language = {"language_info": {"name": notebook.metadata.language_info.name}}
     kernel = {key: told for key, told in notebook.metadata.items() if key == "kernelspec"}
     notebook.metadata = nbformat.NotebookNode(kernel | language)
@@ -143,6 +145,14 @@ def leave_out_narrow(outputs: list[Any]) -> None:
     for output in outputs:
         if drawn := output.get("data", {}).get("image/svg+xml"):
             output.data["image/svg+xml"] = NARROW.sub("", drawn)
+
+
+def is_folded(cell: Any) -> bool:
+    """Whether the site folds a cell's code, and so JupyterLab does: what a reader need not see, and
+    what draws.
+    """
+    tags = {"hide-cell", "hide-input"} & set(cell.metadata.get("tags", []))
+    return cell.cell_type == "code" and bool(tags or any(map(pictures, cell.outputs)))
 
 
 def words(output: Any) -> dict[str, Any]:
