@@ -35,6 +35,7 @@ from sdpa_book.studies.heads.measure import (
     parted_figures,
     position_part,
     tail_scale,
+    unturned_figures,
 )
 from sdpa_book.studies.heads.ngrams import ngram_losses
 from sdpa_book.studies.heads.plan import (
@@ -220,6 +221,27 @@ def test_every_figure_is_named(model, corpus):
     }
     assert set(figures) == names
     assert all(torch.tensor(values).shape == (2, 2) for values in figures.values())
+
+
+def test_a_turned_decoder_is_measured_before_turning_too(corpus):
+    model, passages = make_model(ROOT, replace(SMALL, positions="rotary")), corpus.passages(2, 16)
+    figures = model_figures(model, passages, least=8)
+    for block in model.blocks:
+        block.attention.rotary = False
+    plain = model_figures(model, passages, least=8)
+    assert set(figures) - set(plain) == {
+        f"unturned_{x}" for x in ("query_shared", "key_shared", "score_rank", "whole_rank")
+    }
+    for name in ("query_shared", "key_shared", "score_rank"):
+        assert figures[f"unturned_{name}"][0] == pytest.approx(plain[name][0])
+    assert figures["unturned_score_rank"][0] != pytest.approx(figures["score_rank"][0], rel=0.01)
+
+
+def test_turning_spreads_one_query_and_one_key_over_several_directions():
+    query, key = (normal(32, seed=s).expand(1, 1, 256, 32) for s in (1, 2))
+    assert unturned_figures(query, key)["unturned_whole_rank"].item() == pytest.approx(1.0)
+    both = turned(query), turned(key)
+    assert head_figures(*both, attention_scores(*both, is_causal=True))["score_rank"] > 4
 
 
 def test_random_vectors_have_what_the_argument_for_the_root_says():

@@ -160,14 +160,16 @@ class Attention(nn.Module):
         """The output for any scores, (B, heads, n, n), that go into softmax."""
         return self._output(torch.softmax(scores, dim=-1) @ self._heads(self.value(x)))
 
-    def projected(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The queries and keys as W_Q and W_K give them, (B, heads, n, d_k), turned by their places
-        if ``rotary``.
-        """
+    def unturned(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The queries and keys as W_Q and W_K give them, (B, heads, n, d_k)."""
         query, key = self._heads(self.query(x)), self.key(x)
         if self.scaling == "general":
             return query, key.unsqueeze(1).expand_as(query)  # one full matrix a head, and x itself
-        key = self._heads(key)
+        return query, self._heads(key)
+
+    def projected(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """These, turned by their places if ``rotary``."""
+        query, key = self.unturned(x)
         return (turned(query), turned(key)) if self.rotary else (query, key)
 
     def query_and_key(self, x: Tensor) -> tuple[Tensor, Tensor]:

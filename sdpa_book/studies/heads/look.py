@@ -12,7 +12,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sdpa_book.studies.heads.measure import LEAST, head_figures, position_part
+from sdpa_book.studies.heads.measure import (
+    LEAST,
+    head_figures,
+    position_part,
+    unturned_figures,
+)
 from sdpa_book.studies.heads.train import passage_losses
 from sdpa_book.studies.transformer import Attention, Transformer
 from sdpa_lib._checks import unknown_name
@@ -57,7 +62,8 @@ def model_figures(model: Transformer, passages: Tensor, *, least: int = LEAST) -
     :func:`~sdpa_book.studies.heads.measure.position_part`; ``weight_rank``, the effective rank of
     W_Q^T W_K; and of the gradients that arrive at queries and keys, as lengths, root mean square
     and median: ``query_gradient``, ``query_gradient_median``, ``key_gradient`` and
-    ``key_gradient_median``. The gradients are of the sum of a passage's losses.
+    ``key_gradient_median``. The gradients are of the sum of a passage's losses. Where places turn
+    queries and keys, those of :func:`~sdpa_book.studies.heads.measure.unturned_figures` follow.
 
     Args:
         model: the decoder.
@@ -71,7 +77,21 @@ def model_figures(model: Transformer, passages: Tensor, *, least: int = LEAST) -
         for name, values in of_layer.items():
             figures.setdefault(name, []).append(values.tolist())
     figures["weight_rank"] = [weight_rank(block.attention).tolist() for block in model.blocks]
-    return figures | gradient_figures(model, passages)
+    return figures | gradient_figures(model, passages) | _unturned(model, passages[:, :-1])
+
+
+@torch.no_grad()
+def _unturned(model: Transformer, tokens: Tensor) -> Figures:
+    """The figures of a rotary decoder's queries and keys before turning; of others none."""
+    figures: Figures = {}
+    x = model.embedded(tokens)
+    for block in model.blocks:
+        if block.attention.rotary:
+            pair = block.attention.unturned(block.attended(x))
+            for name, values in unturned_figures(*pair).items():
+                figures.setdefault(name, []).append(values.tolist())
+        x = block(x)
+    return figures
 
 
 @torch.no_grad()

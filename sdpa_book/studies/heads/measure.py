@@ -223,6 +223,32 @@ def parted_figures(
     return figures
 
 
+def unturned_figures(query: Tensor, key: Tensor) -> dict[str, Tensor]:
+    """Figures of queries and keys before their places turn them, since turning alone spreads one
+    query and one key over several directions.
+
+    Args:
+        query, key: (B, H, n, d_k).
+
+    Returns:
+        By name (H,), float64: ``query_shared``, ``key_shared`` and ``score_rank`` of ``FIGURES``
+        and ``whole_rank``, that of E[q qᵀ] E[k kᵀ], with ``unturned_`` before their name. Once they
+        are turned, softmax no longer cancels what all keys share.
+
+    Example:
+        >>> query, key = (sample(1, 1, 64, 8, seed=s) for s in (0, 1))
+        >>> unturned_figures(query, key + 100)["unturned_whole_rank"].round()  # the shared part's
+        tensor([1.], dtype=torch.float64)
+    """
+    query, key = query.double(), key.double()
+    of_vectors = _of_vectors(query, key)
+    figures = {name: of_vectors[name] for name in ("query_shared", "key_shared", "score_rank")}
+    q, k = (x.transpose(0, 1).flatten(1, 2) for x in (query, key))  # (H, B n, d_k)
+    product = q.mT @ q @ k.mT @ k
+    figures["whole_rank"] = _trace(product).square() / _trace(product @ product)
+    return {f"unturned_{name}": values for name, values in figures.items()}
+
+
 def effective_rank(matrix: Tensor) -> Tensor:
     """(tr M)² / tr M² of a covariance: how many directions carry it, d if all do alike.
 
