@@ -692,10 +692,6 @@ def test_what_is_concluded_where_all_or_none_have_learned():
 # What is stored
 
 UNFINISHED = (
-    "24 layers, shrunk, d_k 256",
-    "24 layers, five seeds, d_k 32",
-    "24 layers, five seeds, d_k 256",
-    "2 layers, 10^-3, d_k 32",
     "2 layers, 10^-3, d_k 256",
     "24 layers, shrunk, 10^-3, d_k 256",
     "24 layers, 10^-3, d_k 256",
