@@ -173,7 +173,7 @@ def test_every_exercise_is_asked_once_and_solved_once(path):
 def test_every_exercise_of_the_library_is_asked():
     asked = {
         name
-        for path in CHAPTERS
+        for path in (*CHAPTERS, TEMPLATE)
         for cell in cells(path, "code")
         for name in re.findall(r'check\("([\w.]+)"', cell.source)
     }

@@ -2,23 +2,7 @@
 
 import math
 
-import torch
-from torch import Tensor
-
 from sdpa_book.exercises.exercise import Exercise
-
-_SHARP = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
-_VALUES = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, -0.2]], dtype=torch.float64)
-_OTHERS = torch.tensor([[-1.0, 0.0], [2.0, 1.0], [0.5, -3.0]], dtype=torch.float64)
-_MIXED = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
-
-
-def _weights_of(values: Tensor, output: Tensor) -> Tensor:
-    """The barycentric coordinates of a point."""
-    with_ones = torch.cat([values, torch.ones_like(values[:, :1])], dim=1)
-    solved: Tensor = torch.linalg.solve(with_ones.T, torch.cat([output, output.new_ones(1)]))
-    return solved
-
 
 EXERCISES: dict[str, Exercise] = {
     "wrong_row": Exercise(
@@ -29,22 +13,6 @@ EXERCISES: dict[str, Exercise] = {
             "between.": 2,
             "At the height 0 the triangle reaches from 0.36 to 0.73, and this point lies "
             "between.": 4,
-        },
-    ),
-    "weights_of": Exercise(
-        answer=_weights_of,
-        cases=(
-            (_VALUES, _SHARP @ _VALUES),
-            (_OTHERS, _MIXED @ _OTHERS),
-            (_OTHERS, _OTHERS.mean(0)),
-        ),
-        mistakes={
-            "These weights give the right output, and do not sum to 1: that is an equation, "
-            "too.": lambda values, output: torch.linalg.pinv(values.T) @ output,
-            "These are weights for the wrong product: the output is weights @ values, a "
-            "combination of rows.": lambda values, output: torch.softmax(values @ output, dim=-1),
-            "Nearer values do get more weight, but how much follows from the equations "
-            "alone.": lambda values, output: torch.softmax(-(values - output).norm(dim=-1), dim=-1),
         },
     ),
     "crossover": Exercise(
