@@ -93,7 +93,7 @@ def counts(path: Path) -> dict[str, float]:
     asides = [found for found in re.findall(r"\(([^()]*)\)", opened) if words(found) > 2]
     paragraphs = [*re.split(r"\n\s*\n|\n(?=[-*|] |\d\. |#)", opened), *told]
     said = words(opened) + sum(map(words, told))
-    remember = section(FOLD.sub("", text), "What to remember").partition("\n\n**")[0]
+    remember = re.split(r"\n\n(?:> )?\*\*", section(FOLD.sub("", text), "What to remember"))[0]
     answer = words(plain(part(text, "The answer")))
     interview = words(plain(part(text, "In an interview")))
     return {
