@@ -1,4 +1,4 @@
-"""Exercises of the chapter "Do trained heads keep the assumptions?"."""
+"""Exercises of the chapter "What becomes of scores in training?"."""
 
 import torch
 
@@ -22,24 +22,6 @@ _WEIGHTS = (
     torch.tensor([0.8, 0.1, 0.05, 0.05], dtype=torch.float64),
     torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64),
 )
-
-_PAIRS = (
-    (
-        torch.tensor([[2.0, 1.0], [0.0, 1.0], [-1.0, 3.0]], dtype=torch.float64),
-        torch.tensor([[3.0, 1.0], [1.0, -1.0], [0.0, 2.0]], dtype=torch.float64),
-    ),
-    (
-        torch.tensor([[1.0, 0.0], [1.0, 2.0], [2.0, 1.0]], dtype=torch.float64),
-        torch.tensor([[1.0, 4.0], [0.0, 1.0], [3.0, 0.0]], dtype=torch.float64),
-    ),
-)
-
-
-def _directions(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
-    """The effective rank of E[q qᵀ] Cov k, of queries and keys (n, d_k)."""
-    product = query.mT @ query @ torch.cov(key.mT, correction=0)
-    return product.trace().square() / (product @ product).trace()
-
 
 EXERCISES: dict[str, Exercise] = {
     "shared": Exercise(
@@ -83,23 +65,6 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "The weights are divided by 1 - p₀, and so their squares by its square.": lambda p: (
                 p[1:].square().sum() / (1 - p[0])
-            ),
-        },
-    ),
-    "directions": Exercise(
-        answer=_directions,
-        cases=_PAIRS,
-        mistakes={
-            "What all keys share cancels in softmax: take their mean off.": lambda q, k: (
-                _directions(q, torch.cat((k, -k)))
-            ),
-            "This is the rank of the keys' covariance, which depends on the basis.": lambda q, k: (
-                _directions(torch.eye(k.shape[-1]).to(k), k)
-            ),
-            "The product is not symmetric: its trace of the square is not its sum of "
-            "squares.": lambda q, k: (
-                (product := q.mT @ q @ torch.cov(k.mT, correction=0)).trace().square()
-                / product.square().sum()
             ),
         },
     ),

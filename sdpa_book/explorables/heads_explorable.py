@@ -16,11 +16,15 @@ from sdpa_book.studies.heads.plan import DecoderRun
 from sdpa_book.studies.heads.read import LONGER, load_places, load_results, load_vectors
 
 ALT = (
-    "Three heads: a passage of code up to two places, in which the background of a character "
-    "is the darker the more weight it gets."
+    "A passage of code, in which the background of a character is the darker the more weight it "
+    "gets from the last bracket, and the largest weights as bars: several share the weight, where "
+    "in normal rows, drawn as steps, one has two thirds of it."
 )
 
 HEADS = DecoderRun("sqrt_d_k")
+SHOWN = (1, 0)
+"""The layer and head of the picture, with which the figure begins."""
+
 FIRST = 7
 """The first character that may look: shorter rows say nothing of a spread."""
 
@@ -81,11 +85,23 @@ def scripts() -> dict[str, str]:
 
 
 def draw() -> None:
-    """Whom the last character looks at, in three heads."""
-    _, axes = plotting.figure(rows=3, height=1.7)
-    query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
-    weights = sdpa.attention_weights(query, key, is_causal=True)
-    line = data()["text"]
-    for ax, (layer, head) in zip(axes, ((0, 3), (1, 1), (2, 2)), strict=True):
-        looked_at(ax, line, weights[layer, head], (30, 62))
-        ax.set_title(f"layer {layer + 1}, head {head + 1}")
+    """Whom the last character looks at in one head, and its weights beside those of normal rows."""
+    query, key = (x[-1, *SHOWN] for x in load_vectors(HEADS, "line", LONGER))
+    row = sdpa.attention_scores(query, key)[-1].double()
+    normal = sdpa.sample(2000, len(row), seed=0, device="cpu").double()
+    normal = (normal - normal.mean(-1, keepdim=True)) / normal.std(-1, correction=0, keepdim=True)
+    weights, of_normal = (
+        scores.softmax(-1).sort(-1, descending=True).values[..., :20]
+        for scores in (row, normal * row.std(correction=0))
+    )
+    _, (text, bars) = plotting.figure(rows=2, height=2.0)
+    looked_at(text, data()["text"], sdpa.attention_weights(query, key, is_causal=True), (62,))
+    layer, head = SHOWN
+    text.set_title(f"layer {layer + 1}, head {head + 1}")
+    ranks = range(1, 21)
+    bars.bar(ranks, weights, color=plotting.ROLES["weights"])
+    bars.step(ranks, of_normal.mean(0), where="mid", color=plotting.INK, linewidth=1.4)
+    bars.text(1.7, 0.6, "normal rows", fontsize=14)
+    bars.text(5.2, 0.12, "its weights", color=plotting.ROLES["weights"], fontsize=14)
+    bars.set(xlabel="keys, the largest weight first", ylabel="weight", xlim=(0.3, 20.7))
+    bars.set_xticks([1, 5, 10, 15, 20])

@@ -82,7 +82,7 @@ def test_the_answer_follows_from_the_three_numbers_that_stand_there(explorable):
         named = [case for case in ("Either", "Place", "Neither", "cancel") if case in said(figure)]
         assert (found[-1] or "").split(" ")[0] in [*named, "What", ""], head
         assert ("cancel" in said(figure)) == (found[-1] == "cancel")
-    # The chapter counts them.
+    # The chapter's notes count them.
     counts = [
         found.count(case) for case in ("Place alone", "Either part", "Neither part", "cancel")
     ]
