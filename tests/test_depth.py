@@ -137,10 +137,34 @@ def test_the_stream_grows_and_tokens_become_alike_as_the_recursion_says():
 def test_softmax_rows_have_their_limits():
     even = softmax_rows(0.0, 0.3, 8)
     assert even == pytest.approx((1 / 8, 1 / 8, 7 / 64, 7 / 64))
-    gap_density = 1.766  # at 0, of the gap between the two largest of 16 normals
     sharp = softmax_rows(64.0, 1.0, 16, n_rows=100_000)
-    assert sharp.response == pytest.approx(gap_density / (3 * 64), rel=0.05)
+    assert sharp.response == pytest.approx(depth.gap_density(16) / (3 * 64), rel=0.05)
     assert sharp.shared == pytest.approx(sharp.repeated)
+
+
+def test_the_gap_density_is_what_a_draw_has():
+    best = sample(400_000, 16, seed=1, dtype=torch.float64, device="cpu").topk(2).values
+    close = (best[:, 0] - best[:, 1] < 0.02).double().mean().item() / 0.02
+    assert depth.gap_density(16) == pytest.approx(close, rel=0.05)
+
+
+@pytest.mark.parametrize("gradients", [0.0, 0.5, 1.0])
+def test_an_attention_among_equal_tokens_hands_on_what_it_gets(gradients):
+    """All weights are 1/n, and nothing goes through queries and keys, whatever the divisor."""
+    n = 4
+    for divisor in (1.0, 8.0):
+        like = {"n_tokens": n, "models": 400, "correlation": 1.0, "gradients": gradients}
+        measured = depth.attention_gain(64, divisor, **like)
+        assert abs(measured.value - (1 + (n - 1) * gradients) / n) < 4 * measured.error
+
+
+def test_what_an_attention_hands_down_is_computed():
+    for d_k, divisor in ((16, 1.0), (64, 8.0)):
+        r = divisor / math.sqrt(d_k)
+        rows = softmax_rows(1 / r, 0.0, 16)
+        measured = depth.attention_gain(d_k, divisor, width=128, models=100)
+        computed = rows.repeated + 2 * rows.response / r**2
+        assert measured.value == pytest.approx(computed, rel=0.1)
 
 
 def test_perceptron_products_at_no_correlation():

@@ -2,8 +2,9 @@
 recursion.
 """
 
+from sdpa_book.studies.depth.one_attention import attention_gain, gap_density
 from sdpa_book.studies.depth.plan import DIMENSIONS, LAYERS, STARTS, TASK, Depth
-from sdpa_book.studies.depth.read import Starts, listed_rescalings, load_depth
+from sdpa_book.studies.depth.read import Starts, listed_rescalings, load_depth, predicted
 from sdpa_book.studies.depth.recursion import (
     mean_field,
     perceptron_products,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sdpa_book.studies.depth.plan import Depth
+from sdpa_book.studies.depth.recursion import mean_field, relative_divisor
 from sdpa_book.studies.making import with_known_rescalings
 
 STORED = Path(__file__).parent / "results" / "depth.json"
@@ -73,6 +74,26 @@ def load_depth(path: Path = STORED) -> tuple[dict[str, Any], dict[Depth, Starts]
     stored = json.loads(path.read_text(encoding="utf-8"))
     cells = (Starts(cell=Depth(*line.pop("cell")), **line) for line in stored["measured"])
     return stored["provenance"], {measured.cell: measured for measured in cells}
+
+
+def predicted(starts: Starts, *, n_tokens: int = 16) -> float:
+    """What the recursion has for ``first``, from the variance and correlation of the model's own
+    embedded tokens. Nothing is fitted.
+
+    Example:
+        >>> kind = Depth(64, 2, "sqrt_d_k")
+        >>> round(predicted(load_depth()[1][kind]), 1)
+        1.7
+    """
+    kind = starts.cell
+    return mean_field(
+        kind.n_layers,
+        relative_divisor(kind.scaling, n_tokens, kind.d_k),
+        n_tokens=n_tokens,
+        norm=kind.norm,
+        variance=starts.variance[0],
+        correlation=1 - starts.apart[0],
+    ).gradient[0]
 
 
 def listed_rescalings(measured: Iterable[Depth]) -> list[str]:

@@ -60,7 +60,7 @@ def softmax_rows(
         >>> softmax_rows(0.0, 0.0, 4).repeated
         0.25
     """
-    rho = _check_correlation(correlation)
+    rho = check_correlation(correlation)
     rows = _normal_rows(check_count("n_rows", n_rows), check_count("n_keys", n_keys))
     totals = torch.zeros(4, dtype=torch.float64)
     blocks = (torch.split(x, max(1, BLOCK // n_keys), dim=1) for x in rows)
@@ -99,7 +99,7 @@ def perceptron_products(correlation: float) -> tuple[float, float]:
         >>> round(value, 3), round(slope, 3)
         (0.425, 0.456)
     """
-    _check_correlation(correlation)
+    check_correlation(correlation)
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     x, w = torch.from_numpy(nodes), torch.from_numpy(weights / weights.sum())
     a = x[:, None].requires_grad_()
@@ -113,7 +113,8 @@ def perceptron_products(correlation: float) -> tuple[float, float]:
     return value, slope
 
 
-def _check_correlation(correlation: float) -> float:
+def check_correlation(correlation: float) -> float:
+    """The number, if it can be a correlation."""
     if abs(check_number("correlation", correlation)) > 1:
         raise ValueError(f"correlation must lie in [-1, 1], got {correlation}")
     return correlation
@@ -172,7 +173,7 @@ def mean_field(
         raise unknown_name("norm", norm, NORMS)
     pre = norm == "pre"
     v = check_number("variance", variance, above=0.0)
-    shared = v * _check_correlation(correlation)
+    shared = v * check_correlation(correlation)
     halves: list[_Half] = []
     stream = [(v, correlation)]
     for _ in range(n_layers):
