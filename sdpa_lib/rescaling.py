@@ -464,8 +464,8 @@ MODEL_RESCALINGS: dict[str, Rescaling] = {
     "qwen_1": LogBeyond(2048),
     "llama_4": LogSteps(8192, 0.1),
 }
-"""What published models divide by, where it is none of ``RESCALINGS``: chapter 11 has the sources
-and the others.
+"""What published models divide by, where it is none of ``RESCALINGS``: the notes of chapter 11 have
+the sources and the others.
 """
 
 

@@ -347,7 +347,7 @@ def looked_up(path):
         here = [n for x in (*outputs[0][-NEAREST:], *outputs[1][:NEAREST]) for n in x.printed]
         here += [*constants, *part.drawn, *arithmetic(plain(part.text))]
         for sentence in SENTENCES.split(part.text):
-            if "](bibliography.md#" not in sentence:
+            if not re.search(r"\]\((?:\.\./)?bibliography\.md#", sentence):
                 sums_up = part.section < 2 or part.heading in SUMMARIES
                 elsewhere = everything(path) if sums_up or ELSEWHERE.search(sentence) else []
                 near = [*here, *elsewhere, *referred_to(sentence)]

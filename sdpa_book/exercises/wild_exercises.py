@@ -1,33 +1,21 @@
 """Exercises of the chapter "Scalings in the wild"."""
 
-import math
-
 from sdpa_book.exercises.exercise import Exercise
 
 EXERCISES: dict[str, Exercise] = {
-    "rate_factor": Exercise(
-        answer=lambda h, m: 1 / (m * math.sqrt(h)),
-        cases=((4.0, 1.0), (1.0, 4.0), (2.0, 8.0)),
+    "own_start": Exercise(
+        answer=lambda d_model, d_k, p: 0.02**2 * d_model * d_k ** (0.5 - p),
+        cases=((768, 64, 0.5), (4096, 128, 1.0), (1024, 256, 0.0)),
         mistakes={
-            "That is for a wider head in the same model; the model's width lengthens the step, "
-            "too.": lambda h, m: 1 / math.sqrt(h),
-            "That is for scores divided by d_k.": lambda h, m: 1 / m,
-            "That is for scores that are not divided.": lambda h, m: 1 / (m * h),
-            "By so much the step becomes longer; the rate has to undo it.": lambda h, m: (
-                m * math.sqrt(h)
+            "That is the variance; the spread is its root.": lambda d_model, d_k, p: (
+                (0.02**2 * d_model) ** 2 * d_k ** (1 - 2 * p)
             ),
-        },
-    ),
-    "normalised_step": Exercise(
-        answer=lambda p: 0.5 - p,
-        cases=((0.0,), (0.5,), (1.0,)),
-        mistakes={
-            "That is gradient descent; here the gradient's own size is divided away.": lambda p: (
-                1 - 2 * p
+            "That is for matrices of variance 1/d_model.": lambda d_model, d_k, p: d_k ** (0.5 - p),
+            "Queries and keys both come out of such a matrix.": lambda d_model, d_k, p: (
+                0.02 * d_model**0.5 * d_k ** (0.5 - p)
             ),
-            "That is Adam, which divides every entry by its own size; the norm of the whole "
-            "matrix grows with the number of its entries.": lambda p: 1 - p,
-            "The update is divided by d_k^p once more, when the score is.": lambda p: 0.5,
+            "The terms of a dot product have random signs: their sum grows with the root of their "
+            "number.": lambda d_model, d_k, p: 0.02**2 * d_model * d_k ** (1 - p),
         },
     ),
     "kept_by_both": Exercise(
@@ -39,13 +27,16 @@ EXERCISES: dict[str, Exercise] = {
             "as large, and Adam's step goes like d^(1 + a - p).": [0.25, 1.0],
         },
     ),
-    "half_epsilon": Exercise(
-        answer=5.8e-5,
-        tolerance=0.35,
+    "hundred_keys": Exercise(
+        answer=2.54,
+        tolerance=0.025,
         mistakes={
-            "Here less than a fifth of the step is left.": 3e-4,
-            "That is a head of 256 components: the entries of the gradient go like 1/d_k.": 9.2e-4,
-            "Here most of the step, 87 %, is left.": 7e-6,
+            "That is the formula's, which is for very many keys. Count them here: there are "
+            "about 250.": 2.1,
+            "That leaves about 3,000 effective keys, as the root alone does.": 1.0,
+            "That is Muse Spark's constant, which leaves fewer than ten.": 5.47,
+            "That is the square of a factor: scores that are f times as large have f² times the "
+            "variance.": 6.45,
         },
     ),
 }

@@ -15,7 +15,7 @@ from sdpa_book.drawing import plotting, svg
 from sdpa_book.names import display_name
 
 OPTIMISERS = {"SGD": plotting.SEQUENCE[0], "Adam": plotting.SEQUENCE[3]}
-"""Their colours in chapter 11's figures."""
+"""Their colours in study D's figures."""
 
 COLOURS = plotting.ROLES | OPTIMISERS
 """By role."""

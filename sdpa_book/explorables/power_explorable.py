@@ -65,7 +65,7 @@ GROWTHS = {
 
 
 def data() -> dict[str, Any]:
-    """The exponents of chapter 11's theorem, which are linear in p, at p = 0 and 1, and for each
+    """The exponents of study D's theorem, which are linear in p, at p = 0 and 1, and for each
     p what was measured, over its size in the narrowest head: means over the seeds.
     """
     first_steps = steps.load_steps()["first steps"]

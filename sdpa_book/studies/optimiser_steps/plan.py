@@ -121,4 +121,4 @@ def load_plan(path: Path = DECLARED) -> dict[str, Question]:
 
 WIDTHS, POWERS = load_plan()["moves"].widths, load_plan()["moves"].powers
 RATE_WIDTHS, FIRST_POWERS = load_plan()["rates"].widths, load_plan()["first steps"].powers
-"""What chapter 11 and its figures show."""
+"""What study D and its figures show."""
