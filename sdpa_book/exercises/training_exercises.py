@@ -1,4 +1,4 @@
-"""Exercises of the chapter "The real test: training with each rescaling"."""
+"""Exercises of the chapter "What does training say?"."""
 
 import math
 import statistics
@@ -43,18 +43,6 @@ EXERCISES: dict[str, Exercise] = {
             "them.": lambda n: 0.05 ** (1 / n),
             "For many seeds that is close (the rule of three); for few it is above 1.": lambda n: (
                 3 / n
-            ),
-        },
-    ),
-    "rate": Exercise(
-        answer=lambda rate, d_k: rate * math.sqrt(d_k),
-        cases=((0.003, 64), (0.01, 16)),
-        mistakes={
-            "Adam ignores the size of the gradient: W_Q moves as far as before, and A is √d_k "
-            "times W_Q.": lambda rate, d_k: rate,
-            "That is so for plain gradient descent.": lambda rate, d_k: rate * d_k,
-            "The other way round: A moves further, not less far.": lambda rate, d_k: (
-                rate / math.sqrt(d_k)
             ),
         },
     ),
