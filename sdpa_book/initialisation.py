@@ -14,6 +14,7 @@ from torch import Generator, Tensor, nn
 from sdpa_book.measured import Measured, mean_and_error
 from sdpa_lib._checks import check_count
 from sdpa_lib.sampling import sample
+from sdpa_lib.saturation import effective_keys
 
 D_MODEL, D_K = 512, 64
 
@@ -92,3 +93,23 @@ def measure_layer(rule: Initialisation, layers: int = 24) -> tuple[Measured, Mea
         components.append(q.var())
         scores.append((q @ k.T).var() / D_K)
     return mean_and_error(torch.stack(components)), mean_and_error(torch.stack(scores))
+
+
+def keys_seen(rule: Initialisation, layers: int = 24) -> tuple[Measured, Measured]:
+    """The effective keys, of 32, of queries in freshly filled layers: undivided, and divided by the
+    root. Tokens and errors are as in :func:`measure_layer`.
+
+    Example:
+        >>> undivided, divided = keys_seen(INITIALISATIONS[-1], layers=5)
+        >>> undivided.value < 10 and divided.value > 30
+        True
+    """
+    x, y = F.layer_norm(sample(2, 200, D_MODEL, seed=2, device="cpu"), (D_MODEL,))
+    generator = torch.Generator().manual_seed(0)
+    seen = []
+    for _ in range(check_count("layers", layers, minimum=2)):
+        q, k = x @ rule.head(generator).T, y[:32] @ rule.head(generator).T  # (200 or 32, D_K)
+        both = (torch.softmax(q @ k.T / c, dim=-1) for c in (1.0, math.sqrt(D_K)))
+        seen.append(torch.stack([effective_keys(weights).mean() for weights in both]))
+    undivided, divided = torch.stack(seen).T
+    return mean_and_error(undivided), mean_and_error(divided)

@@ -1,4 +1,4 @@
-"""Exercises of the chapter "Could something other than √d_k do better?"."""
+"""Exercises of the chapter "Would another divisor do better?"."""
 
 import math
 
@@ -15,18 +15,6 @@ EXERCISES: dict[str, Exercise] = {
             "The sum is n times as large as one key: all of the 32 keys would count "
             "alike.": "k_total",
         },
-    ),
-    "typical_k_total": Exercise(
-        answer=lambda n, d: n * math.sqrt(d),
-        cases=((32, 16), (32, 256), (100, 64)),
-        mistakes={
-            "A key of d components has length √d: its squares add up to d.": lambda n, d: n * d,
-            "Lengths add; they are not orthogonal legs whose squares add.": lambda n, d: math.sqrt(
-                n * d
-            ),
-            "This is the length of one key.": lambda n, d: math.sqrt(d),
-        },
-        tolerance=0.03,
     ),
     "half_at": Exercise(
         answer=lambda d_k: 1 + math.exp(math.sqrt(d_k) - 0.5),

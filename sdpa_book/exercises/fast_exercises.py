@@ -1,4 +1,4 @@
-"""Exercises of the chapter "The same mathematics, fast"."""
+"""Exercises of the chapter on a rescaling of one's own, and what it costs."""
 
 import torch
 import torch.nn.functional as F
@@ -44,23 +44,14 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
     ),
-    "std_given_query": Exercise(
-        answer=lambda q: q.norm(),
-        cases=((_Q,), (3 * _Q,)),
+    "hides_from": Exercise(
+        answer=-9984,
+        tolerance=1e-5,
         mistakes={
-            "This is the variance.": lambda q: q.square().sum(),
-            "This is the mean over queries; the query is given.": lambda q: torch.tensor(
-                len(q) ** 0.5
-            ),
-            "Variances add, not standard deviations.": lambda q: q.abs().sum(),
-        },
-    ),
-    "median_dimension": Exercise(
-        answer=230,
-        tolerance=0.1,
-        mistakes={
-            "That is where the mean comes down to one per cent.": 20_000,
-            "There five per cent are left.": 100,
+            "That is how people write it, and it hides; so do some numbers that are a little "
+            "nearer to 0.": -10_000,
+            "Softmax leaves such a key no weight, but the divisor still counts it.": -1000,
+            "This one is still counted: go one further.": -9983,
         },
     ),
 }

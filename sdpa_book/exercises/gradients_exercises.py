@@ -1,4 +1,4 @@
-"""Exercises of the chapter "Do the gradients really vanish?"."""
+"""Exercises of the chapter "What does saturation do to learning?"."""
 
 import math
 
@@ -20,29 +20,19 @@ EXERCISES: dict[str, Exercise] = {
             "The other way round: x = Δ/c.": lambda gap: gap * BEST_X,
         },
     ),
-    "integral": Exercise(
-        answer=lambda m: math.gamma(m) ** 2 / math.gamma(2 * m) / 2,
-        cases=((1,), (2,), (3,), (0.5,)),
+    "spread": Exercise(
+        answer=lambda inputs, var_q, var_k, d_k: inputs * math.sqrt(var_q * var_k * d_k),
+        cases=((512, 1 / 512, 1 / 512, 64), (768, 4e-4, 4e-4, 64), (100, 0.04, 0.01, 16)),
         mistakes={
-            "This is the integral over all x: gaps are positive, and p runs from 1/2 to 1.": (
-                lambda m: math.gamma(m) ** 2 / math.gamma(2 * m)
+            "This is the variance; the spread is its "
+            "square root.": lambda inputs, var_q, var_k, d_k: inputs**2 * var_q * var_k * d_k,
+            "A component is a sum over the inputs: its variance is inputs times that of a "
+            "weight.": lambda inputs, var_q, var_k, d_k: math.sqrt(var_q * var_k * d_k),
+            "The dot product is a sum of d_k products.": lambda inputs, var_q, var_k, d_k: (
+                inputs * math.sqrt(var_q * var_k)
             ),
-            "dx is not dp: it is dp/(p(1 - p)), which takes one power away.": lambda m: (
-                math.gamma(m + 1) ** 2 / math.gamma(2 * m + 2) / 2
-            ),
-            "Right for m = 1 and 2, which two numbers can't prove. Try m = 3.": lambda m: (
-                0.5 / 6 ** (m - 1)
-            ),
-        },
-    ),
-    "richest_tenth": Exercise(
-        answer=0.05,
-        mistakes={
-            "So small a divisor leaves fewer than one query in ten undecided.": 0.0125,
-            "A smaller one is better still: more than one query in ten is undecided even then, "
-            "and 1/r is larger.": 0.1,
-            "That is near the best place of the median.": 0.2,
-            "Most queries are undecided there, and 1/r is small.": 0.4,
+            "That many inputs stand in the query and in the key: once under the root for "
+            "each.": lambda inputs, var_q, var_k, d_k: math.sqrt(inputs * var_q * var_k * d_k),
         },
     ),
 }

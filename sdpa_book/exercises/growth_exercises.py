@@ -32,23 +32,6 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
     ),
-    "mean_in_stds": Exercise(
-        answer=lambda d_k: 3 * math.sqrt(d_k / 7),
-        cases=((1,), (16,), (64,)),
-        tolerance=0.03,  # an answer may be measured
-        mistakes={
-            "The products do not have variance 1: take the second moment, 1/9, less the squared "
-            "mean.": lambda d_k: math.sqrt(d_k) / 4,
-            "This takes 1/9 for the variance of a product; the square of its mean is still to be "
-            "taken off.": lambda d_k: 0.75 * math.sqrt(d_k),
-            "The standard deviation of the sum grows like the root of d_k, not like "
-            "d_k.": lambda d_k: 3 / math.sqrt(7),
-            "The mean grows like d_k, and the standard deviation like its root.": lambda d_k: (
-                3 * d_k / math.sqrt(7)
-            ),
-            "This is the mean; divide it by the standard deviation.": lambda d_k: d_k / 4,
-        },
-    ),
     "largest_of": Exercise(
         # the median of the largest of n normal numbers; their mean is within 3 per cent of it
         answer=lambda n: NormalDist().inv_cdf(0.5 ** (1 / n)),

@@ -1,4 +1,6 @@
-"""Exercises of the chapter "What goes wrong when softmax saturates?"."""
+"""Exercises of the chapters "What does a wide head do to softmax?" and, the last, "What does
+saturation do to learning?".
+"""
 
 import math
 

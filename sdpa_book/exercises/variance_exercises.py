@@ -40,22 +40,6 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
     ),
-    "largest_variance": Exercise(
-        answer=lambda d_k: d_k**2,
-        cases=((1,), (2,), (64,)),
-        mistakes={
-            "That is the variance if the components of one side are uncorrelated. Correlation on "
-            "both sides can make it larger.": lambda d_k: d_k,
-            "That is the variance of q·q, in which the key is the query. Here the key is "
-            "independent of the query.": lambda d_k: 2 * d_k,
-            "This counts the pairs i ≠ j; the terms with i = j are still to be "
-            "added.": lambda d_k: d_k * (d_k - 1),
-            "Each of the d_k² terms of the double sum is at most 1.": lambda d_k: d_k**3,
-            "There is a bound: by Cauchy and Schwarz no E[q_i q_j] exceeds 1.": lambda d_k: (
-                math.inf
-            ),
-        },
-    ),
     "tied_projections": Exercise(
         answer=lambda d_k, d_model: 1 + d_k / d_model,
         cases=((64, 512), (256, 512), (512, 512), (64, 128)),

@@ -76,7 +76,7 @@ def test_a_link_to_a_section_lands_at_its_heading(tab, base, chapter, width):
 def test_a_result_of_the_search_and_the_way_back_land_right(tab, base):
     opened, _ = tab(f"{base}search.html?q=What+goes+wrong+in+training+if+the+division+is+forgotten")
     opened.locator("#search-results a").first.click()
-    opened.wait_for_url("**/04_softmax_saturation.html#*")
+    opened.wait_for_url("**/05_what_saturation_does_to_learning.html#*")
     anchor = opened.url.partition("#")[2]
     assert abs(off(opened, anchor)) <= 2
     opened.locator(".contents a[href='#exercises']").click()

@@ -1,0 +1,96 @@
+"""A small layer that learns to look something up: chapter 5's example of a training."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sdpa_lib import scaled_dot_product_attention
+from sdpa_lib.sampling import sample
+
+SEEDS = range(3, 11)
+BATCHES, QUERIES, KEYS, WIDTH = 120, 32, 16, 24
+
+
+def train(
+    name: str,
+    d_k: int,
+    optimiser: type[torch.optim.Optimizer] = torch.optim.Adam,
+    rate: float = 3e-3,
+    steps: int = 120,
+) -> Tensor:
+    """The losses of eight layers, one a seed, that share their steps and nothing else.
+
+    A query is a noisy copy of the first of ``KEYS`` keys, each of which has a value. The loss is
+    the squared error between the output and the first value. ``W_Q`` and ``W_K`` are trained.
+
+    Args:
+        name: of the rescaling.
+        d_k: of the layers.
+        optimiser: of PyTorch, such as ``torch.optim.SGD``.
+        rate: its learning rate.
+        steps: after ``BATCHES`` of them the batches come again.
+
+    Returns:
+        (8, steps).
+
+    Example:
+        >>> train("sqrt_d_k", 64, steps=2).shape
+        torch.Size([8, 2])
+    """
+    W_Q, W_K = matrices(d_k)
+    update = optimiser([W_Q, W_K], lr=rate)  # type: ignore[call-arg]
+    batches, losses = draw_batches(), []
+    for step in range(steps):
+        loss = lookup_loss(W_Q, W_K, *batches[step % BATCHES], name)
+        update.zero_grad()
+        loss.sum().backward()  # type: ignore[no-untyped-call]
+        update.step()
+        losses.append(loss.detach().double())
+    return torch.stack(losses, dim=1)
+
+
+def first_gradients(name: str, d_k: int, batches: int = 2) -> Tensor:
+    """The gradients of ``W_Q`` before training, of several batches.
+
+    Returns:
+        (batches, 8, WIDTH * d_k).
+
+    Example:
+        >>> first_gradients("none", 4).shape
+        torch.Size([2, 8, 96])
+    """
+    W_Q, W_K = matrices(d_k)
+    gradients = []
+    for batch in draw_batches()[:batches]:
+        loss = lookup_loss(W_Q, W_K, *batch, name).sum()
+        gradients.append(torch.autograd.grad(loss, W_Q)[0].flatten(1))
+    return torch.stack(gradients)
+
+
+def matrices(d_k: int) -> tuple[Tensor, Tensor]:
+    """Fresh W_Q and W_K of the eight layers, each (8, WIDTH, d_k)."""
+    first, second = (_draw(WIDTH, d_k, stream=s) / WIDTH**0.5 for s in (0, 1))
+    return first.requires_grad_(), second.requires_grad_()
+
+
+def draw_batches() -> list[tuple[Tensor, Tensor, Tensor]]:
+    """Queries (8, QUERIES, 1, WIDTH), and keys and values (8, QUERIES, KEYS, WIDTH)."""
+    data = _draw(BATCHES, QUERIES, KEYS, 2 * WIDTH, stream=2)
+    noise = 0.3 * _draw(BATCHES, QUERIES, 1, WIDTH, stream=3)
+    keys, values = data[..., :WIDTH], data[..., WIDTH:]
+    return list(zip(*(x.unbind(1) for x in (keys[..., :1, :] + noise, keys, values)), strict=True))
+
+
+def lookup_loss(
+    W_Q: Tensor, W_K: Tensor, queries: Tensor, keys: Tensor, values: Tensor, name: str
+) -> Tensor:
+    """The squared error of an output that should be the first value, (8,)."""
+    q = (queries.flatten(1, 2) @ W_Q).reshape(*queries.shape[:3], -1)
+    k = (keys.flatten(1, 2) @ W_K).reshape(*keys.shape[:3], -1)
+    out = scaled_dot_product_attention(q, k, values, rescaling=name)
+    return (out - values[..., :1, :]).square().mean((1, 2, 3))
+
+
+def _draw(*shape: int, stream: int) -> Tensor:
+    return torch.stack([sample(*shape, seed=seed, stream=stream) for seed in SEEDS])

@@ -1,0 +1,65 @@
+"""The first gradients of a layer, and the layer that learns to look something up."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import sdpa_lib as sdpa
+from sdpa_book import lookup
+from sdpa_book.first_gradients import D_MODEL, D_V, N_KEYS, layers_at_start, through_attention
+from sdpa_book.initialisation import INITIALISATIONS, keys_seen
+
+
+@pytest.mark.parametrize("c", [1.0, 8.0])
+def test_the_way_back_is_autograds(c):
+    q, k, v, a = (sdpa.sample(3, 5, d, seed=d) for d in (8, 9, 4, 4))
+    k = k[..., :8].clone()
+    q, k = q.requires_grad_(), k.requires_grad_()
+    scores = q @ k.mT
+    out = torch.softmax(scores / c, -1) @ v
+    expected = torch.autograd.grad(out, (scores, q, k), a)
+    for ours, theirs in zip(through_attention(q, k, v, a, c)[1:], expected, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_a_matrix_receives_what_its_queries_and_keys_do():
+    """Of the first of two layers, by autograd from its matrices on."""
+    found = layers_at_start(16, 4.0, layers=2)
+    x = F.layer_norm(sdpa.sample(2, N_KEYS, D_MODEL, seed=4), (D_MODEL,))[0]
+    W_Q, W_K, W_V = (
+        (sdpa.sample(2, D_MODEL, d, seed=4, stream=s)[0] / math.sqrt(D_MODEL)).requires_grad_()
+        for s, d in ((1, 16), (2, 16), (3, D_V))
+    )
+    out = torch.softmax(x @ W_Q @ (x @ W_K).T / 4.0, -1) @ (x @ W_V)
+    at_Q, at_K = torch.autograd.grad(out, (W_Q, W_K), sdpa.sample(2, N_KEYS, D_V, seed=5)[0])
+    torch.testing.assert_close(found["W_Q"][0], at_Q.norm())
+    torch.testing.assert_close(found["W_K"][0], at_K.norm())
+    assert found["quieter W_Q"][0] < found["W_Q"][0]
+
+
+def test_even_weights_have_the_loss_of_the_blend():
+    W = torch.zeros(8, lookup.WIDTH, 4, dtype=torch.float64)
+    losses = [lookup.lookup_loss(W, W, *batch, "none") for batch in lookup.draw_batches()]
+    expected = (1 - 1 / lookup.KEYS) ** 2 + (lookup.KEYS - 1) / lookup.KEYS**2
+    assert torch.stack(losses).mean().item() == pytest.approx(expected, rel=0.01)
+
+
+def test_the_first_gradients_are_those_of_the_first_step():
+    """One step of gradient descent, seen in the loss of the second batch."""
+    losses = lookup.train("sqrt_d_k", 4, torch.optim.SGD, 0.5, 2)
+    W_Q, W_K = lookup.matrices(4)
+    first, second = lookup.draw_batches()[:2]
+    loss = lookup.lookup_loss(W_Q, W_K, *first, "sqrt_d_k")
+    at_Q, at_K = torch.autograd.grad(loss.sum(), (W_Q, W_K))
+    torch.testing.assert_close(at_Q.flatten(1), lookup.first_gradients("sqrt_d_k", 4)[0])
+    after = lookup.lookup_loss(W_Q - 0.5 * at_Q, W_K - 0.5 * at_K, *second, "sqrt_d_k")
+    torch.testing.assert_close(losses[:, 1], after.double(), rtol=1e-5, atol=0)
+
+
+def test_smaller_weights_see_more_keys():
+    seen = [[keys.value for keys in keys_seen(rule, layers=2)] for rule in INITIALISATIONS]
+    for column in zip(*seen, strict=True):
+        assert list(column) == sorted(column)
+    assert all(1 < undivided < divided < 32 for undivided, divided in seen)
