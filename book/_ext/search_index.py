@@ -1,8 +1,9 @@
 """Sphinx extension: what the site's search looks in, a script of sections.
 
 It stands in for Sphinx's own index, which knows pages only. A reader looks for the place where a
-thing is said, so each section is an entry, and so is each term of a glossary, each symbol of a
-table of symbols, each row of the ledger and each object of the reference. A script, and not JSON,
+thing is said, so each section is an entry, and so is each fold that answers what people ask, each
+term of a glossary, each symbol of a table of symbols, each row of the ledger and each object of the
+reference. A script, and not JSON,
 because a page in a folder may load a script and nothing else. Words that mean the same stand in
 ``search_synonyms.txt``.
 """
@@ -31,6 +32,10 @@ TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<td[^>]*>[^A-Za-z<]*</td>|<[^>]
 """What a reader of HTML does not see, with cells that hold a number, which nobody searches for."""
 LAST = ("book/ledger", "book/reference", "book/bibliography")
 """Pages to be looked up in, which hold every word and explain few of them."""
+NOTES = "book/notes/"
+"""Where the pages are that prove what a chapter explains: the chapter comes first."""
+ASKED = "People ask"
+"""How the name of a section, or of a fold, begins that answers a question."""
 REPEATS = re.compile(
     "Exercise|What to remember|What you will be told|(Break it|The sources|Added|Changed|Fixed)$"
 )
@@ -83,7 +88,7 @@ def synonyms() -> list[list[str]]:
 
 def entries(document: nodes.document, page: str, url: str) -> Iterator[Entry]:
     """What can be found of a page: its sections, and what has a name within them."""
-    weight, first = 0.025 if page in LAST else 1.0, document.next_node(nodes.title)
+    weight, first = weight_of(page), document.next_node(nodes.title)
     of_page = text(*first.children) if first is not None else ""
 
     def entry(anchor: str, heading: str, *content: nodes.Node) -> Entry:
@@ -101,6 +106,10 @@ def entries(document: nodes.document, page: str, url: str) -> Iterator[Entry]:
         heading = text(*title.children)
         anchor = section["ids"][0]
         yield entry(anchor, heading, *content)
+        for fold in section.findall(Fold):
+            name, *answer = fold.children
+            if closest_section(fold) is section and name.astext().startswith(ASKED):
+                yield entry(anchor, text(*name.children), *answer)
         for item in section.findall(nodes.definition_list_item):
             if closest_section(item) is section:
                 term, *definition = item.children
@@ -115,6 +124,13 @@ def entries(document: nodes.document, page: str, url: str) -> Iterator[Entry]:
     for signature in document.findall(addnodes.desc_signature):
         if signature["ids"]:
             yield entry(signature["ids"][0], signature["ids"][0], *signature.parent.children[1:])
+
+
+def weight_of(page: str) -> float:
+    """How much a section of a page counts in the order of what is found."""
+    if page in LAST:
+        return 0.025
+    return 0.5 if page.startswith(NOTES) else 1.0
 
 
 def defines_a_symbol(row: nodes.row) -> bool:

@@ -17,7 +17,7 @@ from sdpa_lib.moments import normal_dot_product_density
 from sdpa_lib.sampling import DISTRIBUTIONS
 
 ALT = (
-    "Two densities of raw dot products on the same axes: of 4 components, high and narrow, "
+    "Two densities of undivided dot products on the same axes: of 4 components, high and narrow, "
     "with standard deviation 2, and of 64, low and wide, with 8."
 )
 
@@ -117,5 +117,5 @@ def draw() -> None:
     for ax, d_k in zip(axes, (4, 64), strict=True):
         density = normal_dot_product_density(x, d_k)
         ax.plot(x, density, color=plotting.ROLES["key"])
-        ax.set(title=f"raw, $d_k = {d_k}$", xlabel="q·k")
+        ax.set(title=f"undivided, $d_k = {d_k}$", xlabel="q·k")
     axes[0].set_ylabel("density")

@@ -68,6 +68,25 @@ def test_objects_of_the_reference_are_entries_and_come_last(index, monkeypatch):
     assert section["weight"] == function["weight"] == 0.025
 
 
+def test_notes_come_behind_the_chapter_that_they_prove():
+    chapter, notes, ledger = map(
+        search_index.weight_of, ("book/02_growth", "book/notes/02_growth", "book/ledger")
+    )
+    assert chapter > notes > ledger
+
+
+def test_a_fold_that_answers_what_people_ask_is_an_entry(index):
+    folds = (
+        f":::{{admonition}} {name}\n:class: dropdown\n\nIt {does}.\n:::"
+        for name, does in (("People ask: how?", "works"), ("Solution", "is 2"))
+    )
+    page = "# A\n\n## Below it\n\n" + "\n\n".join(folds)
+    settings = {"myst_enable_extensions": ["colon_fence"]}
+    *_, below, asked = index({"index": page}, "folds", **settings)["entries"]
+    assert (asked["heading"], asked["text"]) == ("People ask: how?", "It works.")
+    assert asked["url"] == below["url"]
+
+
 def test_a_symbol_of_a_table_of_symbols_is_an_entry(index):
     table = "| Symbol | Meaning |\n| --- | --- |\n| $d_k$ | a dimension |"
     top, symbol = index({"index": f"# Notation\n\nHere they are.\n\n{table}"})["entries"]

@@ -1,13 +1,17 @@
 """The fields for answers say of an answer what ``check`` says of it in the notebook."""
 
 import json
+from fractions import Fraction
 
 import pytest
 from conftest import SITE
 
 from sdpa_book.exercises import all_exercises
+from sdpa_lib import RESCALINGS
 
 VALUES = {name: one for name, one in all_exercises().items() if not callable(one.answer)}
+NAMES = {name for name, one in VALUES.items() if one.answer in (*RESCALINGS,)}
+SEVERAL = {name for name, one in VALUES.items() if isinstance(one.answer, list | tuple)}
 
 
 def said(form, given):
@@ -45,25 +49,32 @@ def test_every_exercise_with_a_value_has_a_field_that_judges_as_check_does(field
 def test_a_field_reads_what_people_type(fields):
     assert said(fields["square_root.power"], "1/4") == "✓ Right."
     assert said(fields["growth.diagnosis"], " 'B, D, A, C' ") == "✓ Right."
-    assert said(fields["wild.kept_by_both"], "(1/2, 3/2)") == "✓ Right."
     assert said(fields["square_root.power"], "−1/4").startswith("✗ ")
     assert said(fields["square_root.power"], "0.3") == "✗ Not yet: 0.3 is too large."
     assert said(fields["square_root.power"], "a half") == "✗ The answer is a number."
     assert said(fields["shapes.same_winner"], "57%") == "✓ Right."
     assert said(fields["shapes.same_winner"], "57.2 %") == "✓ Right."
-    assert said(fields["wild.kept_by_both"], "50%, 150%") == "✓ Right."
-    for name in ("k mean", "K_mean", "kmean", "k-mean"):
-        assert said(fields["alternatives.divisor_is"], name) == "✓ Right.", name
-    wrong = said(fields["alternatives.divisor_is"], "√d_k")
-    assert wrong == said(fields["alternatives.divisor_is"], "sqrt_d_k")
-    assert "Expected" not in wrong
+    for name in SEVERAL:
+        numbers = VALUES[name].answer
+        fractions = ", ".join(str(Fraction(x).limit_denominator(100)) for x in numbers)
+        shares = ", ".join(f"{100 * x:g}%" for x in numbers)
+        for given in (f"({fractions})", shares):
+            assert said(fields[name], given) == "✓ Right.", given
+    for name in NAMES:
+        for mark in " -":
+            given = VALUES[name].answer.replace("_", mark).capitalize()
+            assert said(fields[name], given) == "✓ Right.", given
+        if "sqrt_d_k" in VALUES[name].mistakes.values():
+            wrong = said(fields[name], "√d_k")
+            assert wrong == said(fields[name], "sqrt_d_k")
+            assert "Expected" not in wrong
 
 
 def test_an_answer_that_nobody_foresaw_is_told_what_kind_is_expected(fields):
     for name, given, kind in (
-        ("alternatives.divisor_is", "the mean", "one of the names in the question"),
+        *((name, "the mean", "one of the names in the question") for name in NAMES),
         ("growth.diagnosis", "1234", "letters, such as abc"),
-        ("wild.kept_by_both", "7, 8", "2 numbers"),
+        *((name, "7, 8", f"{len(VALUES[name].answer)} numbers") for name in SEVERAL),
     ):
         expected = f"✗ Not yet: {given} is not the right answer. Expected: {kind}."
         assert said(fields[name], given) == expected

@@ -113,7 +113,10 @@ def test_on_a_phone_the_data_has_two_fifths_of_the_width(look):
 
 
 def test_every_figure_has_a_drawing_for_a_phone_with_letters_large_enough(look):
-    pages = {page.name: page.read_text(encoding="utf-8") for page in SITE.rglob("*.html")}
+    pages = {
+        page.relative_to(SITE).as_posix(): page.read_text(encoding="utf-8")
+        for page in SITE.rglob("*.html")
+    }
     one = r"<picture[^>]*><img"
     assert [name for name, text in pages.items() if re.search(one, text)] == []
     found = look(LEAST, *drawings("narrow_"))

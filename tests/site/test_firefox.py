@@ -95,7 +95,7 @@ def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
         process.wait()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(SITE).as_posix())
 def test_a_page_reads_in_firefox_from_a_folder(firefox: Firefox, page: Path) -> None:
     for width in (1280, 390):
         firefox.open(page.as_uri(), width)
@@ -114,7 +114,7 @@ def test_a_page_reads_in_firefox_from_a_folder(firefox: Firefox, page: Path) -> 
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if "data-explorable=" in page.read_text(encoding="utf-8")],
-    ids=lambda page: page.stem,
+    ids=lambda page: page.relative_to(SITE).as_posix(),
 )
 def test_an_explorable_starts_in_firefox(firefox: Firefox, page: Path) -> None:
     for name in re.findall(r'data-explorable="(\w+)"', page.read_text(encoding="utf-8")):

@@ -6,6 +6,8 @@ import pytest
 from bs4 import BeautifulSoup
 from conftest import SITE
 
+from sdpa_book.explorables import EXPLORABLES
+
 CHAPTERS = sorted(
     path.relative_to(SITE / "book").with_suffix("").as_posix()
     for path in (SITE / "book").rglob("[0-9a-z]*_*.html")
@@ -74,9 +76,13 @@ def test_a_link_to_a_section_lands_at_its_heading(tab, base, chapter, width):
 
 @pytest.mark.smoke
 def test_a_result_of_the_search_and_the_way_back_land_right(tab, base):
-    opened, _ = tab(f"{base}search.html?q=What+goes+wrong+in+training+if+the+division+is+forgotten")
+    opened, _ = tab(f"{base}search.html?q=Is+d_k+the+number+of+tokens")
     opened.locator("#search-results a").first.click()
+<<<<<<< HEAD
     opened.wait_for_url("**/05_what_saturation_does_to_learning.html#*")
+=======
+    opened.wait_for_url("**/01_the_formula_and_its_shapes.html#*")
+>>>>>>> w-g
     anchor = opened.url.partition("#")[2]
     assert abs(off(opened, anchor)) <= 2
     opened.locator(".contents a[href='#exercises']").click()
@@ -111,5 +117,5 @@ def test_a_figure_has_its_height_before_it_loads(tab, base, width):
             opened.evaluate(SETTLED.replace(".explorable-app", part))
             heights.setdefault(name, []).append(round(place.bounding_box()["height"]))
             opened.unroute_all()
-    assert len(heights) >= 12
+    assert heights.keys() == {*EXPLORABLES}
     assert {name: (a, b) for name, (a, b) in heights.items() if abs(a - b) > 25} == {}

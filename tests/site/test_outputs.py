@@ -26,6 +26,6 @@ def told(path: Path) -> list[list[dict[str, Any]]]:
     ]
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.relative_to(BOOK).as_posix())
 def test_the_site_shows_what_is_stored(path: Path) -> None:
     assert told(ROOT / "_build" / "jupyter_execute" / path.relative_to(ROOT)) == told(path)

@@ -15,7 +15,7 @@ from conftest import ROOT, SITE
 from pypdf import PdfReader
 
 CHAPTERS = pdf.chapters()
-SATURATION = "book/04_softmax_saturation.html"
+GROWTH = "book/02_dot_products_grow.html"
 MOST_PAGES = 12
 PAPER = 673  # the width of the text on A4, in CSS pixels
 
@@ -58,18 +58,18 @@ def title_of(chapter):
 
 
 def test_a_chapter_takes_few_pages_and_has_its_solutions_at_the_end(tab, base):
-    opened, wrong = tab(base + SATURATION)
+    opened, wrong = tab(base + GROWTH)
     reader = printed(opened)
     assert len(reader.pages) <= MOST_PAGES
     text = text_of(reader.pages)
-    solution = text.index("only the gap matters")
+    solution = text.index("the standard deviation of head 1 grows fourfold")
     assert text.index("What to remember") < text.index("Solutions Exercise 1") < solution
     assert "On this page" not in text
     assert wrong == []
 
 
 def test_after_printing_solutions_are_where_they_were(tab, base):
-    opened, _ = tab(base + SATURATION)
+    opened, _ = tab(base + GROWTH)
     article = "document.querySelector('article').outerHTML"
     before = opened.evaluate(article)
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -80,7 +80,7 @@ def test_after_printing_solutions_are_where_they_were(tab, base):
 
 
 def test_folded_code_is_printed_if_it_is_shown(tab, base):
-    opened, _ = tab(base + SATURATION)
+    opened, _ = tab(base + GROWTH)
     code = opened.locator("details.code pre").first.text_content().split("\n")[0]
     assert code not in text_of(printed(opened).pages)
     opened.get_by_role("button", name="Show all").click()
@@ -104,7 +104,7 @@ def test_nothing_on_paper_is_cut_off_or_scrolls(tab, base, chapter):
 
 @pytest.mark.smoke
 def test_an_explorable_is_printed_as_its_picture(tab, base):
-    opened, _ = tab(base + SATURATION)
+    opened, _ = tab(base + GROWTH)
     opened.locator(".explorable").first.scroll_into_view_if_needed()
     opened.locator(".explorable-app").first.wait_for()
     opened.emulate_media(media="print")
@@ -161,11 +161,11 @@ def test_the_pdf_tells_a_screen_reader_what_is_what(book):
 
 def test_the_sections_of_a_chapter_are_bookmarks_below_it(book):
     found = list(bookmarks(book))
-    start = next(i for i, (_, title, _) in enumerate(found) if title == title_of(SATURATION[:-5]))
+    start = next(i for i, (_, title, _) in enumerate(found) if title == title_of(GROWTH[:-5]))
     end = next(i for i in range(start + 1, len(found)) if found[i][0] == 0)
     below = [title for depth, title, _ in found[start:end] if depth == 1]
     assert below[-3:] == ["Exercises", "What to remember", "Solutions"]
-    assert "Softmax sees only gaps" in below
+    assert "A key that matches grows faster" in below
     titles = [title for _, title, _ in found[start:end]]
     assert len(set(titles)) == len(titles)  # an exercise and its solution are one bookmark
 
@@ -185,7 +185,7 @@ def test_links_of_the_pdf_lead_within_it_or_to_the_web(book):
 
 
 def test_the_site_offers_the_pdf_if_there_is_one(tmp_path):
-    pages = [Path(SATURATION), Path("search.html")]
+    pages = [Path(GROWTH), Path("search.html")]
     for page in pages:
         (tmp_path / page).parent.mkdir(exist_ok=True)
         shutil.copy(SITE / page, tmp_path / page)

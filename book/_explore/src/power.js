@@ -2,7 +2,6 @@
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
 import { drawCursor, drawGuesses, listen, nearest, takeFocus, valueFromKey } from "./handles.js";
-import { powerControl } from "./scores.js";
 import { apart, axes, fresh, layer, rich, rule, say, show, show2, showCount } from "./shared.js";
 
 const { power: steps } = data;
@@ -39,7 +38,8 @@ const isFlat = (name, p) => Math.abs(exponent(name, p)) < 1e-9;
 
 /** The upright line, and the marks above it, stand at these powers. */
 const pControl = {
-  ...powerControl,
+  name: "p",
+  value: 0,
   spoken: "p, where the line stands",
   values: Array.from({ length: 21 }, (_, i) => i / 20),
   text: (p) => `p = ${plain(p)}`,

@@ -1,4 +1,4 @@
-/** What several explorables let readers set: scores, a temperature, the power that divides. */
+/** What several explorables let readers set: scores and a temperature. */
 import { drawHandles, fromKey, listen } from "./handles.js";
 import { show } from "./shared.js";
 
@@ -46,13 +46,3 @@ export function drawScoreHandles(app, panel, { x, y }, scores, range, below) {
   listen(app, panel, all, byKey, (event, number) => ({ [`z${number}`]: y.invert(event.y) }));
   return all;
 }
-
-export const powerControl = {
-  name: "p",
-  label: "p, the power of d_k that divides",
-  min: 0,
-  max: 1,
-  step: 0.05,
-  value: 0,
-  text: (p) => p.toFixed(2),
-};

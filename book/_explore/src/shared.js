@@ -167,15 +167,12 @@ export function marker(parent, name, x, y) {
     .style("stroke-width", filled ? 1 : 2.5);
 }
 
-/** A path as a bar from one place to another, with an end at each; one that goes on beyond them ends in arrows. */
-export function bar(path, from, to, level, goesOn = false) {
-  const end = (at, inward) =>
-    goesOn
-      ? `M${at + inward * 8},${level - 5}L${at},${level}L${at + inward * 8},${level + 5}`
-      : `M${at},${level - 4}v8`;
+/** A path as a bar from one place to another, with an end at each. */
+export function bar(path, from, to, level) {
+  const end = (at) => `M${at},${level - 4}v8`;
   return path
     .attr("class", "bar")
-    .attr("d", `M${from},${level}H${to}${end(from, 1)}${end(to, -1)}`)
+    .attr("d", `M${from},${level}H${to}${end(from)}${end(to)}`)
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5)
     .style("fill", "none");

@@ -1,4 +1,4 @@
-"""What the tests of all explorables share: their chapters, their data, and how to open one."""
+"""What the tests of all explorables share: their pages, their data, and how to open one."""
 
 import json
 import re
@@ -54,7 +54,7 @@ def data(scripts):
 
 @pytest.fixture
 def begin(tab, base):
-    """A function that opens an explorable in its chapter, and says what went wrong meanwhile.
+    """A function that opens an explorable on its page, and says what went wrong meanwhile.
     Unless it is asked for, nothing moves by itself: what is asked for is there at once.
     """
 

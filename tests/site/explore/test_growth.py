@@ -1,4 +1,4 @@
-"""Dot products spread with d_k, and one power of it takes that back."""
+"""Dot products spread with d_k, whatever the distribution of their components."""
 
 import math
 import re
@@ -9,55 +9,51 @@ import pytest
 from sdpa_lib.moments import exact_moments
 from sdpa_lib.sampling import DISTRIBUTIONS
 
-from .conftest import SAMPLE, described, go, numbers, said
+from .conftest import SAMPLE, act, described, go, numbers, said, slider, state
 
 
 def test_the_spread_is_the_librarys_and_each_distribution_is_drawn(explorable):
     figure = explorable("growth")
     shapes = set()
     for distribution in DISTRIBUTIONS:
-        for d_k, p in ((1, 0), (128, 0.5), (16, 0.25), (4, 1)):
-            go(figure, f"d_k={d_k},p={p},components={distribution}")
+        for d_k in (1, 128, 16, 4):
+            go(figure, f"d_k={d_k},components={distribution}")
             std = math.sqrt(exact_moments(d_k, query=distribution).variance)
-            for panel, divided in (("raw", std), ("divided", std / d_k**p)):
-                shown = figure.locator(f"[data-panel={panel}] .notes text").text_content()
-                assert numbers(shown) == pytest.approx([divided], rel=0.005)
+            for told in (said(figure), described(figure, "sums").split(":")[1]):
+                assert numbers(told)[-1] == pytest.approx(std, rel=0.005)
         for group in ("densities", "fan"):
-            shapes.add(figure.locator(f"[data-panel=raw] .{group}").inner_html())
+            shapes.add(figure.locator(f"[data-panel=sums] .{group}").inner_html())
     assert len(shapes) == 2 * len(DISTRIBUTIONS)
 
 
-@pytest.mark.parametrize("panel", ["raw", "divided"])
-def test_a_way_is_the_sum_of_one_product_after_another(explorable, scripts, panel):
-    figure = explorable("growth", "d_k=64,p=0.25")
-    way = figure.locator(f"[data-panel={panel}] .fan path").nth(7).get_attribute("d")
+def test_a_way_is_the_sum_of_one_product_after_another(explorable, scripts):
+    figure = explorable("growth", "d_k=64")
+    way = figure.locator("[data-panel=sums] .fan path").nth(7).get_attribute("d")
     levels = [float(y) for y in re.findall(r",(-?[\d.]+)", way)]
     query, key = np.split(np.array(scripts(SAMPLE, [(1024, "normal", 7)])[0]), 2)
     sums = np.append(0, np.cumsum(query * key)[:64])
     assert np.corrcoef(levels, sums)[0, 1] == pytest.approx(-1, abs=1e-6)  # down is up
 
 
-@pytest.mark.parametrize("p", [0.25, 0.75])
-def test_another_power_is_said_to_grow_or_to_shrink(explorable, p):
-    figure = explorable("growth", f"d_k=4,p={p}")
-    go(figure, f"d_k=256,p={p}")
-    expected = [4 ** (0.5 - p), 4, 256 ** (0.5 - p), 256]
-    assert numbers(said(figure))[-4:] == pytest.approx(expected, rel=0.005)
-    assert ("grows" in said(figure), "shrinks" in said(figure)) == (p < 0.5, p > 0.5)
-
-
-def test_the_law_is_told_when_the_reader_has_found_the_power_at_two_dimensions(explorable):
-    figure = explorable("growth", "d_k=64,p=0.45")
-    visited = figure.locator("[data-panel=spread] .visited")
-    settings = ((64, 0.5, False), (128, 0.55, False), (128, 0.5, True), (4, 0, True))
-    for d_k, p, found in settings:
-        go(figure, f"d_k={d_k},p={p}")
-        assert ("1 − 2p" in said(figure)) is found
-        if found:
-            assert numbers(said(figure))[-1] == pytest.approx(d_k ** (1 - 2 * p), rel=0.005)
-    places = numbers(described(figure, "spread"))[1:]
-    assert places == pytest.approx([2, 4, 8, 64, 11.3, 128], rel=0.005)
-    assert visited.locator("line").count() == 1
+@pytest.mark.parametrize(("start", "key"), [(32, "End"), (8, "Home"), (64, "ArrowRight")])
+def test_what_changes_is_compared_with_where_the_reader_took_hold(explorable, start, key):
+    figure = explorable("growth", f"d_k={start}")
+    bars = figure.locator("[data-panel=sums] .bar")
+    assert len(numbers(said(figure))) == 2
+    assert bars.count() == 1
+    act(figure, slider(figure, "components").press, key)
+    few, many = sorted((start, int(state(figure)["d_k"])))
+    expected = [few, many, many / few, math.sqrt(many / few)]
+    assert numbers(said(figure))[2:] == pytest.approx(expected, rel=0.005)
+    assert bars.count() == 2
     figure.get_by_role("button", name="Reset").click()
-    visited.locator("line").wait_for(state="detached")
-    assert visited.locator("circle").count() == 1
+    bars.nth(1).wait_for(state="detached")
+    assert len(numbers(said(figure))) == 2
+
+
+def test_another_distribution_is_said_to_change_nothing(explorable):
+    figure = explorable("growth")
+    chosen = figure.get_by_role("combobox")
+    chosen.focus()
+    act(figure, chosen.select_option, "uniform")
+    assert "as it was" in said(figure)
