@@ -78,11 +78,7 @@ def test_a_link_to_a_section_lands_at_its_heading(tab, base, chapter, width):
 def test_a_result_of_the_search_and_the_way_back_land_right(tab, base):
     opened, _ = tab(f"{base}search.html?q=Is+d_k+the+number+of+tokens")
     opened.locator("#search-results a").first.click()
-<<<<<<< HEAD
-    opened.wait_for_url("**/05_what_saturation_does_to_learning.html#*")
-=======
     opened.wait_for_url("**/01_the_formula_and_its_shapes.html#*")
->>>>>>> w-g
     anchor = opened.url.partition("#")[2]
     assert abs(off(opened, anchor)) <= 2
     opened.locator(".contents a[href='#exercises']").click()
