@@ -10,7 +10,7 @@ EXERCISES: dict[str, Exercise] = {
         answer="bdac",
         mistakes={
             "Heads 1 and 2: which of the two standard deviations grows fourfold with d_k?": "dbac",
-            "Heads 3 and 4: the terms of one have the variance 2, those of the other 3.": "bdca",
+            "Heads 3 and 4: how large is the mean of a match?": "bdca",
             "Heads 1 and 3: which of the two has a mean?": "adbc",
             "Heads 2 and 4: which of the two has a mean?": "bcad",
         },
