@@ -18,10 +18,16 @@ _ROWS = (
         torch.tensor([2.0, -6.0, 1.0], dtype=torch.float64),
     ),
 )
-_WEIGHTS = (
-    torch.tensor([0.8, 0.1, 0.05, 0.05], dtype=torch.float64),
-    torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64),
+_SHAPES = (
+    torch.tensor([3.0, 1.0, 0.0, 2.0], dtype=torch.float64),
+    torch.tensor([-4.0, 1.0, 0.5], dtype=torch.float64),
 )
+
+
+def _stretched(row: torch.Tensor, spread: float) -> torch.Tensor:
+    weights = (row * spread / row.std(correction=0)).softmax(-1)
+    return 1 / weights.square().sum()
+
 
 EXERCISES: dict[str, Exercise] = {
     "shared": Exercise(
@@ -56,15 +62,19 @@ EXERCISES: dict[str, Exercise] = {
             "agree.": lambda own, other: own.std() / other.std(),
         },
     ),
-    "rest": Exercise(
-        answer=lambda p: p[1:].square().sum() / (1 - p[0]) ** 2,
-        cases=tuple((p,) for p in _WEIGHTS),
+    "stretched": Exercise(
+        answer=_stretched,
+        cases=tuple((row, spread) for row, spread in zip(_SHAPES, (2.0, 0.5), strict=True)),
         mistakes={
-            "Without the first token the others' weights sum to 1 again.": lambda p: (
-                p[1:].square().sum()
+            "This is the sum of the squared weights: effective keys are 1 over it.": (
+                lambda row, spread: 1 / _stretched(row, spread)
             ),
-            "The weights are divided by 1 - p₀, and so their squares by its square.": lambda p: (
-                p[1:].square().sum() / (1 - p[0])
+            "Divide by the row's own standard deviation first: the row is to have the spread, not "
+            "to be that many times as wide.": lambda row, spread: (
+                1 / (row * spread).softmax(-1).square().sum()
+            ),
+            "The spread is that of the row's own n scores: divide by n, not by n - 1.": (
+                lambda row, spread: 1 / (row * spread / row.std()).softmax(-1).square().sum()
             ),
         },
     ),
