@@ -169,7 +169,8 @@ def test_what_is_stored_names_no_machine_and_no_time(chapters: Chapters) -> None
         "kernelspec": {"display_name": "Python 3", "name": "python3"},
         "language_info": {"name": "python"},
     }
-    assert [cell["metadata"] for cell in notebook["cells"]] == [{}, {}]
+    folded = {"jupyter": {"source_hidden": True}}  # the cell draws
+    assert [cell["metadata"] for cell in notebook["cells"]] == [{}, folded]
     assert [cell["id"] for cell in notebook["cells"]] == ["prose", "c0"]
     assert text == json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
