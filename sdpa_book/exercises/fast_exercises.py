@@ -44,14 +44,12 @@ EXERCISES: dict[str, Exercise] = {
             ),
         },
     ),
-    "hides_from": Exercise(
-        answer=-9984,
-        tolerance=1e-5,
+    "missed": Exercise(
+        answer="number",
         mistakes={
-            "That is how people write it, and it hides; so do some numbers that are a little "
-            "nearer to 0.": -10_000,
-            "Softmax leaves such a key no weight, but the divisor still counts it.": -1000,
-            "This one is still counted: go one further.": -9983,
+            "Every query sees the first key, so this one is no leak.": "first",
+            "The last key changes with the others, and so the first test finds it.": "last",
+            "Longer keys have a longer mean, and so the first test finds it.": "mean",
         },
     ),
 }
