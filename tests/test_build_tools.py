@@ -257,7 +257,8 @@ def test_the_chapters_of_this_book_depend_on_their_own_exercises() -> None:
     of = {}
     for path in stored(ROOT / "book"):
         names = {file.name for file in freshness.files(ROOT, path)}
-        of[path.relative_to(ROOT / "book").as_posix()] = {name for name in names if name.endswith("_exercises.py")}
+        place = path.relative_to(ROOT / "book").as_posix()
+        of[place] = {name for name in names if name.endswith("_exercises.py")}
     assert of["02_dot_products_grow.ipynb"] >= {"growth_exercises.py"}
     assert all(len(names) <= 3 for names in of.values()), of
 

@@ -19,7 +19,7 @@ def test_every_page_has_its_number_of_words():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_asks_no_more_than_it_may(page):
-    limits = {} if page.startswith(NO_CHAPTER) else RULES["chapter"] | RULES["old"].get(page, {})
+    limits = {} if page.startswith(NO_CHAPTER) else RULES["chapter"]
     limits = limits | {"words": RULES["words"][page]}
     found = counts(PAGES[page])
     over = {name: (found[name], most) for name, most in limits.items() if found[name] > most}
