@@ -17,7 +17,7 @@ from sdpa_book.studies.training.run import make_model, provenance, train
 
 PLAN = crossing.load_plan()
 RECORDS = crossing.load_crossing()
-MADE = 40
+MADE = 56
 """So many of the comparisons that are declared, the first ones, have been made."""
 
 
