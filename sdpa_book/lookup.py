@@ -10,6 +10,7 @@ from sdpa_lib.sampling import sample
 
 SEEDS = range(3, 11)
 BATCHES, QUERIES, KEYS, WIDTH = 120, 32, 16, 24
+HELD_OUT = 512
 
 
 def train(
@@ -50,6 +51,47 @@ def train(
     return torch.stack(losses, dim=1)
 
 
+def steps_to_learn(name: str, d_k: int, queries: int, rate: float = 3e-3) -> Tensor:
+    """How many of Adam's steps eight layers need, on fresh batches of ``queries`` each.
+
+    The loss is that of ``HELD_OUT`` queries on which no layer is trained, the same for every size
+    of batch, so that a layer's first loss below a level does not depend on the noise of its batch.
+
+    Args:
+        name: of the rescaling.
+        d_k: of the layers.
+        queries: in a batch.
+        rate: of Adam.
+
+    Returns:
+        (2, 8): the steps to half of a layer's loss at the start, and to a loss of 0.3.
+
+    Raises:
+        RuntimeError: if a layer needs more than ``BATCHES`` steps.
+
+    Example:
+        >>> steps_to_learn("sqrt_d_k", 16, 32, rate=0.03).shape
+        torch.Size([2, 8])
+    """
+    W_Q, W_K = matrices(d_k)
+    update = torch.optim.Adam([W_Q, W_K], lr=rate)
+    held_out = _draw_batch(HELD_OUT, stream=4)
+    start = lookup_loss(W_Q, W_K, *held_out, name).detach()
+    levels = torch.stack([start / 2, torch.full_like(start, 0.3)])
+    first = torch.zeros(2, len(SEEDS), dtype=torch.long)
+    for step in range(BATCHES):
+        with torch.no_grad():
+            above = lookup_loss(W_Q, W_K, *held_out, name) >= levels
+        first = torch.where((first == 0) & ~above, step, first)
+        if first.all():
+            return first
+        loss = lookup_loss(W_Q, W_K, *_draw_batch(queries, stream=6 + 2 * step), name)
+        update.zero_grad()
+        loss.sum().backward()  # type: ignore[no-untyped-call]
+        update.step()
+    raise RuntimeError(f"{name}: not below the levels after {BATCHES} steps")
+
+
 def first_gradients(name: str, d_k: int, batches: int = 2) -> Tensor:
     """The gradients of ``W_Q`` before training, of several batches.
 
@@ -80,6 +122,14 @@ def draw_batches() -> list[tuple[Tensor, Tensor, Tensor]]:
     noise = 0.3 * _draw(BATCHES, QUERIES, 1, WIDTH, stream=3)
     keys, values = data[..., :WIDTH], data[..., WIDTH:]
     return list(zip(*(x.unbind(1) for x in (keys[..., :1, :] + noise, keys, values)), strict=True))
+
+
+def _draw_batch(queries: int, stream: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Fresh queries, keys and values, in the shapes of one of ``draw_batches``."""
+    data = _draw(queries, KEYS, 2 * WIDTH, stream=stream)
+    noise = 0.3 * _draw(queries, 1, WIDTH, stream=stream + 1)
+    keys, values = data[..., :WIDTH], data[..., WIDTH:]
+    return keys[..., :1, :] + noise, keys, values
 
 
 def lookup_loss(
