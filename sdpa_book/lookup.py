@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import torch
 from torch import Tensor
 
@@ -11,6 +14,8 @@ from sdpa_lib.sampling import sample
 SEEDS = range(3, 11)
 BATCHES, QUERIES, KEYS, WIDTH = 120, 32, 16, 24
 HELD_OUT = 512
+STEPS = Path(__file__).with_name("lookup_steps.json")
+"""What ``python -m sdpa_book.lookup`` found in a few minutes: steps by size of batch."""
 
 
 def train(
@@ -92,6 +97,16 @@ def steps_to_learn(name: str, d_k: int, queries: int, rate: float = 3e-3) -> Ten
     raise RuntimeError(f"{name}: not below the levels after {BATCHES} steps")
 
 
+def load_steps() -> dict[str, Tensor]:
+    """:func:`steps_to_learn` of layers with heads of 64, by "rescaling, rate, queries".
+
+    Example:
+        >>> load_steps()["none, 0.003, 2048"].shape
+        torch.Size([2, 8])
+    """
+    return {key: torch.tensor(steps) for key, steps in json.loads(STEPS.read_text()).items()}
+
+
 def first_gradients(name: str, d_k: int, batches: int = 2) -> Tensor:
     """The gradients of ``W_Q`` before training, of several batches.
 
@@ -144,3 +159,14 @@ def lookup_loss(
 
 def _draw(*shape: int, stream: int) -> Tensor:
     return torch.stack([sample(*shape, seed=seed, stream=stream) for seed in SEEDS])
+
+
+if __name__ == "__main__":
+    found = {
+        f"{name}, {rate}, {queries}": steps_to_learn(name, 64, queries, rate).tolist()
+        for rate in (0.003, 0.01)
+        for queries in (32, 256, 2048)
+        for name in ("none", "sqrt_d_k")
+    }
+    lines = (f'  "{key}": {json.dumps(steps)}' for key, steps in found.items())
+    STEPS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
