@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from sdpa_book.measured import mean_and_error
 from sdpa_lib import scaled_dot_product_attention
 from sdpa_lib.sampling import sample
 
@@ -97,14 +98,16 @@ def steps_to_learn(name: str, d_k: int, queries: int, rate: float = 3e-3) -> Ten
     raise RuntimeError(f"{name}: not below the levels after {BATCHES} steps")
 
 
-def load_steps() -> dict[str, Tensor]:
-    """:func:`steps_to_learn` of layers with heads of 64, by "rescaling, rate, queries".
+def load_steps() -> dict[str, dict[str, list[str]]]:
+    """Means of :func:`steps_to_learn` with heads of 64, by "rate, queries" and by level ("half" or
+    "0.3"): undivided, with the root, and by how much undivided is later in pairs.
 
     Example:
-        >>> load_steps()["none, 0.003, 2048"].shape
-        torch.Size([2, 8])
+        >>> load_steps()["0.003, 2048"]["half"][0]
+        '12.88 ± 0.79'
     """
-    return {key: torch.tensor(steps) for key, steps in json.loads(STEPS.read_text()).items()}
+    found: dict[str, dict[str, list[str]]] = json.loads(STEPS.read_text(encoding="utf-8"))
+    return found
 
 
 def first_gradients(name: str, d_k: int, batches: int = 2) -> Tensor:
@@ -162,11 +165,15 @@ def _draw(*shape: int, stream: int) -> Tensor:
 
 
 if __name__ == "__main__":
-    found = {
-        f"{name}, {rate}, {queries}": steps_to_learn(name, 64, queries, rate).tolist()
-        for rate in (0.003, 0.01)
-        for queries in (32, 256, 2048)
-        for name in ("none", "sqrt_d_k")
-    }
-    lines = (f'  "{key}": {json.dumps(steps)}' for key, steps in found.items())
-    STEPS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    rows = {}
+    for rate in (0.003, 0.01):
+        for queries in (32, 256, 2048):
+            none, root = (
+                steps_to_learn(name, 64, queries, rate).double() for name in ("none", "sqrt_d_k")
+            )
+            all_three = zip(none, root, none - root, strict=True)
+            rows[f"{rate}, {queries}"] = {
+                level: [str(mean_and_error(x)) for x in three]
+                for level, three in zip(("half", "0.3"), all_three, strict=True)
+            }
+    STEPS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
