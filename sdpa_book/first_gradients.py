@@ -42,8 +42,8 @@ def layers_at_start(d_k: int, c: float, layers: int = 400) -> dict[str, Tensor]:
 
     Returns:
         ``weights`` and ``links``, (layers, N_KEYS, N_KEYS); ``queries``, (layers, N_KEYS); and
-        (layers,) of ``W_Q``, of ``quieter W_Q``, which leaves out the four loudest queries, and of
-        ``W_K``.
+        (layers,) of ``W_Q`` and ``W_K``; and (layers, 2) of ``quieter W_Q``, without the four and
+        the eight loudest queries.
 
     Example:
         >>> layers_at_start(64, 8.0, layers=2)["queries"].shape
@@ -57,13 +57,12 @@ def layers_at_start(d_k: int, c: float, layers: int = 400) -> dict[str, Tensor]:
     a = sample(layers, N_KEYS, D_V, seed=5)
     p, links, at_queries, at_keys = through_attention(x @ W_Q, x @ W_K, x @ W_V, a, c)
     size = at_queries.norm(dim=-1, keepdim=True)  # (layers, N_KEYS, 1)
-    fourth = size.topk(4, dim=-2).values[:, -1:]
-    quieter = at_queries * (size < fourth)
+    quieter = [at_queries * (size < size.topk(n, dim=-2).values[:, -1:]) for n in (4, 8)]
     return {
         "weights": p,
         "links": links.abs(),
         "queries": size.squeeze(-1),
         "W_Q": (x.mT @ at_queries).norm(dim=(-2, -1)),
-        "quieter W_Q": (x.mT @ quieter).norm(dim=(-2, -1)),
+        "quieter W_Q": torch.stack([(x.mT @ q).norm(dim=(-2, -1)) for q in quieter], dim=-1),
         "W_K": (x.mT @ at_keys).norm(dim=(-2, -1)),
     }
