@@ -691,6 +691,7 @@ def test_what_is_concluded_where_all_or_none_have_learned():
 
 # What is stored
 
+
 def test_the_stored_study_is_complete_and_made_with_these_settings(stored):
     """What was declared is there, and every declared contrast is tested."""
     for there in load_study()[0]:
