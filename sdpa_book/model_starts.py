@@ -43,7 +43,7 @@ STARTS: dict[str, Start] = {
     "GPT-2, option, layer 12": _same("GPT-2 small", 768),
     "DeBERTa, content term": _same("DeBERTa base", 768),
     "Gemma 2 27B": _same("", 4608),
-    "Granite, Cerebras-GPT": _same("Granite, width 4,096", 4096),
+    "Granite, Cerebras-GPT (muP)": _same("Granite, width 4,096", 4096),
     "T5, GPT-Neo": _UNIT,  # in T5's and GPT-Neo's own code
     "Falcon-H1 0.5B": _same("", 1024),
     "Zamba 2": _same("Zamba 2 2.7B", 2 * 2560),  # the stream and the embeddings, side by side

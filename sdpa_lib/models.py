@@ -114,7 +114,7 @@ MODELS: dict[str, Model] = {
     ),
     "Grok-1": Model(r"30 \tanh(q \cdot k / (30 \sqrt{d}))", after=_cap(30.0)),
     "muP": Model(r"8\, q \cdot k / d", MODEL_RESCALINGS["mup"]),
-    "Granite, Cerebras-GPT": Model(r"q \cdot k / d", PowerOfDk(1.0)),
+    "Granite, Cerebras-GPT (muP)": Model(r"q \cdot k / d", PowerOfDk(1.0)),
     "T5, GPT-Neo": Model(
         r"q \cdot k,\ W_Q \text{ starts } \sqrt{d} \text{ times smaller}",
         PowerOfDk(0.0),

@@ -30,7 +30,7 @@ FORMULAS = {
     "Gemma 2 27B": lambda q, k: np.tanh(q @ k.T * 144**-0.5 / 50) * 50,
     "muP": lambda q, k: q @ k.T * 8 / D,
     "Grok-1": lambda q, k: np.tanh(q @ k.T * 0.08838834764831845 / 30) * 30,
-    "Granite, Cerebras-GPT": lambda q, k: q @ k.T / D,
+    "Granite, Cerebras-GPT (muP)": lambda q, k: q @ k.T / D,
     "T5, GPT-Neo": lambda q, k: (q / math.sqrt(D)) @ k.T,
     "Falcon-H1 0.5B": lambda q, k: q @ (0.390625 * k).T * D**-0.5,
     "Zamba 2": lambda q, k: q @ k.T * (D / 2) ** -0.5,
