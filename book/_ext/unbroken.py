@@ -1,5 +1,5 @@
 """Sphinx extension: a line does not end between a number and what belongs to it, as in "5 %",
-"0.97 ± 0.02", "chapter 8" and "24 blocks", or "7.5e-67" and "(1.0 to 1.7)" where a cell prints
+"0.97 ± 0.02", "chapter 7" and "24 blocks", or "7.5e-67" and "(1.0 to 1.7)" where a cell prints
 them; and code too long for a phone is broken where its parts end.
 """
 
@@ -60,7 +60,7 @@ def unbroken(text: str) -> str:
     """The same text with spaces that do not break in place of those that would part a number.
 
     Example:
-        >>> unbroken("12 ± 3 % of them (chapter 8)").replace("\\u00a0", "~")
+        >>> unbroken("12 ± 3 % of them (chapter 7)").replace("\\u00a0", "~")
         '12~±~3~% of them (chapter~7)'
     """
     return NUMBERED.sub("\\1\u00a0", SPACE.sub("\u00a0", text))
