@@ -320,7 +320,7 @@ def test_folded_code_is_shown_together_and_the_choice_is_kept(tab, base):
 
 @pytest.mark.smoke
 def test_the_contents_of_a_page_mark_where_the_reader_is(tab, base):
-    opened, wrong = tab(f"{base}book/06_why_exactly_the_square_root.html")
+    opened, wrong = tab(f"{base}book/02_dot_products_grow.html")
     marked = opened.locator(".contents [aria-current]")
     assert marked.count() == 0
     for link in (1, 0, 2):
