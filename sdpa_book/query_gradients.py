@@ -1,4 +1,6 @@
-"""What a small divisor makes of the gradients at queries, and what arrives at W_Q: for study A."""
+"""What a small divisor makes of the gradients at queries, and what arrives at W_Q: for study A, and
+in part for study B.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from torch import Tensor
 
 import sdpa_lib as sdpa
 from sdpa_book.measured import Measured, mean_and_error
+from sdpa_lib._checks import check_count
 
 
 def _normal() -> tuple[Tensor, Tensor]:
@@ -19,13 +22,15 @@ def _normal() -> tuple[Tensor, Tensor]:
 
 
 def gap_density(n: int, gap: float = 0.0) -> float:
-    r"""The density of the gap between the two largest of ``n`` normal numbers, at least 2. At 0 it
-    is :math:`n(n-1)\int\varphi^2\,\Phi^{n-2}`.
+    r"""The density of the gap between the two largest of ``n`` normal numbers, at least 2. At 0,
+    where it says how many queries are undecided when their scores spread far, it is
+    :math:`n(n-1)\int\varphi^2\,\Phi^{n-2}`.
 
     Example:
         >>> [round(gap_density(32, gap), 3) for gap in (0.0, 1.0)]
         [2.07, 0.244]
     """
+    check_count("n", n, minimum=2)
     x, density = _normal()
     second, others = (x - gap).square(), torch.special.ndtr(x - gap) ** (n - 2)
     both = density * torch.exp(-second / 2) / math.sqrt(2 * math.pi)
@@ -63,12 +68,21 @@ def small_divisor_limits(f: float, r: float, d_v: int = 64) -> tuple[float, floa
     return mean, math.sqrt(d_v * f / (3 * r)), f * r * math.log(2)
 
 
-def related(models: int, n: int, width: int, correlation: float, stream: int) -> Tensor:
+def related(
+    models: int,
+    n: int,
+    width: int,
+    correlation: float,
+    stream: int,
+    *,
+    seed: int = 2,
+    dtype: torch.dtype | None = torch.float32,
+) -> Tensor:
     """Normal vectors of variance 1, (models, n, width), any two of a model with this correlation in
     each component.
     """
     own, shared = (
-        sdpa.sample(models, m, width, seed=2, stream=s, dtype=torch.float32)
+        sdpa.sample(models, m, width, seed=seed, stream=s, dtype=dtype)
         for m, s in ((n, stream), (1, stream + 10))
     )
     return math.sqrt(1 - correlation) * own + math.sqrt(correlation) * shared
