@@ -75,7 +75,7 @@ def draw(stop: int = 200) -> None:
         waiting = range(len(times), -1, -1)
         ax.step([0, *times, end], [*waiting, 0], where="post", **plotting.style(name))
         if name == "none":
-            ax.lines[-1].set_label(told["labels"][name])
+            ax.lines[-1].set(label=told["labels"][name], zorder=2.4)  # seen
     ax.axvspan(stop, end, color="white", alpha=0.75, zorder=2.5)
     ax.axvline(stop, color=plotting.INK, linewidth=1.5, zorder=3)
     ax.set(xlim=(0, end), xlabel="step", ylabel="models that have not learned")
