@@ -428,6 +428,9 @@ function drawAlong(app, panel, shown, then, { measure, guess, y, yTicks, yFormat
   const handle = panel.svg.select(".explorable-handle");
   handle.selectAll("circle:not(.ring), path").style("stroke", "var(--ex-muted)");
   handle.select("circle:not(.ring)").style("fill", "var(--ex-ground)");
+  // Where the curve is level the word has room below the handle, and where it falls above.
+  const free = y(of(held)) + (measure === "keys" ? 30 : -22);
+  say(group, "drag", x(held), free, "middle").style("fill", "var(--ex-muted)");
 }
 
 /** The length of the keys when this drag began. */
