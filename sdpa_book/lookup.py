@@ -147,12 +147,12 @@ def batches_agree(name: str, d_k: int) -> dict[str, Tensor]:
     """
     gradients = first_gradients(name, d_k, BATCHES)
     lengths = gradients.norm(dim=-1)
-    halves = gradients.unflatten(0, (2, -1)).mean(1)
+    first, second = (half.mean(0) for half in gradients.chunk(2))
     return {
         "length": lengths.mean(0),
         "shared": _mean_product(gradients).clamp(min=0).sqrt(),
         "cosine": _mean_product(gradients / lengths[..., None]),
-        "cosine of halves": torch.cosine_similarity(*halves, dim=-1),
+        "cosine of halves": torch.cosine_similarity(first, second, dim=-1),
     }
 
 
