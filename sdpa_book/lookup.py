@@ -128,6 +128,41 @@ def first_gradients(name: str, d_k: int, batches: int = 2) -> Tensor:
     return torch.stack(gradients)
 
 
+def batches_agree(name: str, d_k: int) -> dict[str, Tensor]:
+    """How long the first gradients of ``W_Q`` are, and how far the ``BATCHES`` batches agree on
+    them.
+
+    The product of two batches' gradients is, on average, the squared length of the part that all
+    of them share: what is a batch's own adds nothing.
+
+    Returns:
+        Of each layer, (8,): the mean ``length`` of a batch's gradient, the length of the ``shared``
+        part, the mean ``cosine`` of two batches, and the ``cosine of halves``, of two batches of
+        half of all queries each.
+
+    Example:
+        >>> agree = batches_agree("sqrt_d_k", 4)
+        >>> bool((agree["cosine"] < agree["cosine of halves"]).all())
+        True
+    """
+    gradients = first_gradients(name, d_k, BATCHES)
+    lengths = gradients.norm(dim=-1)
+    first, second = (half.mean(0) for half in gradients.chunk(2))
+    return {
+        "length": lengths.mean(0),
+        "shared": _mean_product(gradients).clamp(min=0).sqrt(),
+        "cosine": _mean_product(gradients / lengths[..., None]),
+        "cosine of halves": torch.cosine_similarity(first, second, dim=-1),
+    }
+
+
+def _mean_product(vectors: Tensor) -> Tensor:
+    """Of (n, 8, d), the product of two of the n, on average over the pairs: (8,)."""
+    n = len(vectors)
+    of_all = vectors.sum(0).square().sum(-1)  # the pairs, and each with itself
+    return (of_all - vectors.square().sum((0, -1))) / (n * (n - 1))
+
+
 def matrices(d_k: int) -> tuple[Tensor, Tensor]:
     """Fresh W_Q and W_K of the eight layers, each (8, WIDTH, d_k)."""
     first, second = (_draw(WIDTH, d_k, stream=s) / WIDTH**0.5 for s in (0, 1))

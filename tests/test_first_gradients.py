@@ -58,6 +58,23 @@ def test_the_first_gradients_are_those_of_the_first_step():
     torch.testing.assert_close(losses[:, 1], after.double(), rtol=1e-5, atol=0)
 
 
+def test_what_batches_share_is_counted_by_pairs():
+    gradients = lookup.first_gradients("none", 4, lookup.BATCHES)
+    products = torch.einsum("axd, bxd -> xab", gradients, gradients)
+    lengths = products.diagonal(dim1=-2, dim2=-1).sqrt()
+    cosines = products / (lengths[:, :, None] * lengths[:, None, :])
+    first, second = torch.ones(lookup.BATCHES, lookup.BATCHES).triu(1).nonzero().T
+    found = lookup.batches_agree("none", 4)
+    torch.testing.assert_close(found["length"], lengths.mean(-1))
+    torch.testing.assert_close(found["shared"].square(), products[:, first, second].mean(-1))
+    torch.testing.assert_close(found["cosine"], cosines[:, first, second].mean(-1))
+    half = lookup.BATCHES // 2
+    between = products[:, :half, half:].sum((1, 2))
+    within = [products[:, part, part].sum((1, 2)) for part in (slice(half), slice(half, None))]
+    of_halves = between / (within[0] * within[1]).sqrt()
+    torch.testing.assert_close(found["cosine of halves"], of_halves)
+
+
 def test_smaller_weights_see_more_keys():
     seen = [[keys.value for keys in keys_seen(rule, layers=2)] for rule in INITIALISATIONS]
     for column in zip(*seen, strict=True):
