@@ -30,10 +30,10 @@ const stopControl = {
 /** Of the sorted steps at which models learn, how many are seen by a study that stops then. */
 const seen = (learned, stop) => learned.filter((at) => at <= stop).length;
 
-/** The step by which half of the models have learned, or what is known of it. */
+/** The median of the sorted steps at which ten models learn, or what is known of it. */
 function median(learned, stop) {
-  const half = learned[Math.ceil(learned.length / 2) - 1];
-  return half <= stop ? String(half) : `later than ${stop}`;
+  const [fifth, sixth] = learned.slice(4, 6);
+  return sixth <= stop ? String((fifth + sixth) / 2) : `later than ${stop}`;
 }
 
 /** What a reader can say of those that have not learned; either shows what came later. */

@@ -92,20 +92,20 @@ class Median(NamedTuple):
 
 
 def median_time(records: Sequence[Record]) -> Median:
-    """The median time to learn: the first step by which half of the runs have learned.
+    """The median time to learn, where the survival curve crosses a half.
 
-    Its interval is the one of :cite:t:`brookmeyer1982`, between the steps at which the limits of
-    the survival curve fall to a half. Times are multiples of a cell's ``every``.
+    Of ten runs it lies in the middle between the fifth and the sixth, as medians do. Its interval
+    is the one of :cite:t:`brookmeyer1982`, between the steps at which the limits of the curve fall
+    to a half.
     """
     curve = survival(records)
 
-    def falls(shares: Sequence[float]) -> float:
-        below = (
-            step for step, share in zip(curve.steps, shares, strict=True) if share <= 0.5 + 1e-9
-        )
-        return next(below, math.inf)
+    def falls(shares: Sequence[float], below: float = 0.5 + 1e-9) -> float:
+        fallen = (step for step, share in zip(curve.steps, shares, strict=True) if share <= below)
+        return next(fallen, math.inf)
 
-    return Median(falls(curve.share), falls(curve.low), falls(curve.high))
+    middle = (falls(curve.share) + falls(curve.share, 0.5 - 1e-9)) / 2
+    return Median(middle, falls(curve.low), falls(curve.high))
 
 
 class Ratio(NamedTuple):
