@@ -684,6 +684,7 @@ def test_what_is_concluded_where_all_or_none_have_learned():
     assert median_time([record(None)] * 10) == (math.inf, math.inf, math.inf)
     assert median_time([record(None)] * 4) == (math.inf, 0, math.inf)
     assert median_time([record(60)] * 10) == (60, 60, 60)
+    assert median_time([record(60)] * 5 + [record(100)] * 5).steps == 80
     assert median_time([record(60)] * 4) == (60, 0, math.inf)
     assert survival([record(60)] * 10).low == pytest.approx([0.025**0.1, 0.0])
     assert survival([record(60)] * 4).share == [1.0, 0.0]

@@ -33,7 +33,8 @@ const seen = (learned, stop) => learned.filter((at) => at <= stop).length;
 /** The median of the sorted steps at which ten models learn, or what is known of it. */
 function median(learned, stop) {
   const [fifth, sixth] = learned.slice(4, 6);
-  return sixth <= stop ? String((fifth + sixth) / 2) : `later than ${stop}`;
+  if (sixth <= stop) return String((fifth + sixth) / 2);
+  return `later than ${fifth <= stop ? (fifth + stop) / 2 : stop}`;
 }
 
 /** What a reader can say of those that have not learned; either shows what came later. */
