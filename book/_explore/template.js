@@ -7,10 +7,11 @@ const { d_k: widths, std } = data.template;
 
 export const template = {
   title: "How wide are dot products?",
+  prompt: "Move the slider: how fast does the width grow?",
+  hint: { target: "input", by: [60, 0] },
   controls: [
     { name: "d_k", label: "components, d_k", values: widths, value: widths[0], text: String },
   ],
-  readouts: [["std", "std of q·k", 1]],
   panels: [["line", "standard deviation of q·k", 200, {}]],
   update({ state, panels: { line } }) {
     const here = std[widths.indexOf(state.d_k)];
@@ -21,8 +22,8 @@ export const template = {
     widths.forEach((dK, i) =>
       point(group, x(dK), y(std[i]), dK === state.d_k ? 7 : 4, colour("key")),
     );
-    const spoken = `The standard deviation of q·k is ${show(here, 1)} for d_k = ${state.d_k}.`;
-    line.describe(spoken);
-    return { values: { std: here }, spoken };
+    const said = `With ${state.d_k} components the standard deviation of q·k is ${show(here, 1)}.`;
+    line.describe(said);
+    return { said };
   },
 };

@@ -2,9 +2,11 @@
  * The frame around an explorable: labelled controls, readouts that screen readers hear, and a state that lives in the address,
  * #growth:d_k=64,p=0.5.
  *
- * An explorable is an object: `title`, `controls` (see `addControl`), `readouts` [name, label, decimals or what writes the number], `panels` [name, title,
- * height, margin], and `update(app)`, which draws app.state into app.panels and returns the readouts' values and a sentence to
- * announce. `forget(app)` clears what it kept of the reader's way, before Reset; `also(changes, app)` returns what else changes when the
+ * An explorable is an object: `title`, `prompt`, one sentence that says what to do, `controls` (see `addControl`), `panels` [name, title,
+ * height, margin], and `update(app)`, which draws app.state into app.panels and returns `said`, a sentence that answers, which is shown and
+ * announced, or `spoken`, to announce another. It may have `readouts` [name, label, decimals or what writes the number], and then returns
+ * their `values`. `hint` {target, by} says what a reader can move: a hand goes from the element that the selector `target` finds so many
+ * pixels [right, down], until the first touch. `forget(app)` clears what it kept of the reader's way, before Reset; `also(changes, app)` returns what else changes when the
  * reader changes that. With `paired` two controls stand side by side on a phone, too; with `beside` the controls stand beside the panels where
  * there is room.
  */
@@ -173,6 +175,8 @@ export function start(figure, spec) {
     { class: "explorable-title", id: `explorable-${name}-title` },
     rich(spec.title),
   ));
+  app.prompt = element("p", { class: "explorable-prompt" }, rich(spec.prompt ?? ""));
+  app.said = element("p", { class: "explorable-said" });
   const box = element("div", {
     class: "explorable-app",
     role: "group",
@@ -181,8 +185,10 @@ export function start(figure, spec) {
   if (spec.beside) box.classList.add("explorable-beside");
   box.append(
     title,
+    app.prompt,
     controls,
     panels,
+    app.said,
     app.formula,
     readouts,
     app.extra,
@@ -191,7 +197,7 @@ export function start(figure, spec) {
   );
 
   const shown = {};
-  for (const [key, label] of spec.readouts) {
+  for (const [key, label] of spec.readouts ?? []) {
     shown[key] = element("dd", { "data-readout": key });
     readouts.append(element("div", {}, element("dt", {}, rich(label)), shown[key]));
   }
@@ -201,8 +207,9 @@ export function start(figure, spec) {
   const draw = () => {
     frame = 0;
     app.synchronise.forEach((synchronise) => synchronise());
-    const { values, spoken: sentence } = spec.update(app);
-    for (const [key, , digits] of spec.readouts) {
+    const { values = {}, said = "", spoken: sentence = said } = spec.update(app);
+    app.said.replaceChildren(rich(said));
+    for (const [key, , digits] of spec.readouts ?? []) {
       if (values[key] === undefined) continue; // what it needs is still on its way
       shown[key].textContent =
         typeof values[key] === "string"
@@ -215,7 +222,10 @@ export function start(figure, spec) {
     link.href = toHash(name, app.state);
     other.href = (alone ?? chapter) + link.getAttribute("href");
     figure.dataset.state = link.getAttribute("href");
-    app.sentence = sentence;
+    app.sentence = sentence
+      .replaceAll(/[_^{}]/g, " ")
+      .replaceAll("  ", " ")
+      .trim();
   };
   const redraw = (app.redraw = () => (frame ||= requestAnimationFrame(draw)));
   /** Draw now what waits for the next frame: a key that follows fast moves on from what the last one set. */
@@ -270,8 +280,36 @@ export function start(figure, spec) {
   spec.panels.forEach((panel) => addPanel(app, panels, panel));
   draw();
   new ResizeObserver(redraw).observe(panels);
+  if (spec.hint && !wantsCalm()) showHint(figure, box, spec.hint);
   if (chapter) fillScreen(figure);
   app.readAddress();
+}
+
+/** A hand that shows what can be moved and which way, until the reader touches the figure. */
+function showHint(figure, box, { target, by: [right, down] }) {
+  const hand = element("span", { class: "explorable-hint", "aria-hidden": "true" });
+  hand.style.setProperty("--ex-right", `${right}px`);
+  hand.style.setProperty("--ex-down", `${down}px`);
+  const place = () => {
+    const found = box.querySelector(target);
+    hand.hidden = !found;
+    if (!found) return;
+    const [at, around] = [found.getBoundingClientRect(), box.getBoundingClientRect()];
+    const { value, min, max, type } = found;
+    const share = type === "range" ? (value - min) / (max - min) : 0.5;
+    const inset = type === "range" ? 8 : 0; // half a slider's thumb
+    hand.style.left = `${at.left - around.left + inset + share * (at.width - 2 * inset)}px`;
+    hand.style.top = `${at.top - around.top + at.height / 2}px`;
+  };
+  const resized = new ResizeObserver(place);
+  const stop = () => {
+    hand.remove();
+    resized.disconnect();
+  };
+  for (const event of ["pointerdown", "keydown", "input"])
+    figure.addEventListener(event, stop, { once: true, capture: true });
+  box.append(hand);
+  resized.observe(box);
 }
 
 /** On a page of its own a figure gets the width at which it can be magnified most, and fills the window. */

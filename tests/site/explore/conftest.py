@@ -132,7 +132,8 @@ def state(figure):
 
 def said(figure):
     """The sentences under the drawing."""
-    return figure.locator(".explorable-formula").text_content().replace("\u2060", "")
+    told = figure.locator(":is(.explorable-said, .explorable-formula)").all_text_contents()
+    return " ".join(told).replace("\u2060", "").strip()
 
 
 def described(figure, panel):

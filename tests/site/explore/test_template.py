@@ -31,14 +31,17 @@ def test_a_copy_of_the_template_is_an_explorable(tmp_path, monkeypatch, browser)
     for file in ("explorables", "trial"):
         page.add_script_tag(path=tmp_path / "explore" / f"{file}.min.js")
     page.evaluate("Explorables.start(document.querySelector('figure'))")
-    read = "figure => Number(figure.querySelector('[data-readout=std]').dataset.value)"
+    read = """figure =>
+        Number(figure.querySelector(".explorable-said").textContent.match(/[\\d.]+(?=\\.$)/))"""
     figure = page.locator("figure")
     first, second = template.data()["std"][:2]
-    assert figure.evaluate(read) == first
+    assert figure.evaluate(read) == round(first, 1)
+    assert figure.locator(".explorable-hint").count() == 1
     page.get_by_role("slider").press("ArrowRight")
     page.wait_for_function(
-        f"second => ({read})(document.querySelector('figure')) === second", arg=second
+        f"second => ({read})(document.querySelector('figure')) === second", arg=round(second, 1)
     )
+    assert figure.locator(".explorable-hint").count() == 0
     page.close()
 
 
