@@ -1,5 +1,6 @@
 import pytest
 
+FORMULAS = {"myst_enable_extensions": ["dollarmath"]}
 LONG = "Attention divides by a root, and *this* is long enough to say so to those who search "
 
 
@@ -18,10 +19,13 @@ def theme(tmp_path):
     [
         ("Short.\n\n" + LONG, LONG.replace("*", "").strip()),
         ("Short.", "A site for a test."),
+        (LONG + "\n\n**The answer.** It is $\\sqrt{d_k}$.", "It is √d_k."),
     ],
 )
-def test_the_first_paragraph_of_some_length_describes_a_page(build, theme, text, expected):
-    site = build({"index": f"# A\n\n{text}\n"}, "descriptions", **theme)
+def test_the_answer_or_the_first_paragraph_of_some_length_describes_a_page(
+    build, theme, text, expected
+):
+    site = build({"index": f"# A\n\n{text}\n"}, "descriptions", **theme, **FORMULAS)
     assert site.page().p.text == expected
     assert site.page("search").p.text == "A site for a test."
 
