@@ -1,7 +1,5 @@
 """Every mathematical function of the explorables, against the library."""
 
-import itertools
-
 import pytest
 import scipy.stats
 import torch
