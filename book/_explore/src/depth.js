@@ -23,9 +23,12 @@ const blocksControl = {
   name: "blocks",
   label: "blocks",
   spoken: "blocks of the model",
-  values: depths,
+  stops: depths,
+  min: first,
+  max: depths.at(-1),
+  step: 0.01,
   value: depths[1],
-  text: (blocks) => `${blocks} blocks`,
+  text: (blocks) => `${Math.floor(blocks)} blocks`,
   drawn: true,
 };
 
@@ -47,14 +50,14 @@ export const depth = {
   panels: [["norms", "norm of all gradients; a dot is a model", 310, { top: 40, right: 92 }]],
   update(app) {
     const { d_k: dK, blocks } = app.state;
-    const passed = depths.indexOf(blocks) + 1;
+    const passed = depths.filter((depth) => depth <= blocks).length;
     const width = widths.indexOf(dK);
     const times = names.map((name) => {
       const medians = norms[name][width].map(({ median }) => median);
       return medians[passed - 1] / medians[0];
     });
     drawNorms(app, width, passed);
-    return { said: verdict(times, blocks) };
+    return { said: verdict(times, depths[passed - 1]) };
   },
 };
 
