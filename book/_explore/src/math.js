@@ -32,51 +32,6 @@ export function effectiveKeys(weights) {
 }
 
 /**
- * The largest weight of a row.
- * @param {Array} weights (n,).
- * @returns {number}
- */
-export function largestWeight(weights) {
-  let largest = 0;
-  for (const p of weights) largest = Math.max(largest, p);
-  return largest;
-}
-
-/** For each entry the sum of all others, by additions alone, (n,): nothing cancels near a one-hot row. */
-function sumOfOthers(x) {
-  const others = new Array(x.length).fill(0);
-  for (let i = 1, before = 0; i < x.length; i++) others[i] += before += x[i - 1];
-  for (let i = x.length - 2, after = 0; i >= 0; i--) others[i] += after += x[i + 1];
-  return others;
-}
-
-/**
- * The Jacobian of softmax, diag(p) - p p^T: how weight i moves with score j at temperature 1.
- * @param {Array} weights (n,), summing to 1.
- * @returns {number[][]} (n, n), symmetric, rows summing to 0.
- */
-export function jacobian(weights) {
-  const others = sumOfOthers(weights);
-  return Array.from(weights, (p, i) =>
-    Array.from(weights, (other, j) => (i === j ? p * others[i] : -p * other)),
-  );
-}
-
-/**
- * The Frobenius norm of the Jacobian.
- * @param {Array} weights (n,), summing to 1.
- * @returns {number} sqrt(n - 1) / n for even weights, 0 for a one-hot row.
- */
-export function jacobianNorm(weights) {
-  const squares = Array.from(weights, (p) => p * p);
-  const others = sumOfOthers(weights);
-  const otherSquares = sumOfOthers(squares);
-  return Math.sqrt(
-    squares.reduce((sum, square, i) => sum + square * (others[i] ** 2 + otherSquares[i]), 0),
-  );
-}
-
-/**
  * The output of one query: the weighted average of the values.
  * @param {Array} weights (n,).
  * @param {Array[]} values (n, d_v).

@@ -256,7 +256,7 @@ def test_every_control_does_something_and_the_address_keeps_it(begin, name, hand
 
 # ---------------------------------------------------------------- fingers
 
-WITH_HANDLES = [name for name in PLACES if name not in ("growth", "heads", "start")]
+WITH_HANDLES = [name for name in PLACES if name not in ("growth", "heads", "saturation", "start")]
 PRESSABLE = ["budget", "depth", "phases", "power", "variance"]
 """Those whose drawing has one handle, which comes to where one presses."""
 

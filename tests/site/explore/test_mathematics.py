@@ -42,18 +42,6 @@ def check_effective_keys(scripts):
     close(scripts("effectiveKeys", pairs(WEIGHTS)), sdpa.effective_keys(WEIGHTS))
 
 
-def check_largest_weight(scripts):
-    close(scripts("largestWeight", pairs(WEIGHTS)), sdpa.largest_weight(WEIGHTS))
-
-
-def check_jacobian(scripts):
-    close(scripts("jacobian", pairs(WEIGHTS)), sdpa.softmax_jacobian(WEIGHTS))
-
-
-def check_jacobian_norm(scripts):
-    close(scripts("jacobianNorm", pairs(WEIGHTS)), sdpa.jacobian_norm(WEIGHTS))
-
-
 def check_blend(scripts):
     values = draws(9, 2, stream=1)
     close(scripts("blend", pairs(WEIGHTS, values)), torch.einsum("tn,tnc->tc", WEIGHTS, values))
@@ -171,9 +159,6 @@ CHECKS = {
     "dotProducts": check_dot_products,
     "dotProductVariance": check_dot_product_variance,
     "effectiveKeys": check_effective_keys,
-    "jacobian": check_jacobian,
-    "jacobianNorm": check_jacobian_norm,
-    "largestWeight": check_largest_weight,
     "makeGenerator": check_make_generator,
     "measureVariance": check_measure_variance,
     "sample": check_sample,
