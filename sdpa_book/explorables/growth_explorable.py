@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 
@@ -18,8 +20,9 @@ def draw() -> None:
     terms = sdpa.sample(40, 256, seed=0, stream=0) * sdpa.sample(40, 256, seed=0, stream=1)
     color = plotting.style("none")["color"]
     for ax, d_k in zip(axes, (16, 256), strict=True):
-        sums = terms[:, :d_k].cumsum(-1)
-        ax.plot(range(1, d_k + 1), sums.T, color=color, linewidth=0.8, alpha=0.5)
+        sums = torch.nn.functional.pad(terms[:, :d_k].cumsum(-1), (1, 0))
+        ax.plot(sums.T, color=color, linewidth=0.8, alpha=0.5)
         ax.scatter([d_k] * 40, sums[:, -1], color=color, s=8, zorder=3)
+        ax.set_xticks([0, d_k // 2, d_k])
         ax.set(title=f"$d_k = {d_k}$", xlabel="terms added up", ylim=(-44, 44))
     axes[0].set_ylabel("sum")
