@@ -11,7 +11,7 @@
  * there is room.
  */
 import * as d3 from "./d3.js";
-import { element, rich, show, show3, wantsCalm } from "./shared.js";
+import { addButtons, element, rich, show, show3, wantsCalm } from "./shared.js";
 
 /** A value that a control can have, nearest to the one asked for; its default where that is none. */
 function admissible(control, asked) {
@@ -48,14 +48,15 @@ function fromHash(name, spec) {
 }
 
 /**
- * A labelled control. `{name, label, value}` and one of: `options` {value: text}, a list to choose from, or with `check` two of which
- * a box that is ticked means the second; `values`, a slider over
+ * A labelled control. `{name, label, value}` and one of: `options` {value: text}, a list to choose from, with `buttons`
+ * a button for each, or with `check` two of which a box that is ticked means the second; `values`, a slider over
  * these numbers; `min, max, step`, a slider between. `text` turns a value into what is shown. With `drawn` the control is part of
  * the drawing, which calls app.set itself; with `below` it stands under the readouts, so that on a phone the others and the panels
  * are seen together. `group` is what this control and those behind it change: it stands before them, where there is room.
  */
 function addControl(app, parent, control) {
   if (control.drawn) return;
+  if (control.buttons) return void addChoice(app, parent, control);
   const id = `explorable-${app.name}-${control.name}`;
   if (control.group) {
     app.group = `${id}-group`;
@@ -101,6 +102,18 @@ function addControl(app, parent, control) {
   }
   if (app.group) input.setAttribute("aria-describedby", app.group);
   parent.append(box);
+}
+
+/** A button for each option, of which one is pressed. */
+function addChoice(app, parent, { name, label, options }) {
+  const values = Object.keys(options);
+  const choices = values.map((value) => [options[value], () => app.set({ [name]: value })]);
+  const buttons = addButtons(parent, label, choices);
+  app.synchronise.push(() =>
+    values.forEach((value, i) =>
+      buttons[i].setAttribute("aria-pressed", value === app.state[name]),
+    ),
+  );
 }
 
 /** A drawing area that follows the width it is given. */
