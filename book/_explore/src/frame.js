@@ -122,7 +122,7 @@ function addPanel(app, parent, [name, title, height, margin]) {
     heading,
     margin: { top: 22, right: 12, bottom: 40, left: 40, ...margin },
     get width() {
-      return Math.max(200, box.clientWidth);
+      return Math.max(120, box.clientWidth);
     },
     /** What the drawing shows, for those who do not see it; `role` "group" where it holds handles. */
     describe(text, role = "img") {
