@@ -256,8 +256,10 @@ def test_every_control_does_something_and_the_address_keeps_it(begin, name, hand
 
 # ---------------------------------------------------------------- fingers
 
-WITH_HANDLES = [name for name in PLACES if name not in ("growth", "heads", "scalings", "start")]
-PRESSABLE = ["budget", "depth", "phases", "power", "variance"]
+WITH_HANDLES = [
+    name for name in PLACES if name not in ("growth", "heads", "power", "scalings", "start")
+]
+PRESSABLE = ["budget", "depth", "phases", "variance"]
 """Those whose drawing has one handle, which comes to where one presses."""
 
 
