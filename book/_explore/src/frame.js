@@ -295,11 +295,13 @@ function showHint(figure, box, { target, by: [right, down] }) {
     hand.hidden = !found;
     if (!found) return;
     const [at, around] = [found.getBoundingClientRect(), box.getBoundingClientRect()];
+    const zoom = around.width / box.offsetWidth; // on a page of its own
     const { value, min, max, type } = found;
     const share = type === "range" ? (value - min) / (max - min) : 0.5;
     const inset = type === "range" ? 8 : 0; // half a slider's thumb
-    hand.style.left = `${at.left - around.left + inset + share * (at.width - 2 * inset)}px`;
-    hand.style.top = `${at.top - around.top + at.height / 2}px`;
+    const left = (at.left - around.left + share * at.width) / zoom;
+    hand.style.left = `${left + (1 - 2 * share) * inset}px`;
+    hand.style.top = `${(at.top - around.top + at.height / 2) / zoom}px`;
   };
   const resized = new ResizeObserver(place);
   const stop = () => {
