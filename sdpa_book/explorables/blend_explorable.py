@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import torch
 
 from sdpa_book.drawing import plotting
@@ -39,4 +38,3 @@ def draw() -> None:
         ax.text(x, y, name, color=color, size=16)
     ax.set(xlim=(-0.2, 1.2), ylim=(-0.4, 1), aspect="equal")
     ax.tick_params(labelsize=14)
-    plt.show()

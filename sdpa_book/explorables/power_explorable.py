@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from sdpa_book.drawing import plotting
@@ -88,4 +87,3 @@ def draw() -> None:
     ax.set_yticks([1, 4, 16], ["1", "4", "16"])
     ax.minorticks_off()
     ax.tick_params(labelsize=14)
-    plt.show()

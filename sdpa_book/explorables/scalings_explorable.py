@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib.pyplot as plt
 from torch import Tensor
 
 import sdpa_lib as sdpa
@@ -59,4 +58,3 @@ def draw() -> None:
         ax.set(ylim=(0, 1.08), xticks=[], yticks=[0, 0.5, 1])
         ax.tick_params(labelsize=14)
     axes[0, 0].text(2, 0.7, "bars: keys × 10\nmarks: keys as drawn", size=14)
-    plt.show()
