@@ -52,8 +52,10 @@ def draw() -> None:
     for ax, name in zip(axes.flat, COMPARED, strict=True):
         style = plotting.style(name)
         before, p = (sdpa.attention_weights(query, a * keys, rescaling=name)[0] for a in (1, 10))
-        ax.bar(range(1, 9), p.round(decimals=3), color=style["color"])
-        ax.plot(range(1, 9), before.round(decimals=3), "_", color=plotting.INK, ms=16, mew=2)
+        ax.bar(range(1, 9), p.round(decimals=3).tolist(), color=style["color"])
+        ax.plot(
+            range(1, 9), before.round(decimals=3).tolist(), "_", color=plotting.INK, ms=16, mew=2
+        )
         ax.set_title(f"{style['label']}: {sdpa.effective_keys(p).item():.1f} of 8 keys", size=15)
         ax.set(ylim=(0, 1.08), xticks=[], yticks=[0, 0.5, 1])
         ax.tick_params(labelsize=14)
