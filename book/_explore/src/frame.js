@@ -135,7 +135,7 @@ function addPanel(app, parent, [name, title, height, margin]) {
     heading,
     margin: { top: 22, right: 12, bottom: 40, left: 40, ...margin },
     get width() {
-      return Math.max(200, box.clientWidth);
+      return Math.max(120, box.clientWidth);
     },
     /** What the drawing shows, for those who do not see it; `role` "group" where it holds handles. */
     describe(text, role = "img") {
@@ -309,11 +309,13 @@ function showHint(figure, box, { target, by: [right, down] }) {
     hand.hidden = !found;
     if (!found) return;
     const [at, around] = [found.getBoundingClientRect(), box.getBoundingClientRect()];
+    const zoom = around.width / box.offsetWidth; // on a page of its own
     const { value, min, max, type } = found;
     const share = type === "range" ? (value - min) / (max - min) : 0.5;
     const inset = type === "range" ? 8 : 0; // half a slider's thumb
-    hand.style.left = `${at.left - around.left + inset + share * (at.width - 2 * inset)}px`;
-    hand.style.top = `${at.top - around.top + at.height / 2}px`;
+    const left = (at.left - around.left + share * at.width) / zoom;
+    hand.style.left = `${left + (1 - 2 * share) * inset}px`;
+    hand.style.top = `${(at.top - around.top + at.height / 2) / zoom}px`;
   };
   const resized = new ResizeObserver(place);
   const stop = () => {
