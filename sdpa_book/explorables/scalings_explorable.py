@@ -9,10 +9,11 @@ from torch import Tensor
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
+from sdpa_book.names import display_name
 from sdpa_lib.sampling import sample_qkv
 
 COMPARED = {
-    "none": "undivided",
+    "none": display_name("none"),
     "sqrt_d_k": "÷ √d_k, the root",
     "k_mean": "÷ k_{mean}, mean length",
     "k_total": "÷ k_{total}, their sum",
