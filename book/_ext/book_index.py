@@ -1,11 +1,11 @@
 """Sphinx extension: the book's index.
 
 A notebook holds no directive, so that the entries of its sections stand in the metadata of the cell
-that has the heading, as ``{"index": {"The heading": ["softmax; saturation", "see: logit; score"]}}``,
-by the rules of Sphinx's ``index`` directive, which other pages use; an entry without a kind is a
-``single`` one. Each term of a list of definitions and each symbol of a table of symbols is an entry
-by itself, and gets an id, so that a link lands on it. What the reference documents is left out: that
-page is in the order of the alphabet anyway.
+that has the heading, as ``{"index": {"The heading": ["softmax; saturation"]}}``, by the rules of
+Sphinx's ``index`` directive, which other pages use; an entry without a kind is a ``single`` one.
+Each term of a list of definitions and each symbol of a table of symbols is an entry by itself, and
+gets an id, so that a link lands on it. What the reference documents is left out: that page is in
+the order of the alphabet anyway.
 
 The page of the index says of each entry in which chapters it stands.
 """
@@ -42,8 +42,11 @@ class AddEntries(SphinxTransform):
     default_priority = 690  # before a title has its number
 
     def apply(self, **_kwargs: Any) -> None:
+        objects = self.document.findall(addnodes.desc_signature)
+        documented = {name for signature in objects for name in signature["ids"]}
         for index in list(self.document.findall(addnodes.index)):
-            if is_documented(index):
+            targets = [target for _, _, target, *_ in index["entries"]]
+            if documented.issuperset(targets) or targets[0].startswith("module-"):
                 index.parent.remove(index)
         for item in list(self.document.findall(nodes.definition_list_item)):
             self.name(item.next_node(nodes.term), "term", [spoken(item.next_node(nodes.term))])
@@ -78,13 +81,6 @@ class AddEntries(SphinxTransform):
         entries = [parsed(name, target, main="main") for name in names]
         place = node.next_node(nodes.paragraph) if kind == "symbol" else node
         place.append(addnodes.index(entries=entries, named=True))
-
-
-def is_documented(index: addnodes.index) -> bool:
-    """Whether an entry is that of an object or a module of the reference."""
-    following = index.next_node(descend=False, siblings=True)
-    modules = (target.startswith("module-") for _, _, target, *_ in index["entries"])
-    return isinstance(following, addnodes.desc) or any(modules)
 
 
 def parsed(entry: str, target: str, main: str = "") -> tuple[str, str, str, str, None]:
