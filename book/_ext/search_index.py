@@ -168,7 +168,7 @@ def entries(document: nodes.document, page: str, number: int) -> Iterator[Entry]
         yield entry(paper["ids"][-1], paper["ids"][-1])
 
 
-def target(node: nodes.Element) -> str:
+def target(node: Any) -> str:
     """The id by which a link lands on a node."""
     return str(next(iter(node["ids"]), ""))
 
@@ -235,7 +235,8 @@ def typed(formula: ElementTree.Element) -> str:
     """
     parts = [typed(child) for child in formula]
     tag = formula.tag.rpartition("}")[2]
-    if tag == "mrow":  # an index or an exponent ends before the letter that follows it
+    if tag in ("math", "mrow", "mtd", "mstyle", "mpadded"):
+        # an index or an exponent ends before the letter that follows it
         parts = [f"{part}\u200b" if "_" in part or "^" in part else part for part in parts]
         return re.sub("\u200b(?!\\w)", "", "".join(parts))
     if tag == "mfrac":
