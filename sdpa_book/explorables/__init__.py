@@ -22,7 +22,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 
 import sdpa_lib as sdpa
-from sdpa_book.explorables import looks
+from sdpa_book.explorables import live, looks
 from sdpa_book.names import display_name
 from sdpa_lib.sampling import DISTRIBUTIONS
 
@@ -38,11 +38,18 @@ def explorable(name: str) -> Any:
 
 
 def movable(name: str) -> None:
-    """Show the picture of one of ``EXPLORABLES``, which on the site can be moved."""
+    """Show one of ``EXPLORABLES``: in an open notebook to be moved, as on the site, and its picture
+    where the notebook is run by a command.
+    """
     if name not in EXPLORABLES:
         raise ValueError(f"name must be one of {', '.join(EXPLORABLES)}, got {name!r}")
-    explorable(name).draw()
-    plt.show()
+    module = explorable(name)
+    module.draw()
+    if live.is_live():
+        later: dict[str, str] = getattr(module, "scripts", dict)()
+        live.show_live(name, [script(name), *later.values()], plt.gcf(), module.ALT)
+    else:
+        plt.show()
 
 
 def script(name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import matplotlib.pyplot as plt
 import torch
 
 import sdpa_lib as sdpa
@@ -63,4 +62,3 @@ def draw() -> None:
             ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
             ax.grid(axis="y", visible=False)
     axes[0, 0].invert_yaxis()
-    plt.show()

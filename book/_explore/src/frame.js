@@ -165,7 +165,8 @@ export function start(figure, spec) {
     role: "status",
   });
   const link = element("a", {}, "Link to this setting");
-  const { alone, chapter } = figure.dataset; // this figure's page for lectures, or there its chapter
+  const { alone, chapter } = figure.dataset; // this figure's page for lectures, or there its chapter; a notebook has no address for either
+  const addressed = Boolean(alone ?? chapter);
   const other = element("a", {}, alone ? "For a lecture" : "Back to the chapter");
   const reset = element("button", { type: "button" }, "Reset");
   app.formula = element("p", { class: "explorable-formula" });
@@ -192,7 +193,7 @@ export function start(figure, spec) {
     app.formula,
     readouts,
     app.extra,
-    element("div", { class: "explorable-foot" }, link, other, reset),
+    element("div", { class: "explorable-foot" }, ...(addressed ? [link, other] : []), reset),
     spoken,
   );
 
@@ -242,7 +243,7 @@ export function start(figure, spec) {
       return;
     }
     spoken.textContent = app.sentence;
-    history.replaceState(history.state, "", toHash(name, app.state));
+    if (addressed) history.replaceState(history.state, "", toHash(name, app.state));
   };
 
   /** Change some of the state: redraw at once, and conclude when the reader pauses. */

@@ -219,34 +219,3 @@ export function measureVariance(values) {
     error: Math.sqrt(Math.max(0, moment(4) - second ** 2) / count),
   };
 }
-
-// Softmax in one pass
-
-/**
- * The output of one query, its keys read a block at a time.
- * @param {Array} scores (n,), finite.
- * @param {Array} values (n,), a number a key.
- * @param {number} block keys in a block.
- * @param {boolean} [rescale] false forgets to multiply what is kept when m rises.
- * @returns {{read: number, m: number, l: number, o: number, factor: number, newL: number, newO: number}[]} before the first block and
- *   after each: keys read, their largest score m, the sums of e^(z - m) and of e^(z - m) v, by what they were multiplied, and what the
- *   block added.
- */
-export function onlineSoftmax(scores, values, block, rescale = true) {
-  const steps = [{ read: 0, m: -Infinity, l: 0, o: 0, factor: 1, newL: 0, newO: 0 }];
-  for (let from = 0; from < scores.length; from += block) {
-    const before = steps.at(-1);
-    const read = Math.min(from + block, scores.length);
-    const m = Math.max(before.m, ...scores.slice(from, read));
-    const factor = rescale && from ? Math.exp(before.m - m) : 1;
-    let [newL, newO] = [0, 0];
-    for (let j = from; j < read; j++) {
-      const term = Math.exp(scores[j] - m);
-      newL += term;
-      newO += term * values[j];
-    }
-    const [l, o] = [factor * before.l + newL, factor * before.o + newO];
-    steps.push({ read, m, l, o, factor, newL, newO });
-  }
-  return steps;
-}

@@ -1,7 +1,5 @@
 """Every mathematical function of the explorables, against the library."""
 
-import itertools
-
 import pytest
 import scipy.stats
 import torch
@@ -167,27 +165,6 @@ def check_measure_variance(scripts):
     close([x["error"] for x in ours], [m.standard_error.variance for m in theirs])
 
 
-def check_online_softmax(scripts):
-    """After each block softmax of what was read; without factors, terms by the m of their time."""
-    values = draws(9, stream=1)
-    for block in (1, 2, 4, 9):
-        given = [(z, v, block) for z, v in pairs(SCORES, values)]
-        reads = [min(end, 9) for end in range(block, 9 + block, block)]
-        for z, v, steps in zip(SCORES, values, scripts("onlineSoftmax", given), strict=True):
-            assert [step["read"] for step in steps] == [0, *reads]
-            for before, step in itertools.pairwise(steps):
-                seen, of_seen = z[: step["read"]], v[: step["read"]]
-                close(step["m"], seen.max())
-                close(step["l"], (seen - seen.max()).exp().sum())
-                close(step["o"] / step["l"], torch.softmax(seen, -1) @ of_seen)
-                close(step["factor"] * before["l"] + step["newL"], step["l"])
-                close(step["factor"] * before["o"] + step["newO"], step["o"])
-        forgetful = scripts("onlineSoftmax", [(*one, False) for one in given])
-        m = SCORES.cummax(-1).values[:, [min(j - j % block + block, 9) - 1 for j in range(9)]]
-        close([steps[-1]["l"] for steps in forgetful], (SCORES - m).exp().sum(-1))
-        close([steps[-1]["o"] for steps in forgetful], ((SCORES - m).exp() * values).sum(-1))
-
-
 CHECKS = {
     "blend": check_blend,
     "criticalSigma": check_critical_sigma,
@@ -199,7 +176,6 @@ CHECKS = {
     "largestWeight": check_largest_weight,
     "makeGenerator": check_make_generator,
     "measureVariance": check_measure_variance,
-    "onlineSoftmax": check_online_softmax,
     "sample": check_sample,
     "samplePairs": check_sample_pairs,
     "softmax": check_softmax,
