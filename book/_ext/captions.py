@@ -58,8 +58,11 @@ class NumberFigures(SphinxPostTransform):
                 name, address = label("Figure")
                 frame(node, f'<figure class="numbered" id="{address}">', caption(node, name))
             elif text == "<figcaption>":
-                name, _ = label("Figure")
-                sentence: Any = node.parent[node.parent.index(node) + 1]
+                name, address = label("Figure")
+                place = node.parent.index(node)
+                start: Any = node.parent[place - 2]  # the tag of the figure; its picture is between
+                start[:] = [nodes.Text(f'{start.astext()}<span id="{address}"></span>')]
+                sentence: Any = node.parent[place + 1]
                 sentence.insert(0, raw(f"<strong>{name}.</strong> "))
             elif isinstance(node, nodes.raw) and OUTPUT in text:
                 name, address = label("Table")
