@@ -263,7 +263,7 @@ TAG = re.compile(r"<(/?)([a-z]+[1-6]?)\b([^>]*)>")
 KEPT = re.compile(r"(i|b|em|strong|sub|sup|code|m[a-z]+|math)$")
 WITH_ATTRIBUTES = re.compile(r"m[a-z]+$")
 FIGURE = re.compile(
-    r'<figure class="(?:numbered" |explorable"[^>]*><span )id="(figure-[^"]+)"></?(.*?)</figure>',
+    r'<figure class="(?:numbered" |explorable"[^>]*><span )id="(figure-[^"]+)">(.*?)</figure>',
     re.S,
 )
 CAPTION = re.compile(r"<figcaption>(.*?)</figcaption>", re.S)

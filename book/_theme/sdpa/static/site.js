@@ -194,6 +194,22 @@
     block.append(button);
   }
 
+  // The link of a heading copies its address as well.
+  const said = document.createElement("span");
+  said.className = "copied";
+  said.setAttribute("aria-live", "polite");
+  find("main").append(said);
+  for (const link of document.querySelectorAll("article .headerlink")) {
+    link.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(link.href);
+      } catch { return; /* a page in a folder may have no clipboard; the address is in the bar */ }
+      link.after(said);
+      said.textContent = "Copied";
+      setTimeout(() => { said.textContent = ""; }, 2000);
+    });
+  }
+
   // What a link leads to stands in a card, and the cards in a script that comes when somebody first points at what has one. A tap
   // that is there before the script is its own.
   const pointing = ["pointerover", "focusin", "pointerdown"];
