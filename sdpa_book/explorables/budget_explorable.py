@@ -7,14 +7,14 @@ from typing import Any
 
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
-from sdpa_book.names import display_name
+from sdpa_book.names import display_name, plot_label
 from sdpa_book.studies.training.plan import EVERY, load_plan
 from sdpa_book.studies.training.read import load_study, reported
 
 ALT = (
-    "How many of ten models have not learned yet, against the step, for each divisor. At step "
-    "200 a line stops the study: the curve of the undivided models is still at ten there, and "
-    "what comes behind the line is pale."
+    "The steps at which ten models of each of four divisors learn, as dots in four rows, up to "
+    "step 600. A line stops the study at step 200: dots before it are filled, and those of the "
+    "undivided models are all behind it, hollow."
 )
 
 COMPARISON = "recall, 64 pairs"
@@ -38,16 +38,18 @@ def data() -> dict[str, Any]:
 
 
 def draw(stop: int = 200) -> None:
-    """The models that have not learned yet, pale from where a study stops."""
-    fig, ax = plotting.figure(height=3.8)
+    """The steps at which models learn, hollow from where a study stops."""
+    _, ax = plotting.figure(height=3.4)
     told = data()
-    end = told["steps"][-1]
-    for name, times in told["learned"].items():
-        waiting = range(len(times), -1, -1)
-        ax.step([0, *times, end], [*waiting, 0], where="post", **plotting.style(name))
-        if name == "none":
-            ax.lines[-1].set(label=told["labels"][name], zorder=2.4)  # seen
-    ax.axvspan(stop, end, color="white", alpha=0.75, zorder=2.5)
-    ax.axvline(stop, color=plotting.INK, linewidth=1.5, zorder=3)
-    ax.set(xlim=(0, end), xlabel="step", ylabel="models that have not learned")
-    fig.legend(fontsize=9, ncols=4, loc="outside lower center")
+    for row, (name, times) in enumerate(told["learned"].items()):
+        color = plotting.LOOKS[name].color
+        for at in sorted({*times}):
+            alike = times.count(at)
+            level = [row + 0.085 * (i - (alike - 1) / 2) for i in range(alike)]
+            ink = color if at <= stop else "white"
+            ax.plot([at] * alike, level, "o", markersize=5, color=color, markerfacecolor=ink)
+    ax.axvline(stop, color=plotting.INK, linewidth=1.5)
+    ax.text(stop + 8, -0.6, "the study stops", va="center")
+    ax.set_yticks(range(len(told["labels"])), [plot_label(x) for x in told["labels"]])
+    ax.set(xlim=(0, told["steps"][-1]), ylim=(3.6, -0.8), xlabel="step at which a model learns")
+    ax.grid(axis="x", visible=False)
