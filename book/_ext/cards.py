@@ -24,14 +24,13 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
-from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
+from book_index import defines_a_symbol
 from chapter_numbers import number_of
 from folds import Fold
 from mathml import mathml
-from search_index import defines_a_symbol
 
 PAGE = "notation"
 SCRIPT = Path(__file__).with_name("cards.js")
@@ -72,7 +71,6 @@ logger = logging.getLogger(__name__)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.add_transform(NameEntries)
     app.add_post_transform(LinkNamed)
     app.connect("builder-inited", begin)
     app.connect("html-page-context", collect, priority=800)  # after those who set the page
@@ -82,27 +80,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def is_glossary(page: str) -> bool:
     return page.rpartition("/")[2] == PAGE
-
-
-class NameEntries(SphinxTransform):
-    """Terms and symbols of Notation have an address."""
-
-    default_priority = 695
-
-    def apply(self, **_kwargs: Any) -> None:
-        if not is_glossary(self.env.docname):
-            return
-        for term in self.document.findall(nodes.term):
-            self.name(term, f"term-{name_of(term)}")
-        for row in self.document.findall(nodes.row):
-            if defines_a_symbol(row) and not row["ids"]:
-                self.name(row[0], f"symbol-{next(symbols_in(row[0]), '')}")  # type: ignore[arg-type]
-
-    def name(self, node: nodes.Element, name: str) -> None:
-        if not node["ids"]:
-            address = nodes.make_id(name)
-            node["ids"].append(address)
-            self.document.ids[address] = node
 
 
 def name_of(term: nodes.Element) -> str:
@@ -142,7 +119,7 @@ def addresses(document: nodes.document) -> tuple[dict[str, str], dict[str, str]]
             symbols[symbol] = address
     for row in document.findall(nodes.row):
         if defines_a_symbol(row):
-            (address, *_) = row["ids"] or row[0]["ids"]  # type: ignore[index]
+            (address, *_) = row["ids"]
             for symbol in symbols_in(row[0]):  # type: ignore[arg-type]
                 symbols |= {symbol: address, symbol.replace("_j", "_i"): address}
     return terms, {mathml(symbol, "inline", document): at for symbol, at in symbols.items()}
@@ -279,8 +256,8 @@ ROW = re.compile(r'<tr class="S[^"]*" id="(S[^"]+)">(.*?)</tr>', re.S)
 VERDICT = re.compile(r".*(<strong>.*?</strong>)", re.S)
 LINK = re.compile(r'<a class="[^"]*\binternal\b[^"]*" href="([^"]*)"')
 DEFINED = re.compile(r'<dt id="([^"]+)">(.*?)</dt>\s*<dd>(.*?)</dd>', re.S)
-SYMBOL = re.compile(r'<tr class="[^"]*"(?: id="(symbol-[^"]+)")?>(.*?)</tr>', re.S)
-CELL = re.compile(r'<t[dh][^>]*?(?: id="(symbol-[^"]+)")?>(.*?)</t[dh]>', re.S)
+SYMBOL = re.compile(r'<tr class="[^"]*" id="(symbol-[^"]+)">(.*?)</tr>', re.S)
+CELL = re.compile(r"<t[dh][^>]*>(.*?)</t[dh]>", re.S)
 
 ON_PAGE = re.compile(r"(figure|table|term|symbol)-")
 """What has a card on its own page, too."""
@@ -358,9 +335,8 @@ def cards(body: str, folder: str) -> Iterator[tuple[str, Card]]:
         if at.startswith("term-"):
             yield at, {"title": plain(term), "text": " ".join(map(plain, PARAGRAPH.findall(told)))}
     for at, inside in SYMBOL.findall(body):
-        (own, symbol), *rest = CELL.findall(inside) or [("", "")]
-        if rest and (at or own):
-            yield at or own, {"title": plain(symbol), "text": plain(rest[0][1])}
+        symbol, meant, *_ = CELL.findall(inside)
+        yield at, {"title": plain(symbol), "text": plain(meant)}
 
 
 def pictured(image: str, folder: str) -> Card:

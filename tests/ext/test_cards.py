@@ -39,7 +39,7 @@ def cards(site):
 
 def test_the_first_occurrence_of_a_term_and_what_has_a_number_are_links(build):
     pages = {"notation": NOTATION, "04_softmax": CHAPTER, "index": "# Start\n\nThe entropy."}
-    site = build(pages, "mathml", "cards", **SETTINGS)
+    site = build(pages, "mathml", "book_index", "cards", **SETTINGS)
     page = site.page("04_softmax")
     terms = [(link.text, link["href"]) for link in page.select("a.term")]
     assert terms == [
@@ -53,7 +53,7 @@ def test_the_first_occurrence_of_a_term_and_what_has_a_number_are_links(build):
         ("4.2", "#table-4-2"),
     ]
     assert [m["data-symbol"] for m in page.select("math[data-symbol]")] == [
-        "symbol-w-q",
+        "symbol-w-q-w-k",
         "symbol-c",
     ]
     assert site.page("index").select("a.term") == []
@@ -62,9 +62,9 @@ def test_the_first_occurrence_of_a_term_and_what_has_a_number_are_links(build):
 
 def test_a_card_tells_what_notation_says(build):
     pages = {"notation": NOTATION, "04_softmax": CHAPTER, "index": "# Start"}
-    found = cards(build(pages, "mathml", "cards", **SETTINGS))
+    found = cards(build(pages, "mathml", "book_index", "cards", **SETTINGS))
     assert found["notation.html#symbol-c"]["text"] == "a divisor"
-    assert "<mi>W</mi>" in found["notation.html#symbol-w-q"]["title"]
+    assert "<mi>W</mi>" in found["notation.html#symbol-w-q-w-k"]["title"]
     entropy = found["notation.html#term-entropy"]
     assert entropy["title"] == "<strong>Entropy</strong>"
     assert entropy["text"].endswith("</math>, in nats.")
@@ -80,7 +80,7 @@ def test_a_figure_has_a_card_with_its_picture_on_another_page(build, tmp_path):
         "03_proof": "# Proof\n\nAs in Figure 2.1.",
         "index": "# Start",
     }
-    site = build(pages, "mathml", "captions", "cards", **SETTINGS)
+    site = build(pages, "mathml", "book_index", "captions", "cards", **SETTINGS)
     assert site.warnings == ""
     card = cards(site)["02_growth.html#figure-2-1"]
     assert card["src"] == "_images/a.svg"
@@ -90,5 +90,5 @@ def test_a_figure_has_a_card_with_its_picture_on_another_page(build, tmp_path):
 def test_a_letter_of_a_page_s_own_is_no_symbol(build):
     page = "03_the_variance_derivation"
     pages = {"notation": NOTATION, page: "# Variance\n\n$c$ and $W_Q$", "index": "# Start"}
-    built = build(pages, "mathml", "cards", **SETTINGS).page(page)
-    assert [m["data-symbol"] for m in built.select("math[data-symbol]")] == ["symbol-w-q"]
+    built = build(pages, "mathml", "book_index", "cards", **SETTINGS).page(page)
+    assert [m["data-symbol"] for m in built.select("math[data-symbol]")] == ["symbol-w-q-w-k"]
