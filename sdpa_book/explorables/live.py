@@ -85,4 +85,4 @@ def show_live(name: str, scripts: list[str], picture: Figure, alt: str) -> None:
         "image/png": base64.b64encode(png.getvalue()).decode(),
         "text/plain": alt,
     }
-    display(bundle, raw=True)
+    display(bundle, raw=True)  # type: ignore[no-untyped-call]
