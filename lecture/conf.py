@@ -1,4 +1,4 @@
-"""The lecture: slides that Sphinx and reveal.js make of ``index.md``, and the build of the book runs."""
+"""The lecture: slides that Sphinx and reveal.js make of ``index.md`` when the book is built."""
 
 import sys
 from pathlib import Path
@@ -7,8 +7,10 @@ sys.path.append(str(Path(__file__).parents[1] / "book" / "_ext"))
 
 project = "Why divide by √d_k? A lecture"
 language = "en"
-extensions = ["myst_parser", "sphinx_revealjs", "mathml", "slides"]
+extensions = ["myst_parser", "sphinx_revealjs", "mathml", "headings", "slides"]
+myst_all_links_external = True  # to pages of the book
 myst_enable_extensions = ["amsmath", "dollarmath"]
+html_copy_source = False
 html_math_renderer = "mathml"
 # Of reveal.js what the slides load; and lab.md is for the notebooks of the lab.
 exclude_patterns = ["lab.md", "revealjs/css", "revealjs/plugin/[!n]*", "revealjs/dist/theme"]
@@ -28,7 +30,7 @@ revealjs_script_conf = {
     "center": False,
     "display": "flex",
     "hash": True,
-    "slideNumber": True,
+    "slideNumber": "c/t",
     "transition": "none",
     "totalTime": 60 * lecture_minutes,
     "scrollActivationWidth": 500,  # a phone scrolls from slide to slide

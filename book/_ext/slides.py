@@ -1,7 +1,7 @@
 """Sphinx extension of the lecture: its slides show what the chapters hold, and type none of it.
 
-- ``{shown} 04 cold`` is what a cell puts out: a figure, a table, a print, or a figure to move, which
-  lives in a frame; of a text cell its table.
+- ``{shown} 04 cold`` is what a cell puts out: a figure, a table, a print, or a figure to move; of
+  a text cell its table.
 - ``{poll} 04`` is the chapter's Predict box, a step for each question and each answer.
 - ``{box} 05 What we do not know`` is another box.
 - The role ``{number}`` is a number that a cell has put out; ``stored.number`` says how it is named.
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -31,6 +31,10 @@ from predictions import RIGHT
 from table_names import table, typeset
 
 FIGURES = "figures"
+HANDS = (
+    "Hands for each option, a minute with the neighbour, and hands again; the next step marks the "
+    "right one: {}."
+)
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +93,7 @@ class Slide(SphinxDirective):
 
 
 class Shown(Slide):
-    option_spec = {"zoom": directives.unchanged}
+    option_spec: ClassVar[Any] = {"zoom": directives.unchanged}  # of a figure to move
 
     def show(self, chapter: str, rest: str) -> list[nodes.Node]:
         cell = stored.cell(chapter, rest)
@@ -123,9 +127,9 @@ class Shown(Slide):
         image = f'<img class="picture" src="{file}" alt="{alt}">'
         if not movable:
             return raw(image)
-        zoom = float(self.options.get("zoom", 1))
+        zoom, page = float(self.options.get("zoom", 1)), f"../explore/{movable[1]}.html"
         return raw(
-            f'<iframe class="movable" style="--zoom: {zoom}" data-src="../explore/{movable[1]}.html" '
+            f'<iframe class="movable" style="--zoom: {zoom}" data-src="{page}" '
             f'title="A figure to move: {alt}"></iframe>{image}'
         )
 
@@ -142,19 +146,19 @@ class Poll(Slide):
         right = []
         for place, (question, options) in enumerate(asked):
             listed = options.strip().removeprefix("- ").split("\n- ")
-            right.append("ABCDEF"[[RIGHT in option for option in listed].index(True)])
-            items = "".join(
-                f'<li class="fragment custom right">{escape(option.replace(RIGHT, "").strip())}</li>'
-                if RIGHT in option
-                else f"<li>{escape(option)}</li>"
-                for option in listed
-            )
+            items = ""
+            for letter, option in zip("ABCDEF", listed, strict=False):
+                text = escape(option.replace(RIGHT, "").strip())
+                if RIGHT in option:
+                    right.append(letter)
+                    items += f'<li class="fragment custom right">{text}</li>'
+                else:
+                    items += f"<li>{text}</li>"
             step = ["fragment"] if place else []
             asking = nodes.container("", *self.parsed(question), classes=["question", *step])
             asking.append(raw(f'<ol type="A">{items}</ol>'))
             shown.append(asking)
-        hands = "A show of hands for each option, a minute with the neighbour, hands again; the next "
-        hands += f"step marks the right one: {', then '.join(right)}."
+        hands = HANDS.format(", then ".join(right))
         return [*shown, notes("", raw(f"<p><em>{hands}</em></p>"))]
 
 
