@@ -33,5 +33,7 @@ revealjs_script_conf = {
     "slideNumber": "c/t",
     "transition": "none",
     "totalTime": 60 * lecture_minutes,
-    "scrollActivationWidth": 500,  # a phone scrolls from slide to slide
+    "scrollActivationWidth": 500,  # on a phone the slides stand one below the other
+    "scrollLayout": "compact",
+    "scrollSnap": False,
 }
