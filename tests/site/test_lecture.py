@@ -25,7 +25,7 @@ OUTSIDE = """() => {
 
 
 def elsewhere(wrong):
-    """What went wrong: of the site's own files all but the first folder is foreign to the fixture."""
+    """What went wrong; to the fixture the site is foreign but for the lecture's folder."""
     return [one for one in wrong if not one.startswith(f"foreign: {SITE.as_uri()}")]
 
 
