@@ -112,6 +112,39 @@ def test_what_only_one_parser_knows_is_found(raw):
     assert DIRECTIVE.search(f"Before.\n{raw}\n")
 
 
+def indexed(path):
+    """The entries of the index that a notebook's cells name, with their heading and its cell."""
+    return [
+        (cell, heading, entry)
+        for cell in nbformat.read(path, as_version=4).cells
+        for heading, entries in cell.metadata.get("index", {}).items()
+        for entry in entries
+    ]
+
+
+@pytest.mark.parametrize("path", [*CHAPTERS, TEMPLATE], ids=lambda p: p.stem)
+def test_entries_of_the_index_stand_with_their_heading(path):
+    entries = indexed(path)
+    for cell, heading, entry in entries:
+        headings = re.findall(r"^#+ (.*?) *$", cell.source, re.M)
+        assert heading in headings, f"{cell.id} has no heading {heading!r}: move its entries"
+        assert re.fullmatch(r"(see: )?[^;?:]+(; [^;?:]+)?", entry), entry
+        assert len(entry.removeprefix("see: ").split()) <= 9, f"{entry!r} is no term"
+        assert not entry.startswith("see:") or ";" in entry
+    found = [entry for _, _, entry in entries]
+    assert len(found) == len(set(found))
+
+
+def test_the_index_is_a_books():
+    """A few hundred entries, and what leads to another entry finds one."""
+    found = [entry for path in CHAPTERS for *_, entry in indexed(path)]
+    terms = {entry.replace(";", ",") for entry in found if not entry.startswith("see: ")}
+    terms |= {term.partition(",")[0] for term in terms}
+    lead = [entry.partition("; ")[2] for entry in found if entry.startswith("see: ")]
+    assert 250 <= len(found) <= 450
+    assert [to for to in lead if to not in terms] == []
+
+
 @pytest.mark.parametrize("path", [*CHAPTERS, TEMPLATE], ids=lambda p: p.stem)
 def test_every_table_has_a_title(path):
     for cell in cells(path, "code"):

@@ -1,7 +1,7 @@
 /**
- * Makes the site's scripts of src and of the packages that they use, with the licences beside them:
+ * Makes the site's scripts of src and of the packages that they use, with the licence beside them:
  * explore/explorables.min.js with parts of D3 and what all explorables share, a script for each of them, such as
- * explore/growth.min.js, and search/search.min.js with MiniSearch.
+ * explore/growth.min.js, and search/search.min.js.
  *
  *     node bundle.js [folder]
  *
@@ -112,11 +112,15 @@ for (const name of explorables) {
     plugins: [fromWhatTheyShare],
   });
 }
-await bundle({
-  entry: "src/search/main.js",
-  script: "search/search.min.js",
-  banner:
-    "MiniSearch, https://lucaong.github.io/minisearch, MIT licence: see LICENSE-minisearch.txt",
-  licence: "search/LICENSE-minisearch.txt",
-  named: "MIT",
+const worker = await build({
+  ...COMMON,
+  entryPoints: ["src/search/worker.js"],
+  write: false,
+});
+await build({
+  ...COMMON,
+  entryPoints: ["src/search/main.js"],
+  outfile: join(folder, "search/search.min.js"),
+  define: { WORKER: JSON.stringify(worker.outputFiles[0].text) }, // a page in a folder makes a worker of a text only
+  banner: { js: "/* Made from book/_explore by bundle.js. */" },
 });

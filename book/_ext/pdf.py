@@ -1,10 +1,10 @@
 """The whole book as one PDF, made of the built site: ``make pdf``.
 
 All pages of the table of contents are put into one, and Chromium prints that: links lead within the
-file. It is printed twice, since the contents can say on which page a section begins only when that
-is known. Bookmarks, and the tags by which a screen reader knows headings, tables, and what a
-picture shows, are Chromium's. Tags make the file four times as large as it is without, and packed,
-as they are in the end, by two fifths.
+file. It is printed twice, since the contents and the index can say on which page a section begins
+only when that is known. Bookmarks, and the tags by which a screen reader knows headings, tables,
+and what a picture shows, are Chromium's. Tags make the file four times as large as it is without,
+and packed, as they are in the end, by two fifths.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pypdf import PdfReader
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "_build" / "html"
+INDEX = "genindex"
 NAME = "why-divide-by-sqrt-d_k.pdf"
 FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-gpu"]
 
@@ -51,8 +52,8 @@ h1, h2, h3 { white-space: pre-wrap } /* or a bookmark loses the space at which i
 """
 
 FILL_IN = """numbers => {
-  for (const link of document.querySelectorAll(".printed-contents a"))
-    link.querySelector(".number").textContent = numbers[link.hash.slice(1)];
+  for (const place of document.querySelectorAll(".printed-contents .number, .index .place"))
+    place.textContent = numbers[place.closest("a").hash.slice(1)];
 }"""
 
 
@@ -121,9 +122,13 @@ def whole_book(site: Path, citation: dict[str, Any]) -> BeautifulSoup:
 
 
 def chapters() -> list[str]:
-    """What the table of contents names, in its order."""
+    """What the table of contents names, in its order, and the index."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    return [toc["root"], *(page["file"] for part in toc["parts"] for page in part["chapters"])]
+    return [
+        toc["root"],
+        *(page["file"] for part in toc["parts"] for page in part["chapters"]),
+        INDEX,
+    ]
 
 
 def read(page: Path) -> BeautifulSoup:
@@ -175,7 +180,8 @@ def contents(articles: list[Tag]) -> Tag:
     """Pages and their sections, with room for the number of the page where each begins."""
     items = []
     for text in articles:
-        sections = "".join(f"<li>{entry(heading)}</li>" for heading in text.find_all("h2"))
+        headings = text.select("h2:not(.letter)")
+        sections = "".join(f"<li>{entry(heading)}</li>" for heading in headings)
         items.append(f"<li>{entry(one(text, 'h1'))}<ul>{sections}</ul></li>")
     return section(
         f"""<section class="printed-contents" id="contents"><h1>Contents</h1>

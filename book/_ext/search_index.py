@@ -2,10 +2,15 @@
 
 It stands in for Sphinx's own index, which knows pages only. A reader looks for the place where a
 thing is said, so each section is an entry, and so is each fold that answers what people ask, each
-term of a glossary, each symbol of a table of symbols, each row of the ledger and each object of the
-reference. A script, and not JSON,
-because a page in a folder may load a script and nothing else. Words that mean the same stand in
-``search_synonyms.txt``.
+term of a glossary, each symbol of a table of symbols, each row of the ledger, each paper of the
+bibliography and each object of the reference. A section is known by its heading and by its entries
+of the book's index (``book_index``).
+
+The script sets one text, which the search's worker reads: a page in a folder may load a script and
+nothing else, and a text costs the page nothing. It holds each word once, in the section where it is
+said: a list of the sections of each word would be as long again, and the worker makes it in less
+time than it takes to load. What proves or records is cut to how it begins. Words that mean the same
+stand in ``search_synonyms.txt``.
 """
 
 from __future__ import annotations
@@ -14,34 +19,56 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from textwrap import shorten
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from docutils import nodes
+from pybtex.richtext import Text
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
+from book_index import defines_a_symbol
+from citations import authors
 from folds import Fold
 from mathml import mathml
 
 SYNONYMS = Path(__file__).with_name("search_synonyms.txt")
 CODE = (nodes.literal_block, nodes.doctest_block)
-ENTRIES = (nodes.section, nodes.definition_list_item, addnodes.desc)
+ENTRIES = (nodes.section, nodes.definition_list_item, nodes.citation, addnodes.desc)
 TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<td[^>]*>[^A-Za-z<]*</td>|<[^>]+>", re.S)
 """What a reader of HTML does not see, with cells that hold a number, which nobody searches for."""
-LAST = ("book/ledger", "book/reference", "book/bibliography")
-"""Pages to be looked up in, which hold every word and explain few of them."""
-NOTES = "book/notes/"
-"""Where the pages are that prove what a chapter explains: the chapter comes first."""
+EXPLAINS, REPEATS, LOOKED_UP = 0, 1, 2
+"""How far a place is from the explanation of a thing: it is there; it is repeated or proved there;
+or it is a record that is looked up by its name."""
+RECORDS = ("book/ledger", "book/reference", "book/bibliography", "book/about")
+PROOFS = "book/notes/"
+LENGTH = {EXPLAINS: 100_000, REPEATS: 240, LOOKED_UP: 90}
+"""How many characters of a text are kept: all; a paragraph; a sentence. A page has all of it within
+120 KB, compressed, with what finds it."""
+INTERNAL = "sdpa_book."
+"""How the names of objects begin of which the search knows no more than the name."""
 ASKED = "People ask"
 """How the name of a section, or of a fold, begins that answers a question."""
-REPEATS = re.compile(
+COMES_BACK = re.compile(
     "Exercise|What to remember|What you will be told|(Break it|The sources|Added|Changed|Fixed)$"
 )
 """Headings under which a page comes back to what another section explains."""
 
-Entry = dict[str, str | float]
+
+class Entry(NamedTuple):
+    page: int
+    anchor: str
+    heading: str  # nothing if it is the anchor
+    terms: list[str]
+    text: str
+    distance: int
+
+
+class Page(NamedTuple):
+    url: str
+    title: str
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -52,7 +79,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def begin(app: Sphinx) -> None:
-    app.sdpa_search_entries = []  # type: ignore[attr-defined]
+    app.sdpa_search = {"pages": [], "entries": []}  # type: ignore[attr-defined]
     if isinstance(app.builder, StandaloneHTMLBuilder):
         app.builder.search = False
 
@@ -61,18 +88,34 @@ def collect(
     app: Sphinx, page: str, _template: str, _context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
     if doctree is not None:
-        found = app.sdpa_search_entries  # type: ignore[attr-defined]
-        url = app.builder.get_target_uri(page)
-        found.extend(entries(doctree, page, url))
+        found = app.sdpa_search  # type: ignore[attr-defined]
+        title = doctree.next_node(nodes.title)
+        of_page = "" if title is None else text(*title.children)
+        for entry in entries(doctree, page, len(found["pages"])):
+            name = papers(app).get(entry.anchor, entry.heading)
+            found["entries"].append(entry._replace(heading="" if name == entry.anchor else name))
+        found["pages"].append(Page(app.builder.get_target_uri(page), of_page))
+
+
+def papers(app: Sphinx) -> dict[str, str]:
+    """What a paper of the bibliography is called, by its key."""
+    if "cite" not in app.env.domains:
+        return {}
+    known = app.env.get_domain("cite").bibdata.data.entries  # type: ignore[attr-defined]
+    return {
+        key: f"{authors(paper)}: {Text.from_latex(paper.fields['title'])}"
+        for key, paper in known.items()
+        if paper.persons
+    }
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or not isinstance(app.builder, StandaloneHTMLBuilder):
         return
-    found = {"entries": app.sdpa_search_entries, "synonyms": synonyms()}  # type: ignore[attr-defined]
+    found = {**app.sdpa_search, "synonyms": synonyms()}  # type: ignore[attr-defined]
     data = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
     (Path(app.outdir) / "searchindex.js").write_text(
-        f"window.SEARCH_INDEX = {data};\n", encoding="utf-8"
+        f"window.SEARCH_INDEX = {json.dumps(data, ensure_ascii=False)};\n", encoding="utf-8"
     )
 
 
@@ -86,26 +129,23 @@ def synonyms() -> list[list[str]]:
     ]
 
 
-def entries(document: nodes.document, page: str, url: str) -> Iterator[Entry]:
+def entries(document: nodes.document, page: str, number: int) -> Iterator[Entry]:
     """What can be found of a page: its sections, and what has a name within them."""
-    weight, first = weight_of(page), document.next_node(nodes.title)
-    of_page = text(*first.children) if first is not None else ""
 
-    def entry(anchor: str, heading: str, *content: nodes.Node) -> Entry:
-        return {
-            "url": f"{url}#{anchor}",
-            "page": of_page,
-            "heading": heading,
-            "text": " ".join(text(*content).split()),
-            "cited": " ".join(cited(*content)),
-            "weight": weight / 4 if REPEATS.match(heading) else weight,
-        }
+    def entry(anchor: str, heading: str, *content: nodes.Node, terms: Any = ()) -> Entry:
+        far = distance(page)
+        if far == EXPLAINS and COMES_BACK.match(heading):
+            far = REPEATS
+        said = shorten(" ".join(text(*content).split()), LENGTH[far], placeholder="")
+        if heading.startswith(INTERNAL):
+            said = ""
+        return Entry(number, anchor, heading.strip(), list(terms), said, far)
 
     for section in document.findall(nodes.section):
         title, *content = section.children
         heading = text(*title.children)
         anchor = section["ids"][0]
-        yield entry(anchor, heading, *content)
+        yield entry(anchor, heading, *content, terms=terms_of(section))
         for fold in section.findall(Fold):
             name, *answer = fold.children
             if closest_section(fold) is section and name.astext().startswith(ASKED):
@@ -113,29 +153,44 @@ def entries(document: nodes.document, page: str, url: str) -> Iterator[Entry]:
         for item in section.findall(nodes.definition_list_item):
             if closest_section(item) is section:
                 term, *definition = item.children
-                yield entry(anchor, text(*term.children), *definition)
+                yield entry(target(term) or anchor, text(*term.children), *definition)
         for row in section.findall(nodes.row):
             if defines_a_symbol(row) and closest_section(row) is section:
                 symbol, *meaning = row.children
-                yield entry(anchor, text(*symbol.children).strip(), *meaning)
+                yield entry(target(row) or anchor, text(*symbol.children), *meaning)
     for row in document.findall(nodes.row):
-        if row["ids"]:
+        if row["ids"] and not defines_a_symbol(row):
             yield entry(row["ids"][0], row["ids"][0], *row.children)
     for signature in document.findall(addnodes.desc_signature):
         if signature["ids"]:
             yield entry(signature["ids"][0], signature["ids"][0], *signature.parent.children[1:])
+    for paper in document.findall(nodes.citation):
+        yield entry(paper["ids"][-1], paper["ids"][-1])
 
 
-def weight_of(page: str) -> float:
-    """How much a section of a page counts in the order of what is found."""
-    if page in LAST:
-        return 0.025
-    return 0.5 if page.startswith(NOTES) else 1.0
+def target(node: Any) -> str:
+    """The id by which a link lands on a node."""
+    return str(next(iter(node["ids"]), ""))
 
 
-def defines_a_symbol(row: nodes.row) -> bool:
-    head = row.parent.parent.next_node(nodes.thead)
-    return head not in (None, row.parent) and head.next_node(nodes.entry).astext() == "Symbol"
+def terms_of(section: nodes.section) -> list[str]:
+    """The entries of the book's index in a section: of a reference from one word to another, the
+    word that is looked up.
+    """
+    terms = []
+    for index in section.findall(addnodes.index):
+        if closest_section(index) is section and "named" not in index:
+            for kind, value, *_ in index["entries"]:
+                parts = [part.strip() for part in value.split(";")]
+                terms.append(parts[0] if kind.startswith("see") else " ".join(parts))
+    return terms
+
+
+def distance(page: str) -> int:
+    """How far the sections of a page are from explaining a thing."""
+    if page in RECORDS:
+        return LOOKED_UP
+    return REPEATS if page.startswith(PROOFS) else EXPLAINS
 
 
 def closest_section(node: nodes.Node) -> nodes.Node:
@@ -162,17 +217,6 @@ def text(*content: nodes.Node) -> str:
     return "".join(parts)
 
 
-def cited(*content: nodes.Node) -> Iterator[str]:
-    """The papers that a reader sees cited, each with its authors and its title, which somebody may
-    remember better than what this book says of it.
-    """
-    for node in content:
-        if isinstance(node, nodes.reference) and "bibliography.html#" in node.get("refuri", ""):
-            yield node.get("reftitle", "")
-        elif not left_out(node):
-            yield from cited(*node.children)
-
-
 def left_out(node: nodes.Node) -> bool:
     return (
         isinstance(node, (*CODE, *ENTRIES, nodes.title))
@@ -191,7 +235,8 @@ def typed(formula: ElementTree.Element) -> str:
     """
     parts = [typed(child) for child in formula]
     tag = formula.tag.rpartition("}")[2]
-    if tag == "mrow":  # an index or an exponent ends before the letter that follows it
+    if tag in ("math", "mrow", "mtd", "mstyle", "mpadded"):
+        # an index or an exponent ends before the letter that follows it
         parts = [f"{part}\u200b" if "_" in part or "^" in part else part for part in parts]
         return re.sub("\u200b(?!\\w)", "", "".join(parts))
     if tag == "mfrac":
@@ -199,13 +244,13 @@ def typed(formula: ElementTree.Element) -> str:
     if tag == "msqrt":
         return f"√{bracketed(''.join(parts))}"
     if tag in ("msub", "munder"):
-        return f"{parts[0]}_{parts[1]}"
+        return f"{parts[0]}_{bracketed(parts[1])}"
     if tag == "mover":  # a bar or a hat
         return parts[0]
     if tag == "msup":
         return f"{parts[0]}^{bracketed(parts[1])}"
     if tag in ("msubsup", "munderover"):
-        return f"{parts[0]}_{parts[1]}^{bracketed(parts[2])}"
+        return f"{parts[0]}_{bracketed(parts[1])}^{bracketed(parts[2])}"
     if tag in ("mspace", "mtr"):
         return " " + "".join(parts)
     return (formula.text or "").strip() + "".join(parts)

@@ -1,6 +1,6 @@
 """Sphinx extension of the lecture: its slides show what the chapters hold, and type none of it.
 
-- ``{shown} 04 cold`` is what a cell puts out: a figure, a table, a print, or a figure to move; of
+- ``{shown} 05 late`` is what a cell puts out: a figure, a table, a print, or a figure to move; of
   a text cell its table.
 - ``{poll} 04`` is the chapter's Predict box, a step for each question and each answer.
 - ``{box} 05 What we do not know`` is another box.

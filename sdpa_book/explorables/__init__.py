@@ -23,8 +23,6 @@ import matplotlib.pyplot as plt
 
 import sdpa_lib as sdpa
 from sdpa_book.explorables import live, looks
-from sdpa_book.names import display_name
-from sdpa_lib.sampling import DISTRIBUTIONS
 
 SUFFIX = "_explorable"
 EXPLORABLES = tuple(
@@ -56,15 +54,14 @@ def script(name: str) -> str:
     """A classic script that adds to ``explorableData`` what the explorable ``name`` needs: pages
     must work from a folder, too, where no script may fetch.
 
-    All have the colours of roles on the light ground and on the dark one, and those of letters; the
-    rescalings in the book's order, with their looks; and what people call the distributions. What
-    the explorable's ``data`` gives stands under its name.
+    All have the colours of roles on the light ground and on the dark one, those of letters, and the
+    rescalings in the book's order, with their looks. What the explorable's ``data`` gives stands
+    under its name.
     """
     data: dict[str, object] = {
         "colours": {role: looks.on_both_grounds(color) for role, color in looks.COLOURS.items()},
         "letters": {role: looks.of_letters(color) for role, color in looks.COLOURS.items()},
         "rescalings": [{"name": name} | looks.look(name) for name in sdpa.RESCALINGS],
-        "distributions": {name: display_name(name) for name in DISTRIBUTIONS},
     }
     module = explorable(name)
     if hasattr(module, "data"):

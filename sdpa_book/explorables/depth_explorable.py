@@ -16,43 +16,25 @@ ALT = (
     "models with heads of 256 stays below ten."
 )
 
-KINDS = {
-    "pre": ("pre-norm, variance 1/inputs", "pre", "1/inputs"),
-    "post": ("post-norm, variance 1/inputs", "post", "1/inputs"),
-    "linear": ("pre-norm, started by nn.Linear", "pre", "nn.Linear"),
-}
-"""What a model is called, where its normalisations stand, and how its matrices start."""
-
 
 def data() -> dict[str, Any]:
-    """For each kind of model, rescaling, d_k and number of blocks the norm of the first gradient:
-    the median, and all models in order.
+    """For each rescaling, d_k and number of blocks the norm of the first gradient of pre-norm
+    models: the median, and all of them in order.
     """
     measured = depths.load_depth()[1]
 
-    def norms(scaling: str, norm: str, start: str) -> list[list[dict[str, Any]]]:
-        of_widths = []
-        for d_k in depths.DIMENSIONS:
-            totals = [
-                measured[depths.Depth(d_k, blocks, scaling, norm, start)].total
-                for blocks in depths.LAYERS
-            ]
-            of_widths.append(
-                [{"median": rounded(statistics.median(t)), "all": sorted(t)} for t in totals]
-            )
-        return of_widths
+    def norms(scaling: str, d_k: int, blocks: int) -> dict[str, Any]:
+        totals = measured[depths.Depth(d_k, blocks, scaling, "pre", "1/inputs")].total
+        return {"median": rounded(statistics.median(totals)), "all": sorted(totals)}
 
     labels = {name: word_for(name) for name in ("none", "sqrt_d_k")}
     return {
         "d_k": depths.DIMENSIONS,
         "blocks": depths.LAYERS,
         "labels": labels,
-        "kinds": {
-            name: {
-                "label": label,
-                "norms": {scaling: norms(scaling, norm, start) for scaling in labels},
-            }
-            for name, (label, norm, start) in KINDS.items()
+        "norms": {
+            scaling: [[norms(scaling, d, n) for n in depths.LAYERS] for d in depths.DIMENSIONS]
+            for scaling in labels
         },
     }
 
@@ -63,7 +45,7 @@ def draw() -> None:
     """
     _, ax = plotting.figure(height=3.4)
     told = data()
-    of_kind = told["kinds"]["pre"]["norms"]
+    of_kind = told["norms"]
     blocks = told["blocks"]
     for name, line, mark in (("none", "-", "o"), ("sqrt_d_k", "--", "s")):
         color = plotting.style(name)["color"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
 from typing import Any
 
 import torch
@@ -13,7 +12,7 @@ from sdpa_book.drawing import plotting
 from sdpa_book.drawing.attended_text import looked_at
 from sdpa_book.studies.heads.measure import normal_rows
 from sdpa_book.studies.heads.plan import DecoderRun
-from sdpa_book.studies.heads.read import LONGER, load_places, load_results, load_vectors
+from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
 
 ALT = (
     "A passage of code, in which the background of a character is the darker the more weight it "
@@ -38,24 +37,20 @@ GAP = 0.125
 
 
 def data() -> dict[str, Any]:
-    """Which passage, and of which moments of a training a decoder's scores are there. `reach` is,
-    by head and by the character that looks, from `first` on, how far a score goes from the mean of
-    its row at any moment, in the whole row and in its two parts; `normal`, by that character and by
-    the spread, what normal rows with as many keys have of effective ones.
+    """Which passage, and of which moments of a training a decoder's scores are there. `normal` is,
+    by the character that looks, from `first` on, and by the spread, what normal rows with as many
+    keys have of effective ones.
     """
     stored = load_results(LONGER)
     query, key = load_vectors(HEADS, "line", LONGER)
-    whole, place = sdpa.attention_scores(query, key), load_places(HEADS, "line", LONGER)
-    parts = torch.stack([whole, place, whole - place])
-    rows = [parts[..., at, : at + 1] for at in range(FIRST, key.shape[-2])]
-    most = [(row - row.mean(-1, keepdim=True)).abs().amax((0, 1, -1)) for row in rows]
+    scores = sdpa.attention_scores(query, key)
+    rows = [scores[..., at, : at + 1] for at in range(FIRST, key.shape[-2])]
     widest = max(row.std(-1, correction=0).max().item() for row in rows)
     spreads = torch.arange(0, widest + GAP, GAP)
     _, squares, _ = normal_rows(spreads, torch.tensor([[row.shape[-1]] for row in rows]))
 
     return {
         "first": FIRST,
-        "reach": torch.stack(most, dim=-1).flatten(0, 1).ceil().int().tolist(),
         "gap": GAP,
         "normal": [[float(f"{x:.3g}") for x in of_row] for of_row in (1 / squares).tolist()],
         "text": stored.passages["line"],
@@ -68,14 +63,12 @@ def data() -> dict[str, Any]:
 
 def scripts() -> dict[str, str]:
     """By name a classic script with a moment's scores: all rows of all heads, each up to its own
-    character, a byte a score; then the same less what place decides.
+    character, a byte a score.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
     seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
-    read = (scores - load_places(HEADS, "line", LONGER)).masked_fill(~seen, -math.inf)
-    both = torch.stack([scores, read], dim=1)  # (moments, 2, layers, heads, n, n)
-    below = both.amax(-1, keepdim=True) - both
+    below = scores.amax(-1, keepdim=True) - scores
     levels = (below.sqrt() * LEVELS_PER_ROOT).round().clamp(max=255).to(torch.uint8)
     scripts = {}
     for moment, of_moment in zip(data()["moments"], levels, strict=True):
@@ -99,8 +92,8 @@ def draw() -> None:
     layer, head = SHOWN
     text.set_title(f"layer {layer + 1}, head {head + 1}")
     ranks = range(1, 21)
-    bars.bar(ranks, weights, color=plotting.ROLES["weights"])
-    bars.step(ranks, of_normal.mean(0), where="mid", color=plotting.INK, linewidth=1.4)
+    bars.bar(ranks, weights.numpy(), color=plotting.ROLES["weights"])
+    bars.step(ranks, of_normal.mean(0).numpy(), where="mid", color=plotting.INK, linewidth=1.4)
     bars.text(1.7, 0.6, "normal rows", fontsize=14)
     bars.text(5.2, 0.12, "its weights", color=plotting.ROLES["weights"], fontsize=14)
     bars.set(xlabel="keys, the largest weight first", ylabel="weight", xlim=(0.3, 20.7))

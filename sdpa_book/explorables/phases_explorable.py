@@ -29,7 +29,6 @@ def data() -> dict[str, Any]:
     return {
         "n": n,
         "sigma": sigma,
-        "d_k": [2**e for e in range(1, 11)],
         "share": [shares(m, sigma) for m in n],
     }
 

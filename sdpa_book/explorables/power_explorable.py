@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +11,9 @@ from sdpa_book.explorables import looks, rounded
 from sdpa_book.studies import optimiser_steps as steps
 
 ALT = (
-    "Size of the first scores, of a step of gradient descent and of a step of Adam, over those "
-    "at 16 components, when the root divides: the first two stay at 1 up to 4,096 components, "
-    "the third rises to about 16."
+    "Size of fresh scores, of a step of gradient descent and of a step of Adam, over those at 16 "
+    "components, when the root divides: the first two stay at 1 up to 4,096 components, the third "
+    "rises to about 16."
 )
 
 
@@ -23,85 +21,69 @@ class Growth(NamedTuple):
     """Something that grows like a power of d_k.
 
     Attributes:
-        label, short, kept: its name, the one beside a line, and the one within a sentence.
+        short, one, many: its name beside a line, and within a sentence.
         optimiser, stored: where ``steps.json`` has it.
-        exponent: of d_k, given p.
+        exponents: of d_k, which are linear in p, at p = 0 and 1.
     """
 
-    label: str
     short: str
-    kept: str
+    one: str
+    many: str
     optimiser: str
     stored: str
-    exponent: Callable[[float], float]
+    exponents: tuple[float, float]
+
+    def measured(self) -> dict[str, list[float]]:
+        """For each p the sizes over that in the narrowest head: means over the seeds."""
+        found = {}
+        for p, made in steps.load_steps()["first steps"][self.optimiser].items():
+            means = np.mean(made[self.stored], axis=0)
+            found[p] = [rounded(x) for x in (means / means[0]).tolist()]
+        return found
+
+
+def step_of(optimiser: str, short: str, words: str) -> Growth:
+    """An optimiser's first step, by study D's theorem."""
+    exponent = steps.OPTIMISERS[optimiser].step
+    ends = exponent(0.0), exponent(1.0)
+    return Growth(short, f"a step of {words}", f"steps of {words}", optimiser, "one step", ends)
 
 
 GROWTHS = {
-    "start": Growth(
-        "spread of the scores at the start",
-        "fresh scores",
-        "the spread of fresh scores",
-        "SGD",
-        "start",
-        lambda p: 0.5 - p,
-    ),
-    "SGD": Growth(
-        "one step of gradient descent",
-        "descent step",
-        "gradient descent’s step",
-        "SGD",
-        "one step",
-        steps.OPTIMISERS["SGD"].step,
-    ),
-    "Adam": Growth(
-        "one step of Adam",
-        "Adam step",
-        "Adam’s step",
-        "Adam",
-        "one step",
-        steps.OPTIMISERS["Adam"].step,
-    ),
+    "start": Growth("fresh scores", "a fresh score", "fresh scores", "SGD", "start", (0.5, -0.5)),
+    "SGD": step_of("SGD", "gradient step", "gradient descent"),
+    "Adam": step_of("Adam", "Adam step", "Adam"),
 }
 
 
 def data() -> dict[str, Any]:
-    """The exponents of study D's theorem, which are linear in p, at p = 0 and 1, and for each
-    p what was measured, over its size in the narrowest head: means over the seeds.
-    """
-    first_steps = steps.load_steps()["first steps"]
-    lines = {}
-    for name, (label, short, kept, optimiser, stored, exponent) in GROWTHS.items():
-        measured = {}
-        for p, made in first_steps[optimiser].items():
-            means = np.mean(made[stored], axis=0)
-            measured[p] = [rounded(x) for x in (means / means[0]).tolist()]
-        lines[name] = {
-            "label": label,
-            "short": short,
-            "kept": kept,
-            "exponents": [exponent(0.0), exponent(1.0)],
-            "measured": measured,
-        }
-    first, last = (int(math.log2(steps.WIDTHS[end])) for end in (0, -1))
+    """The widths, and for each line its names, the theorem's exponents and what was measured."""
+    names = ("short", "one", "many", "exponents")
     return {
-        "d_k": [2**e for e in range(first, last + 1)],
-        "measured_at": steps.WIDTHS,
-        "lines": lines,
+        "d_k": steps.WIDTHS,
+        "lines": {
+            name: {part: getattr(growth, part) for part in names} | {"measured": growth.measured()}
+            for name, growth in GROWTHS.items()
+        },
     }
 
 
-def draw(p: float = 0.5) -> None:
-    """The start's and the step's size by d_k when the root divides: lines and measured points."""
+def draw() -> None:
+    """The three sizes by d_k when the root divides: lines and measured points."""
     _, ax = plotting.figure(height=3.4)
-    told = data()
     colors = {"start": plotting.INK, **looks.OPTIMISERS}
-    widths = np.array(told["measured_at"])
-    for (name, line), dashes, mark in zip(
-        told["lines"].items(), (":", "-", "--"), "so^", strict=True
+    widths = np.array(steps.WIDTHS)
+    for (name, growth), dashes, mark, level in zip(
+        GROWTHS.items(), (":", "-", "--"), "so^", (0.72, 1.25, 16), strict=True
     ):
-        exponent = GROWTHS[name].exponent(p)
         look = {"color": colors[name], "linestyle": dashes}
-        ax.plot(widths, (widths / widths[0]) ** exponent, **look)
-        ax.plot(widths, line["measured"][f"{p:g}"], mark, color=colors[name], label=line["label"])
-    ax.set(xscale="log", yscale="log", xlabel="$d_k$", ylabel=f"over that at {widths[0]}")
-    ax.legend(fontsize=9)
+        ax.plot(widths, (widths / widths[0]) ** (sum(growth.exponents) / 2), **look)
+        ax.plot(widths, growth.measured()["0.5"], mark, color=colors[name])
+        ax.text(widths[-1] * 1.2, level, growth.short, size=15, va="center", color=colors[name])
+    ax.set(xscale="log", yscale="log", ylim=(0.5, 24))
+    ax.set_xlabel("components of the head, $d_k$", size=15)
+    ax.set_ylabel(f"size over that at {widths[0]}", size=15)
+    ax.set_xticks(widths, [f"{width:,}" for width in widths])
+    ax.set_yticks([1, 4, 16], ["1", "4", "16"])
+    ax.minorticks_off()
+    ax.tick_params(labelsize=14)

@@ -81,10 +81,10 @@ def test_a_poll_marks_the_right_option_a_step_after_its_question(lecture):
 
 
 def test_what_is_shown_is_what_the_cell_has_put_out(lecture):
-    page, warned = lecture(slide("```{shown} 04 cold\n```\n\n```{shown} 02 movable-growth\n```"), 1)
+    page, warned = lecture(slide("```{shown} 05 late\n```\n\n```{shown} 02 movable-growth\n```"), 1)
     assert warned == ""
     figure, on_paper = page.select("img.picture")
-    assert "gaps are wide" in page.aside.text  # the caption is for the presenter
+    assert "In batches of 32" in page.aside.text  # the caption is for the presenter
     assert "Undivided" in figure["alt"]
     assert page.iframe["data-src"] == "../explore/growth.html"
     assert on_paper["src"] == "figures/02-movable-growth.svg"

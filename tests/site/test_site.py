@@ -22,7 +22,7 @@ CHAPTERS = [
     TOC["root"],
     *(chapter["file"] for part in TOC["parts"] for chapter in part["chapters"]),
 ]
-PAGES = [*(f"{chapter}.html" for chapter in CHAPTERS), "search.html", "404.html"]
+PAGES = [*(f"{chapter}.html" for chapter in CHAPTERS), "genindex.html", "search.html", "404.html"]
 FIRST_VISIT = 150_000  # bytes
 # The beginnings of those of some boxes that are seen and hold more than they show.
 CUT = """.filter(box => box.checkVisibility() && box.clientWidth

@@ -3,20 +3,8 @@ import * as d3 from "./d3.js";
 import { colour, lettersColour } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { scoreControl, temperatureControl } from "./scores.js";
-import {
-  arrow,
-  axes,
-  element,
-  fresh,
-  layer,
-  point,
-  rich,
-  rule,
-  say,
-  show,
-  textLine,
-} from "./shared.js";
+import { scoreControl } from "./scores.js";
+import { arrow, axes, element, fresh, layer, point, rich, rule, say, show } from "./shared.js";
 
 const VALUES = [
   [0.9, 0.1],
@@ -27,8 +15,9 @@ const pointRange = { min: -0.4, max: 1.1, step: 0.02 };
 const scoreRange = { min: -5, max: 5, step: 0.01 };
 
 export const blend = {
-  title: "Weights times V: where can the output go?",
-  paired: true,
+  title: "Where can the output o go?",
+  prompt: "Try to drag o out of the triangle; then drag a value v.",
+  hint: { target: ".explorable-handle:last-child", by: [70, -60] },
   beside: true,
   controls: [
     ...[1.25, 0.8, -0.2].map((value, i) => ({
@@ -37,7 +26,6 @@ export const blend = {
       label: `score z_${i + 1}`,
       text: (z) => show(z, 2),
     })),
-    temperatureControl,
     ...VALUES.flatMap((v, i) =>
       ["x", "y"].map((axis, c) => ({
         name: `${axis}${i + 1}`,
@@ -47,36 +35,17 @@ export const blend = {
       })),
     ),
   ],
-  readouts: [],
-  panels: [
-    [
-      "plane",
-      "drag o, or a value v; or arrow keys",
-      372,
-      { left: 32, top: 8, bottom: 24, right: 8 },
-    ],
-  ],
+  panels: [["plane", "", 352, { left: 32, top: 8, bottom: 24, right: 8 }]],
   forget({ memory }) {
-    for (const kept of ["visited", "before", "last", "done"]) delete memory[kept];
+    for (const kept of ["visited", "before", "last"]) delete memory[kept];
   },
   update(app) {
     const scores = [1, 2, 3].map((j) => app.state[`z${j}`]);
     const values = [1, 2, 3].map((j) => [app.state[`x${j}`], app.state[`y${j}`]]);
-    const p = math.softmax(scores, app.state.T);
-    const output = math.blend(p, values);
+    const p = math.softmax(scores);
     drawShares(app, p);
-    drawPlane(app, scores, values, p, output);
-    const factor = (w) =>
-      showWeight(w).replace(/ (= )?(.*)/, (_, is, text) => (is ? text : `(${text})`));
-    const sum = p.map((w, j) => `${factor(w)} v_${j + 1}`).join(" + ");
-    const said = tell(app, scores, values, p);
-    app.formula.replaceChildren(
-      ...[`o = ${sum} = (${show(output[0])}, ${show(output[1])})`, ...said].map(textLine),
-    );
-    return {
-      values: {},
-      spoken: `Weights ${p.map((w, j) => `p ${j + 1}${showWeight(w)}`).join(", ")}; output at ${show(output[0])}, ${show(output[1])}. ${said.join(" ").replaceAll("_", " ")}`,
-    };
+    drawPlane(app, scores, values, p, math.blend(p, values));
+    return { said: flat(values) ?? answer(app, p) };
   },
 };
 
@@ -88,53 +57,21 @@ function showWeight(w) {
   return w > 1 - LEAST ? " > 0.999" : ` = ${w.toFixed(3)}`;
 }
 
-/** What there is to try, in this order. */
-const TASKS = {
-  scores: "Can o be brought out of the triangle? Drag it.",
-  values: "Now drag a value: do the weights change?",
-  T: "Now move T: where does o go?",
-};
-
-/** What the reader has just seen, and what to try next. */
-function tell({ state, memory }, scores, values, p) {
-  const before = memory.before ?? state;
-  const moved = Object.keys(state).find((name) => state[name] !== before[name]);
+/** What the output is, what stops it, and how far it goes with a value. */
+function answer({ state, memory }, p) {
+  const { before = state } = memory;
+  memory.last = Object.keys(state).find((name) => state[name] !== before[name]) ?? memory.last;
   memory.before = { ...state };
-  if (moved) memory.last = moved;
-  const last = memory.last ?? "z";
-  const about = last === "T" ? "T" : last.startsWith("z") ? "scores" : "values";
-  const told = {
-    scores: () => stopped(scores, p, state.T),
-    values: () =>
-      `The weights stay. o goes the share p_${last.at(-1)}${showWeight(p[last.at(-1) - 1])} of the way of v_${last.at(-1)}.`,
-    T: () => cooled(scores, state.T),
-  }[about]();
-  if (told) memory.done = { ...memory.done, [about]: true };
-  const next = Object.keys(TASKS).find((task) => !memory.done?.[task]);
-  return [
-    flat(values) ?? told,
-    next ? TASKS[next] : "No scores, no T and no values bring o out of the triangle.",
-  ].filter(Boolean);
-}
-
-/** What keeps the output from going on, where something does. */
-function stopped(scores, p, T) {
+  const percent = p.map((w) => `${Math.round(100 * w)} %`);
+  const [, moved] = memory.last?.match(/[xy](.)/) ?? [];
+  if (moved)
+    return `The weights stay, and o goes ${percent[moved - 1]} of the way that v_${moved} goes.`;
   const none = [1, 2, 3].filter((j) => p[j - 1] < LEAST);
   const left = [1, 2, 3].filter((j) => !none.includes(j)).map((j) => `v_${j}`);
   if (none.length)
-    return `${none.map((j) => `p_${j}`).join(" and ")} < 0.001, and no weight is below 0: o stops at ${left.length > 1 ? "the edge " : ""}${left.join("\u2060")}.`;
-  const least = p.indexOf(Math.min(...p));
-  if (Math.max(...scores) - Math.min(...scores) > scoreRange.max - scoreRange.min - 0.005)
-    return `At T = ${T} scores of ±5 leave p_${least + 1}${showWeight(p[least])}: o stops before the edge.`;
-}
-
-/** Where a temperature other than 1 brings the output. */
-function cooled(scores, T) {
-  const largest = [1, 2, 3].filter((j) => scores[j - 1] === Math.max(...scores));
-  if (largest.length > 2) return "The scores are equal, and so are the weights at every T.";
-  if (T === 1) return "At T = 1 the scores are what they were.";
-  if (T > 1) return `T = ${T} evens out the weights: o goes towards the ring.`;
-  return `T = ${T} gives more to the largest score: o goes towards ${largest.length > 1 ? "the edge from " : ""}${largest.map((j) => `v_${j}`).join(" to ")}.`;
+    return `Here o stops, ${left.length > 1 ? "on the edge from " : "at "}${left.join(" to ")}: no weight can be negative, and ${none.map((j) => `p_${j}`).join(" and ")} ${none.length > 1 ? "are" : "is"} below 0.001.`;
+  const [first, second, third] = percent.map((share, j) => `${share} v_${j + 1}`);
+  return `The output is ${first}, ${second} and ${third}: an average, and so inside the triangle.`;
 }
 
 /** What is left of a triangle without an inside. */
@@ -168,16 +105,6 @@ function drawShares(app, p) {
   });
 }
 
-/** The way of the output from the highest temperature, where weights are even, to the lowest, where the largest scores share all. */
-function wayOf(scores, values) {
-  const temperatures = [Infinity, ...Array.from({ length: 121 }, (_, i) => 10 ** (3 - i / 20))];
-  const largest = scores.map((z) => Number(z === Math.max(...scores)));
-  const last = largest.map((one) => one / largest.filter(Boolean).length);
-  return [...temperatures.map((T) => math.softmax(scores, T)), last].map((p) =>
-    math.blend(p, values),
-  );
-}
-
 /** The weights whose average lies nearest to a place: inside the triangle it is the place itself, else a point of an edge. */
 function nearestWeights(values, [x, y]) {
   const [[ax, ay], [bx, by], [cx, cy]] = values;
@@ -201,10 +128,10 @@ function nearestWeights(values, [x, y]) {
 }
 
 /** Scores that have these weights, as near to the old ones as their range allows: only their differences count. */
-function scoresFor(weights, old, T) {
+function scoresFor(weights, old) {
   const largest = Math.max(...weights);
   const span = scoreRange.max - scoreRange.min;
-  const gaps = weights.map((p) => Math.max(-span, T * Math.log(p / largest)));
+  const gaps = weights.map((p) => Math.max(-span, Math.log(p / largest)));
   const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
   const lowest = scoreRange.min - Math.min(...gaps);
   const shift = Math.min(scoreRange.max, Math.max(lowest, mean(old) - mean(gaps)));
@@ -240,21 +167,6 @@ function drawPlane(app, scores, values, p, output) {
   for (const weights of visited(app, p)) {
     const [left, level] = at(math.blend(weights, values));
     point(been, left, level, 1.8, colour("weights"));
-  }
-  const { T } = app.state;
-  const way = T === 1 ? [] : wayOf(scores, values).map(at);
-  if (T !== 1) {
-    point(group, ...way[0], 3.5, "none")
-      .style("stroke", "var(--ex-muted)")
-      .style("stroke-width", 1.5);
-    group
-      .append("path")
-      .attr("class", "way")
-      .attr("d", d3.line()(way))
-      .style("fill", "none")
-      .style("stroke", "var(--ex-muted)")
-      .style("stroke-width", 1.5)
-      .style("stroke-dasharray", "2 3");
   }
   point(group, x(0), y(0), 4, "var(--ex-ink)");
   const sizes = p.map((w) => 4 + 10 * Math.sqrt(w));
@@ -336,7 +248,7 @@ function drawPlane(app, scores, values, p, output) {
     .attr("aria-valuetext", (place) => `x ${show(place[0])}, y ${show(place[1])}`);
   const bring = (number, place) =>
     number === 4
-      ? scoresFor(nearestWeights(values, place), scores, T)
+      ? scoresFor(nearestWeights(values, place), scores)
       : { [`x${number}`]: place[0], [`y${number}`]: place[1] };
   const byKey = (event, place, number) => {
     const axis = /Up|Down/.test(event.key) ? 1 : 0;
@@ -362,10 +274,8 @@ function drawPlane(app, scores, values, p, output) {
   for (const [from, to] of arrows) arrow(drawn, from, to, colour("weights"), 1.8);
   const taken = [
     ...lines.flatMap(along),
-    ...way.map((place) => [place, 1]),
     ...values.map((value, j) => [at(value), sizes[j] + 8]), // with the ring of the focus
     [at([0, 0]), 4],
-    ...way.slice(0, 1).map((place) => [place, 4]),
     [[left, level], 14], // with its ring
     ...values.flatMap((value, j) => {
       const [x, y] = at(value);
@@ -380,7 +290,7 @@ function drawPlane(app, scores, values, p, output) {
   const middle = { text: "o", at: [[left, level]], towards: 0, gap: 14, width: 10, bold: true };
   drawLabels(panel, above, [middle, ...names, ...terms], taken);
   panel.describe(
-    `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}).${T === 1 ? "" : " Dotted, the output's path from the highest temperature to the lowest."} Small dots: where the weights so far have put it.`,
+    `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Small dots: where the weights so far have put it.`,
     "group",
   );
 }

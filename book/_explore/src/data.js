@@ -4,10 +4,6 @@ export const data = window.explorableData;
 /** The rescalings by name, in the book's order: what people call it, colours on the light and on the dark ground, those of letters, dashes, and the outline of the marker. */
 export const looks = Object.fromEntries(data.rescalings.map((look) => [look.name, look]));
 
-/** A table's entry for a setting: its rows and columns are the values of two sliders. */
-export const lookUp = (table, rows, row, columns, column) =>
-  table[rows.indexOf(row)][columns.indexOf(column)];
-
 const variables = Object.fromEntries([
   ...Object.entries(data.colours).map(([role, pair]) => [`--ex-${role}`, pair]),
   ...Object.entries(data.letters).map(([role, pair]) => [`--ex-letters-${role}`, pair]),

@@ -11,7 +11,7 @@
  * there is room.
  */
 import * as d3 from "./d3.js";
-import { element, rich, show, show3, wantsCalm } from "./shared.js";
+import { addButtons, element, rich, show, show3, wantsCalm } from "./shared.js";
 
 /** A value that a control can have, nearest to the one asked for; its default where that is none. */
 function admissible(control, asked) {
@@ -48,14 +48,15 @@ function fromHash(name, spec) {
 }
 
 /**
- * A labelled control. `{name, label, value}` and one of: `options` {value: text}, a list to choose from, or with `check` two of which
- * a box that is ticked means the second; `values`, a slider over
+ * A labelled control. `{name, label, value}` and one of: `options` {value: text}, a list to choose from, with `buttons`
+ * a button for each, or with `check` two of which a box that is ticked means the second; `values`, a slider over
  * these numbers; `min, max, step`, a slider between. `text` turns a value into what is shown. With `drawn` the control is part of
  * the drawing, which calls app.set itself; with `below` it stands under the readouts, so that on a phone the others and the panels
  * are seen together. `group` is what this control and those behind it change: it stands before them, where there is room.
  */
 function addControl(app, parent, control) {
   if (control.drawn) return;
+  if (control.buttons) return void addChoice(app, parent, control);
   const id = `explorable-${app.name}-${control.name}`;
   if (control.group) {
     app.group = `${id}-group`;
@@ -103,6 +104,18 @@ function addControl(app, parent, control) {
   parent.append(box);
 }
 
+/** A button for each option, of which one is pressed. */
+function addChoice(app, parent, { name, label, options }) {
+  const values = Object.keys(options);
+  const choices = values.map((value) => [options[value], () => app.set({ [name]: value })]);
+  const buttons = addButtons(parent, label, choices);
+  app.synchronise.push(() =>
+    values.forEach((value, i) =>
+      buttons[i].setAttribute("aria-pressed", value === app.state[name]),
+    ),
+  );
+}
+
 /** A drawing area that follows the width it is given. */
 function addPanel(app, parent, [name, title, height, margin]) {
   const svg = d3
@@ -122,7 +135,7 @@ function addPanel(app, parent, [name, title, height, margin]) {
     heading,
     margin: { top: 22, right: 12, bottom: 40, left: 40, ...margin },
     get width() {
-      return Math.max(200, box.clientWidth);
+      return Math.max(120, box.clientWidth);
     },
     /** What the drawing shows, for those who do not see it; `role` "group" where it holds handles. */
     describe(text, role = "img") {
@@ -296,11 +309,13 @@ function showHint(figure, box, { target, by: [right, down] }) {
     hand.hidden = !found;
     if (!found) return;
     const [at, around] = [found.getBoundingClientRect(), box.getBoundingClientRect()];
+    const zoom = around.width / box.offsetWidth; // on a page of its own
     const { value, min, max, type } = found;
     const share = type === "range" ? (value - min) / (max - min) : 0.5;
     const inset = type === "range" ? 8 : 0; // half a slider's thumb
-    hand.style.left = `${at.left - around.left + inset + share * (at.width - 2 * inset)}px`;
-    hand.style.top = `${at.top - around.top + at.height / 2}px`;
+    const left = (at.left - around.left + share * at.width) / zoom;
+    hand.style.left = `${left + (1 - 2 * share) * inset}px`;
+    hand.style.top = `${(at.top - around.top + at.height / 2) / zoom}px`;
   };
   const resized = new ResizeObserver(place);
   const stop = () => {

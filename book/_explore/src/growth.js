@@ -1,180 +1,115 @@
-/** Dot products grow: sums that walk, a term at a time, and the densities of their ends. */
+/** Dot products grow: the sums of some pairs, a term at a time, and how far apart they end. */
 import * as d3 from "./d3.js";
-import { colour, data } from "./data.js";
+import { colour } from "./data.js";
 import { makeGenerator, sample } from "./math.js";
-import { axes, bar, fresh, layer, point, rule, say, show3, textLine } from "./shared.js";
+import { addButtons, axes, bar, fresh, layer, point, say } from "./shared.js";
 
-const dims = data.growth.d_k;
+const DIMS = [4, 16, 64, 256];
+const PAIRS = 40;
+const REACH = 44; // of the axis, which stands still: what is farther out leaves the frame
 
-/** Where the tables have a d_k. */
-const place = (dK) => dims.indexOf(dK);
-
-const PAIRS = 30;
-const REACH = 48; // of the axis, which stands still: what is farther out leaves the frame
-
-/** Of undivided dot products of d_k components. */
-const stdOf = (dK) => Math.sqrt(dK);
-
-/** For every pair its sums q_1 k_1 + ... + q_i k_i, from none of the terms to all. */
-function walks({ state: { components }, memory }) {
-  memory.walks ??= {};
-  memory.walks[components] ??= Array.from({ length: PAIRS }, (_, pair) => {
-    const uniform = makeGenerator(pair);
-    const [query, key] = [0, 1].map(() => sample(dims.at(-1), components, uniform));
-    let sum = 0;
-    return [0, ...Array.from(query, (x, i) => (sum += x * key[i]))];
-  });
-  return memory.walks[components];
+/** For every pair of a draw its sums q_1 k_1 + ... + q_i k_i, from none of the terms to all. */
+function walks({ draw }, memory) {
+  if (memory.drawn !== draw) {
+    memory.drawn = draw;
+    memory.walks = Array.from({ length: PAIRS }, (_, pair) => {
+      const uniform = makeGenerator(PAIRS * draw + pair);
+      const [query, key] = [0, 1].map(() => sample(DIMS.at(-1), "normal", uniform));
+      let sum = 0;
+      return [0, ...Array.from(query, (x, i) => (sum += x * key[i]))];
+    });
+  }
+  return memory.walks;
 }
 
 export const growth = {
-  title: "Why do dot products spread?",
+  title: "How far do dot products spread?",
+  prompt: "Give queries and keys more components, and watch where the lines end.",
+  hint: { target: "input", by: [110, 0] },
   controls: [
-    {
-      name: "d_k",
-      label: "d_k, components of a query and a key",
-      values: data.growth.d_k,
-      value: 4,
-      text: String,
-    },
-    {
-      name: "components",
-      label: "distribution of the components",
-      options: data.distributions,
-      value: "normal",
-      below: true,
-    },
+    { name: "d_k", label: "components, d_k", values: DIMS, value: 16, text: String },
+    { name: "draw", label: "draw", min: 0, max: 999, step: 1, value: 0, drawn: true },
   ],
-  readouts: [],
+  panelWidth: "100%",
   panels: [
     [
       "sums",
-      "q·k, undivided: 30 pairs, a term at a time",
-      250,
-      { left: 34, top: 22, bottom: 22, right: 6 },
+      `sums of 40 unrelated pairs, a term at a time`,
+      300,
+      { right: 66, top: 8, bottom: 24 },
     ],
   ],
   forget({ memory }) {
-    memory.pinned = undefined;
+    memory.before = undefined;
   },
   update(app) {
-    const { pinned } = pin(app);
-    drawSums(app, pinned);
-    const sentences = [told(app.state), pinned ? compared(app.state, pinned) : ""].filter(Boolean);
-    app.formula.replaceChildren(...sentences.map(textLine));
-    return { values: {}, spoken: sentences.join(" ") };
+    const { memory, state } = app;
+    if (!memory.ready) prepare(app);
+    drawSums(app.panels.sums, walks(state, memory), state.d_k, memory.before);
+    return { said: answer(state.d_k, memory.before) };
   },
 };
 
-/** Keeps the setting at which the reader took hold of a control: what changes is compared with it. */
-function pin({ controls, state, memory }) {
-  if (!memory.watched) {
-    memory.watched = true;
-    for (const taken of ["pointerdown", "focusin"])
-      controls.parentNode.addEventListener(taken, ({ target }) => {
-        if (target.closest(".explorable-control")) memory.pinned = { ...state };
-      });
-  }
-  return memory;
+/** A button for other pairs, and what the reader takes hold of the slider at, to compare with. */
+function prepare({ controls, memory, set, state }) {
+  memory.ready = true;
+  addButtons(controls, "pairs", [
+    ["Draw other pairs", () => set({ draw: (state.draw + 1) % 1000 })],
+  ]);
+  for (const taken of ["pointerdown", "focusin"])
+    controls.addEventListener(taken, ({ target }) => {
+      if (target.closest("input")) memory.before = state.d_k;
+    });
 }
 
-const told = ({ d_k: dK }) =>
-  `With ${dK} component${dK > 1 ? "s" : ""} the standard deviation of q·k is ${show3(stdOf(dK))}.`;
-
-/** What has changed since the reader took hold of the control. */
-function compared({ d_k: dK, components }, pinned) {
-  const [few, many] = [dK, pinned.d_k].sort((a, b) => a - b);
-  if (few < many)
-    return `From ${few} to ${many} there are ${many / few} times as many terms, and it is ${show3(stdOf(many) / stdOf(few))} times as large.`;
-  return components === pinned.components
-    ? ""
-    : "Another distribution of the components leaves it as it was.";
+function answer(dK, before = dK) {
+  const spread = `with ${dK} the standard deviation is √${dK} = ${Math.sqrt(dK)}.`;
+  if (dK > before)
+    return `${dK / before} times as many terms, ${Math.sqrt(dK / before)} times as wide: ${spread}`;
+  if (dK < before)
+    return `${before / dK} times fewer terms, ${Math.sqrt(before / dK)} times narrower: ${spread}`;
+  return `Each line adds up ${dK} terms: ${spread}`;
 }
 
-/** The density of q·k on a half of its points; or the heights of the lattice that ±1 makes. */
-function density({ d_k: dK, components }) {
-  const heights = data.growth.density[components][place(dK)];
-  const at =
-    components === "rademacher"
-      ? heights.map((_, i) => 2 * i + (dK % 2))
-      : data.growth.grid.map((x) => x * stdOf(dK));
-  return heights.map((height, i) => [at[i], height / heights[0]]);
-}
-
-/** The sums of some pairs, walking from 0 to q·k, and beside their ends the density, its peak as wide as there is room, and the bar of plus and minus one standard deviation. Pale, the density and the bar at the pinned setting. */
-function drawSums(app, pinned) {
-  const panel = app.panels.sums;
-  const dK = app.state.d_k;
-  const ink = colour("key");
+/** The sums, from 0 to q·k, and beside their ends a bar of one standard deviation to either side; pale, that of before. */
+function drawSums(panel, sums, dK, before = dK) {
   const [left, right] = panel.xRange;
+  const x = d3.scaleLinear([0, dK], [left, right]);
   const y = d3.scaleLinear([-REACH, REACH], panel.yRange);
-  const [bottom, top] = y.range();
-  const end = left + 0.62 * (right - left);
-  const x = d3.scaleLinear([0, dK], [left, end]);
   axes(panel, {
     x,
     y,
     xTicks: [0, dK],
-    xFormat: (terms) => (terms ? `${terms} ${terms > 1 ? "terms" : "term"}` : "0"),
-    yTicks: [-REACH, -REACH / 2, 0, REACH / 2, REACH],
+    xFormat: (terms) => (terms ? `${terms} terms` : "0"),
+    yTicks: [-40, -20, 0, 20, 40],
     yFormat: (at) => String(at).replace("-", "−"),
   });
+  const [bottom, top] = panel.yRange;
   layer(layer(panel.svg, "window", "clipPath").attr("id", "growth-window"), "inner", "rect")
     .attr("x", left)
     .attr("y", top)
-    .attr("width", right - left)
+    .attr("width", right - left + 4)
     .attr("height", bottom - top);
-  const [fan, group, notes] = ["fan", "densities", "notes"].map((of) => fresh(panel.svg, of));
-  for (const drawn of [fan, group]) drawn.attr("clip-path", "url(#growth-window)");
-  walks(app).forEach((sums, pair) => {
-    const way = sums.slice(0, dK + 1).map((sum, terms) => [x(terms), y(sum)]);
-    const bold = pair === 0;
+  const fan = fresh(panel.svg, "fan").attr("clip-path", "url(#growth-window)");
+  for (const walk of sums) {
+    const way = walk.slice(0, dK + 1).map((sum, terms) => [x(terms), y(sum)]);
     fan
       .append("path")
       .attr("d", d3.line()(way))
       .style("fill", "none")
-      .style("stroke", bold ? "var(--ex-ink)" : ink)
-      .style("stroke-width", bold ? 1.5 : 1)
-      .style("opacity", bold ? 1 : 0.35);
-    point(fan, ...way.at(-1), 2.5, bold ? "var(--ex-ink)" : ink).style("opacity", 0.8);
-  });
-  const base = end + 6;
-  const widest = right - base - 26;
-  const drawDensity = (state, past) => {
-    const opacity = past ? 0.35 : 1;
-    const half = density(state);
-    if (state.components === "rademacher") {
-      const thick = Math.max(1, Math.min(4, 0.6 * (y(0) - y(2))));
-      for (const [at, height] of half)
-        for (const sign of at ? [-1, 1] : [1])
-          rule(group, [base, y(sign * at)], [base + height * widest, y(sign * at)], ink)
-            .style("stroke-width", thick)
-            .style("opacity", opacity);
-      return;
-    }
-    const both = [...half.map(([at, height]) => [-at, height]).reverse(), ...half];
-    const outline = both.map(([at, height]) => [base + height * widest, y(at)]);
-    group
-      .append("path")
-      .attr("d", d3.line()(outline))
-      .style("fill", past ? "none" : ink)
-      .style("fill-opacity", 0.18)
-      .style("stroke", ink)
-      .style("stroke-width", past ? 1.5 : 2)
-      .style("opacity", opacity);
-  };
-  const upright = notes.append("g").attr("transform", "rotate(90)");
-  const drawBar = (std, at, opacity) =>
-    bar(upright.append("path"), y(std), y(-std), -at).style("opacity", opacity);
-  if (pinned) {
-    drawDensity(pinned, true);
-    drawBar(stdOf(pinned.d_k), right - 4, 0.35);
+      .style("stroke", colour("none"))
+      .style("opacity", 0.45);
+    point(fan, ...way.at(-1), 3, colour("none"));
   }
-  drawDensity(app.state, false);
-  const std = stdOf(dK);
-  drawBar(std, right - 14, 1);
-  say(notes, `±${show3(std)}`, right, top - 8, "end").style("font-weight", 700);
+  const notes = fresh(panel.svg, "notes");
+  const upright = notes.append("g").attr("transform", "rotate(90)");
+  const drawBar = (of, at) => bar(upright.append("path"), y(Math.sqrt(of)), y(-Math.sqrt(of)), -at);
+  if (before !== dK) drawBar(before, right + 24).style("opacity", 0.4);
+  drawBar(dK, right + 14).style("stroke-width", 2.5);
+  say(notes, `±${Math.sqrt(dK)}`, right + 34, y(0) + 5, "start")
+    .style("font-weight", 700)
+    .style("font-size", "15px");
   panel.describe(
-    `Thirty sums of ${dK} ${dK > 1 ? "terms" : "term"} and the density of their ends, from −${REACH} to ${REACH}: standard deviation ${show3(std)}. Pale, the density and the bar when the control was taken.`,
+    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: standard deviation ${Math.sqrt(dK)}.`,
   );
 }

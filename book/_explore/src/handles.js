@@ -1,7 +1,7 @@
 /** Handles within a drawing, moved by mouse, finger or keyboard. */
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
-import { layer, say } from "./shared.js";
+import { layer } from "./shared.js";
 
 /**
  * One handle for each value, in the colour of a role: those that are new, and all. `range` is what a number of theirs may be.
@@ -32,26 +32,6 @@ export function drawHandles(panel, values, range, role) {
     .style("stroke", "var(--ex-ground)")
     .style("stroke-width", 1.5);
   return { made, all: made.merge(handles) };
-}
-
-/**
- * Marks for guesses, in these inks: hollow with a question mark until they are `set`; those that are new, and all. They are round
- * unless they have outlines of their own.
- */
-export function drawGuesses(panel, values, range, inks, set, outlines = []) {
-  const { made, all } = drawHandles(panel, values, range, "none");
-  made.selectAll("circle:not(.ring)").remove();
-  made.each(function (_, i) {
-    const mark = d3.select(this);
-    const shape = mark
-      .append("path")
-      .attr("d", outlines[i] ?? "M-4.4,0A4.4,4.4,0,1,1,4.4,0A4.4,4.4,0,1,1,-4.4,0Z");
-    shape.attr("transform", "scale(1.6)").style("stroke", inks[i]).style("stroke-width", 1.3);
-    say(mark, "?", 0, 4, "middle").classed("rim", false).style("font-weight", 700);
-  });
-  all.select("path").style("fill", (_, i) => (set[i] ? inks[i] : "var(--ex-ground)"));
-  all.select("text").attr("visibility", (_, i) => (set[i] ? "hidden" : "visible"));
-  return { made, all };
 }
 
 /** How each panel's handles follow a drag now. */

@@ -8,7 +8,6 @@ export * as handles from "./handles.js";
 export * as math from "./math.js";
 export * as scores from "./scores.js";
 export * as shared from "./shared.js";
-export * as weights from "./weights.js";
 
 const style = document.createElement("style");
 style.textContent = colourSheet();

@@ -32,51 +32,6 @@ export function effectiveKeys(weights) {
 }
 
 /**
- * The largest weight of a row.
- * @param {Array} weights (n,).
- * @returns {number}
- */
-export function largestWeight(weights) {
-  let largest = 0;
-  for (const p of weights) largest = Math.max(largest, p);
-  return largest;
-}
-
-/** For each entry the sum of all others, by additions alone, (n,): nothing cancels near a one-hot row. */
-function sumOfOthers(x) {
-  const others = new Array(x.length).fill(0);
-  for (let i = 1, before = 0; i < x.length; i++) others[i] += before += x[i - 1];
-  for (let i = x.length - 2, after = 0; i >= 0; i--) others[i] += after += x[i + 1];
-  return others;
-}
-
-/**
- * The Jacobian of softmax, diag(p) - p p^T: how weight i moves with score j at temperature 1.
- * @param {Array} weights (n,), summing to 1.
- * @returns {number[][]} (n, n), symmetric, rows summing to 0.
- */
-export function jacobian(weights) {
-  const others = sumOfOthers(weights);
-  return Array.from(weights, (p, i) =>
-    Array.from(weights, (other, j) => (i === j ? p * others[i] : -p * other)),
-  );
-}
-
-/**
- * The Frobenius norm of the Jacobian.
- * @param {Array} weights (n,), summing to 1.
- * @returns {number} sqrt(n - 1) / n for even weights, 0 for a one-hot row.
- */
-export function jacobianNorm(weights) {
-  const squares = Array.from(weights, (p) => p * p);
-  const others = sumOfOthers(weights);
-  const otherSquares = sumOfOthers(squares);
-  return Math.sqrt(
-    squares.reduce((sum, square, i) => sum + square * (others[i] ** 2 + otherSquares[i]), 0),
-  );
-}
-
-/**
  * The output of one query: the weighted average of the values.
  * @param {Array} weights (n,).
  * @param {Array[]} values (n, d_v).
@@ -119,7 +74,7 @@ export function makeGenerator(seed) {
 /**
  * Independent components with a named distribution.
  * @param {number} count how many.
- * @param {string} distribution a name in data.distributions.
+ * @param {string} distribution its name in the library.
  * @param {function(): number} uniform as from makeGenerator.
  * @returns {Float64Array} (count,).
  */
@@ -150,72 +105,4 @@ export function dotProductVariance(dK, { muQ, muK, rhoQ, rhoK }) {
   const constant = 1 + muQ ** 2 + muK ** 2;
   const excess = rhoQ * rhoK + muQ ** 2 * rhoK + muK ** 2 * rhoQ;
   return { variance: dK * (constant + (dK - 1) * excess), constant, excess };
-}
-
-/**
- * Pairs of a query and a key as far as `dotProducts` needs them, for several d_k at once: a pair has a number that its query shares,
- * one that its key shares, and components of their own, all with one distribution.
- * @param {{pairs: number, dims: number[], distribution: string, seed: number}} setting dims ascend.
- * @returns {{query: Float64Array, key: Float64Array, sums: {query: Float64Array, key: Float64Array, product: Float64Array}[]}}
- *   what is shared, (pairs,), and for each of dims the sums over that many own components, (pairs,).
- */
-export function samplePairs({ pairs, dims, distribution, seed }) {
-  const uniform = makeGenerator(seed);
-  const most = dims.at(-1);
-  const [query, key] = [0, 1].map(() => sample(pairs, distribution, uniform));
-  const own = [0, 1].map(() => sample(pairs * most, distribution, uniform));
-  const sums = dims.map(() => {
-    const [query, key, product] = [0, 1, 2].map(() => new Float64Array(pairs));
-    return { query, key, product };
-  });
-  for (let pair = 0; pair < pairs; pair++) {
-    let [q, k, product] = [0, 0, 0];
-    for (let i = 0, d = 0; i < most; i++) {
-      const x = own[0][pair * most + i];
-      const y = own[1][pair * most + i];
-      q += x;
-      k += y;
-      product += x * y;
-      if (i + 1 < dims[d]) continue;
-      sums[d].query[pair] = q;
-      sums[d].key[pair] = k;
-      sums[d++].product[pair] = product;
-    }
-  }
-  return { query, key, sums };
-}
-
-/**
- * The dot products of such pairs: with mean mu and correlation rho a component is mu + sqrt(rho) times what its vector shares +
- * sqrt(1 - rho) times its own number.
- * @param {object} drawn from samplePairs.
- * @param {number} at which of its dims.
- * @param {number} dK that many components.
- * @param {{muQ: number, muK: number, rhoQ: number, rhoK: number}} setting means and correlations.
- * @returns {Float64Array} (pairs,).
- */
-export function dotProducts({ query, key, sums }, at, dK, { muQ, muK, rhoQ, rhoK }) {
-  const [ownQ, ownK] = [Math.sqrt(1 - rhoQ), Math.sqrt(1 - rhoK)];
-  return sums[at].product.map((product, pair) => {
-    const q = muQ + Math.sqrt(rhoQ) * query[pair];
-    const k = muK + Math.sqrt(rhoK) * key[pair];
-    const mixed = q * ownK * sums[at].key[pair] + k * ownQ * sums[at].query[pair];
-    return dK * q * k + mixed + ownQ * ownK * product;
-  });
-}
-
-/**
- * The variance of a sample, unbiased, and its standard error.
- * @param {Array} values (count,), at least two different numbers.
- * @returns {{variance: number, error: number}}
- */
-export function measureVariance(values) {
-  const count = values.length;
-  const mean = values.reduce((a, b) => a + b, 0) / count;
-  const moment = (power) => values.reduce((sum, x) => sum + (x - mean) ** power, 0) / count;
-  const second = moment(2);
-  return {
-    variance: (second * count) / (count - 1),
-    error: Math.sqrt(Math.max(0, moment(4) - second ** 2) / count),
-  };
 }

@@ -1,6 +1,6 @@
 /** The two phases: a point (n, σ) to drag over a map of how many keys share the weight of rows of normal scores. */
 import * as d3 from "./d3.js";
-import { colour, data, lettersColour, looks } from "./data.js";
+import { colour, data, looks } from "./data.js";
 import { drawHandles, fromKey, listen, nearest } from "./handles.js";
 import * as math from "./math.js";
 import {
@@ -8,20 +8,18 @@ import {
   axes,
   fresh,
   layer,
-  point,
   richText,
   rule,
   say,
   show,
   show2,
   showCount,
-  textLine,
 } from "./shared.js";
 
 const { n: counts, sigma: sigmas, share } = data.phases;
 const most = counts.at(-1);
 const ticks = [2, 32, 1024, most];
-const fromOne = [1, ...ticks.slice(1)];
+const WIDTH = 64; // of the heads whose divisors have a line
 
 /** How many keys share the weight, a geometric mean over rows of so many keys: at the number `place` of `counts`. */
 const effectiveKeys = (place, sigma) => counts[place] ** share[place][sigmas.indexOf(sigma)];
@@ -33,146 +31,37 @@ const divisors = [
   ["d_k", (dK) => 1 / Math.sqrt(dK)],
 ];
 
-/** One row, normal with standard deviation 1: of n keys it has the first n, so that more keys leave those that are there. */
-let drawn;
-const scoresOf = (n) =>
-  (drawn ??= math.sample(most, "normal", math.makeGenerator(0))).subarray(0, n);
-
-/** The row's weights in order, which is kept until there are more keys or fewer. */
-function weightsOf(memory, n, sigma) {
-  if (memory.n !== n) memory.ordered = scoresOf(n).slice().sort().reverse();
-  memory.n = n;
-  return math.softmax(memory.ordered, 1 / sigma);
-}
-
 export const phases = {
-  title: "How many keys share the weight of a row?",
+  title: "Do more keys share the weight of a longer row?",
+  prompt: "Drag the point to the right: below the border, then above it.",
+  hint: { target: ".explorable-handle", by: [110, 0] },
   controls: [
-    {
-      name: "d_k",
-      label: "d_k, for the divisors’ lines",
-      values: data.phases.d_k,
-      value: 64,
-      text: String,
-    },
     { name: "n", label: "n, keys", values: counts, value: 512, drawn: true },
     { name: "sigma", label: "σ of the scores", values: sigmas, value: 1, drawn: true },
   ],
-  readouts: [],
+  panelWidth: "100%",
   panels: [
-    ["phases", "drag the point: σ against n, keys", 296, { left: 30, right: 70 }],
-    ["weights", "one row’s weights, by rank", 160, { left: 34, right: 54, top: 12 }],
-    ["keys", "effective keys along your way", 140, { left: 34, right: 54, top: 12 }],
+    ["phases", "spread σ of a row’s scores, and its number of keys", 330, { left: 30, right: 76 }],
   ],
-  forget({ memory }) {
-    delete memory.walks;
-    delete memory.at;
-  },
   update(app) {
-    const { n, sigma, d_k: dK } = app.state;
-    const critical = math.criticalSigma(n);
-    const ratio = sigma / critical;
-    const place = counts.indexOf(n);
-    const keys = effectiveKeys(place, sigma);
-    drawPlane(app, n, sigma, dK);
-    drawWeights(app.panels.weights, weightsOf(app.memory, n, sigma), keys);
-    const walks = walk(app, place, sigma);
-    drawKeys(app.panels.keys, n, sigma, walks);
-    const side = ratio > 1 ? "above it" : ratio > 0.5 ? "in the crossover" : "far below";
-    const said = [
-      `${count(keys)} of ${showCount(n)} keys share the weight, counted by 1/Σp².`,
-      `σ ${show2(sigma)}, border ${show2(critical)}: ${side}.`,
-      ...(asksForDivisors(app) ? [answer(dK, n)] : found(walks)),
-    ];
-    app.formula.replaceChildren(...said.map(textLine));
-    arrange(app);
-    return { values: {}, spoken: said.join(" ") };
+    const { n, sigma } = app.state;
+    drawPlane(app, n, sigma);
+    return { said: verdict(n, sigma) };
   },
 };
-
-/** What is said stays in view with the point, on a phone too; the divisors’ lines lie over the slider that moves them. */
-function arrange({ controls, formula, panels }) {
-  const map = panels.phases.svg.node();
-  if (map.nextSibling === controls) return; // it would lose the focus
-  controls.before(formula);
-  map.after(controls);
-}
-
-/** Whether d_k is what was moved last, and not the point. */
-function asksForDivisors({ memory, state }) {
-  const { n, sigma, d_k: dK } = state;
-  const before = memory.at ?? state;
-  if (n !== before.n || sigma !== before.sigma) memory.asks = false;
-  else if (dK !== before.d_k) memory.asks = true;
-  memory.at = { n, sigma, d_k: dK };
-  return memory.asks;
-}
-
-/** Which lines d_k moves, and on which side of the border they lie: only undivided has two, as no border is below √(2 ln 2) = 1.18. */
-function answer(dK, n) {
-  const [undivided, low] = [Math.sqrt(dK), 1 / Math.sqrt(dK)];
-  const side = undivided > math.criticalSigma(n) ? "above" : "below";
-  return (
-    `Undivided moves to √d_k = ${show2(undivided)}: ${side} the border. d_k moves to 1/\u2060√d_k = ${show2(low)}, ` +
-    `the root stays at 1: below. At d_k = 2 ln n = ${show2(2 * Math.log(n))} undivided crosses.`
-  );
-}
 
 /** So many keys, with commas: two digits. */
 const count = (keys) => (keys < 100 ? show2(keys) : showCount(Number(keys.toPrecision(2))));
 
-/** Where the reader has been: stretches [σ, [from, to]] along n, as places in `counts`; the latest last, of which those near it at its σ are part. */
-function walk({ memory }, place, sigma) {
-  const before = memory.walks ?? [];
-  const last = before.at(-1);
-  const isPart = (of) => {
-    const [at, [from, to]] = of;
-    return at === sigma && (of === last || (from - 2 <= place && place <= to + 2));
-  };
-  const places = [place, ...before.filter(isPart).flatMap(([, ends]) => ends)];
-  const others = before.filter((of) => !isPart(of));
-  return (memory.walks = [...others, [sigma, [Math.min(...places), Math.max(...places)]]]);
-}
-
-/** Whether a stretch is more than a slanting drag crosses. */
-const isLong = ([, [from, to]]) => to - from > 2;
-
-/** The latest of these stretches that is. */
-const walked = (walks) => walks.filter(isLong).at(-1);
-
-/** What to look for first, and what the reader has seen: at one number of keys nothing jumps; more keys share, or do not, on either side of the border. */
-function found(walks) {
-  const border = (place) => math.criticalSigma(counts[place]);
-  const below = walks.filter(([sigma, [from]]) => sigma < border(from));
-  const above = walks.filter(([sigma, [, to]]) => sigma > border(to));
-  const crossed =
-    walks.some(([sigma, [, to]]) => sigma < border(to)) &&
-    walks.some(([sigma, [from]]) => sigma > border(from));
-  const [few, many] = [walked(above), walked(below)];
-  const grown = ([sigma, ends]) => {
-    const numbers = ends.map((place) => count(effectiveKeys(place, sigma)));
-    return `(σ = ${show2(sigma)}: ${[...new Set(numbers)].join(" to ")})`;
-  };
-  if (!few && !many)
-    return crossed
-      ? [
-          "At one n the passage is gradual: the border √(2 ln n) is for growing n.",
-          "Now drag along n: below it, then above it.",
-        ]
-      : ["Let n grow: drag the point to the right. Do more and more keys share?"];
-  if (!few)
-    return [
-      `Below the border the keys that share grow with n ${grown(many)}.`,
-      "Now drag along n: above it.",
-    ];
-  if (!many)
-    return [
-      `Above the border the keys that share stay a few ${grown(few)}.`,
-      "Now drag along n: below it.",
-    ];
-  return [
-    `Below the border the keys that share grow with n ${grown(many)}; above it they stay a few ${grown(few)}.`,
-  ];
+/** How many keys share the weight here, and how many would in a row 16 times as long, or, at the end, as short. */
+function verdict(n, sigma) {
+  const place = counts.indexOf(n);
+  const ratio = sigma / math.criticalSigma(n);
+  const side =
+    ratio > 1 ? "Above the border" : ratio > 0.5 ? "In the crossover" : "Far below the border";
+  const longer = counts.indexOf(16 * n);
+  const other = longer < 0 ? counts.indexOf(n / 16) : longer;
+  return `${side}, ${count(effectiveKeys(place, sigma))} of ${showCount(n)} keys share the weight; of ${showCount(counts[other])} keys ${count(effectiveKeys(other, sigma))} would.`;
 }
 
 const line = (group, points, stroke) =>
@@ -214,7 +103,7 @@ function drawMap(panel, x, y) {
 }
 
 /** The map under the border and half of it, a line for each divisor, and the point. */
-function drawPlane(app, n, sigma, dK) {
+function drawPlane(app, n, sigma) {
   const panel = app.panels.phases;
   const [left, right] = panel.xRange;
   const inner = d3.scaleLog([2, most], [left + 8, right - 8]); // at the ends the point covers no label
@@ -251,14 +140,14 @@ function drawPlane(app, n, sigma, dK) {
   ];
   for (const [name, sigmaOf] of divisors) {
     const { label: text, dashes } = looks[name];
-    const level = y(sigmaOf(dK));
+    const level = y(sigmaOf(WIDTH));
     if (level > bottom) {
       beside.push({ text: `↓ ${text}`, level: bottom }); // below the map
       continue;
     }
     rule(group, [left, level], [right, level], colour(name))
       .attr("data-rescaling", name)
-      .attr("data-sigma", sigmaOf(dK))
+      .attr("data-sigma", sigmaOf(WIDTH))
       .style("stroke-width", 2)
       .style("stroke-dasharray", dashes);
     beside.push({ text, level });
@@ -273,17 +162,17 @@ function drawPlane(app, n, sigma, dK) {
     if (level < bottom) rule(group, [right, level], [right + 5, heights[i]], "var(--ex-muted)");
     richText(say(group, "", right + 8, heights[i] + 4, "start").classed("name", true), text);
   });
-  nameRegions(group, x, y, app.state);
+  nameRegions(group, x, y, n, sigma);
   drawPoint(app, panel, x, y, n, sigma);
   panel.describe(
-    `A map of how many keys share the weight, from one at the top to all at the bottom. The border rises from ${show(math.criticalSigma(2))} at 2 keys to ${show(critical)} at ${showCount(most)}. Lines of the divisors for ${dK} components: undivided at ${show2(Math.sqrt(dK))}, the root at 1, d_k at ${show2(1 / Math.sqrt(dK))}. The point is at ${showCount(n)} keys and ${show2(sigma)}.`,
+    `A map of how many keys share the weight, from one at the top to all at the bottom. The border rises from ${show(math.criticalSigma(2))} at 2 keys to ${show(critical)} at ${showCount(most)}. Lines of the divisors for ${WIDTH} components: undivided at ${show2(Math.sqrt(WIDTH))}, the root at 1, d_k at ${show2(1 / Math.sqrt(WIDTH))}. The point is at ${showCount(n)} keys and ${show2(sigma)}.`,
     "group",
   );
 }
 
 /** What the ground means, written at the first place where neither a divisor’s line runs nor the point stands, or where most room is left. */
-function nameRegions(group, x, y, { n, sigma, d_k: dK }) {
-  const lines = divisors.map(([, sigmaOf]) => y(sigmaOf(dK)));
+function nameRegions(group, x, y, n, sigma) {
+  const lines = divisors.map(([, sigmaOf]) => y(sigmaOf(WIDTH)));
   const place = (text, width, ...places) => {
     const free = ([m, at]) => {
       const beside = Math.abs(x(m) - x(n)) - width / 2;
@@ -347,120 +236,4 @@ function drawPoint(app, panel, x, y, n, sigma) {
   };
   panel.svg.on("pointerdown.steady", begin, true); // before a press brings the point
   listen(app, panel, all, byKey, byDrag);
-}
-
-/** The weights in order on logarithmic axes that stand still, beside the even share. */
-function drawWeights(panel, weights, keys) {
-  const n = weights.length;
-  const x = d3.scaleLog([1, most], panel.xRange);
-  const y = d3.scaleLog([1e-6, 1], panel.yRange);
-  axes(panel, {
-    x,
-    y,
-    xLabel: "rank",
-    xTicks: fromOne,
-    yTicks: [1e-6, 1e-3, 1],
-    xFormat: showCount,
-    yFormat: (w) => (w === 1 ? "1" : w === 1e-3 ? "10⁻³" : "10⁻⁶"),
-  });
-  const group = fresh(panel.svg, "weights");
-  const [bottom, top] = y.range();
-  const ranks = [...new Set(Array.from({ length: 120 }, (_, i) => Math.round(n ** (i / 119))))];
-  const level = (w) => Math.min(bottom, y(Math.max(w, 1e-9)));
-  const points = ranks.map((rank) => [x(rank), level(weights[rank - 1])]);
-  const end = points.findIndex(([, at]) => at === bottom);
-  const seen = end < 0 ? points : points.slice(0, end + 1);
-  group
-    .append("path")
-    .attr("d", `M${x(1)},${bottom}L${seen.join("L")}L${seen.at(-1)[0]},${bottom}Z`)
-    .style("fill", colour("weights"))
-    .style("opacity", 0.18);
-  line(
-    group,
-    [
-      [x(1), level(1 / n)],
-      [x(n), level(1 / n)],
-      [x(n), bottom],
-    ],
-    "var(--ex-muted)",
-  ).style("stroke-dasharray", "4 3");
-  line(group, seen, colour("weights")).style("stroke-width", 2);
-  line(
-    group,
-    [
-      [x(keys), top],
-      [x(keys), bottom],
-    ],
-    "var(--ex-ink)",
-  );
-  say(group, "even, 1/n", x(n) + 5, Math.max(level(1 / n) + 4, top + 27), "start")
-    .attr("class", "name")
-    .style("fill", "var(--ex-muted)");
-  const right = keys > 300;
-  const [fallen] = points.find(([, at]) => at > top + 16) ?? [0];
-  const start = Math.max(x(keys), fallen, n <= 64 ? x(n) : 0) + 5; // past the curve and the even share, where these are high
-  say(group, "effective keys", right ? x(keys) - 5 : start, top + 11, right ? "end" : "start");
-  panel.describe(
-    `Weights of ${showCount(n)} keys in order, the largest ${show(weights[0])}, the least ${show(weights.at(-1))}; dashed, even weights of ${show(1 / n)}`,
-  );
-}
-
-/** How many keys share the weight as the row gets more of them, drawn where one has been: the last walks along n, each at its σ. */
-function drawKeys(panel, n, sigma, walks) {
-  const x = d3.scaleLog([1, most], panel.xRange); // that of the ranks
-  const y = d3.scaleLog([1, most], panel.yRange);
-  const [bottom, top] = y.range();
-  axes(panel, {
-    x,
-    y,
-    xLabel: "n, keys",
-    xTicks: fromOne,
-    yTicks: [1, 100, 1e4],
-    xFormat: showCount,
-    yFormat: (keys) => (keys === 1e4 ? "10⁴" : keys),
-  });
-  const group = fresh(panel.svg, "keys");
-  rule(group, [x(1), y(1)], [x(most), y(most)], "var(--ex-muted)").style("stroke-dasharray", "4 3");
-  const along = ([from, to], at) =>
-    counts.slice(from, to + 1).map((m, i) => [x(m), y(effectiveKeys(from + i, at))]);
-  const stretches = walks.map(([at, ends]) => ({ at, points: along(ends, at) }));
-  for (const { points } of stretches) line(group, points, "var(--ex-muted)").attr("class", "been");
-  const isShown = (of) => of === walks.at(-1) || isLong(of);
-  const shown = stretches.filter((_, i) => isShown(walks[i])).slice(-4);
-  const levels = shown.map(({ points }) => points.at(-1)[1]);
-  const heights = apart([...levels, y(most)], 14, top - 4, bottom - 4);
-  say(group, "all keys", x(most) + 8, heights.at(-1) + 4, "start").style("fill", "var(--ex-muted)");
-  shown.forEach(({ at, points }, i) => {
-    const now = at === sigma;
-    line(group, points, now ? colour("weights") : "var(--ex-muted)")
-      .attr("class", "been")
-      .style("stroke-width", now ? 3 : 2);
-    rule(group, points.at(-1), [x(most) + 6, heights[i]], "var(--ex-muted)").style(
-      "stroke-dasharray",
-      "1 4",
-    );
-    say(group, `σ = ${show2(at)}`, x(most) + 8, heights[i] + 4, "start")
-      .attr("class", "walk")
-      .style("fill", now ? lettersColour("weights") : "var(--ex-muted)")
-      .style("font-weight", now ? 700 : 400);
-  });
-  const keys = effectiveKeys(counts.indexOf(n), sigma);
-  const level = y(keys);
-  line(
-    group,
-    [
-      [x(keys), top],
-      [x(keys), level],
-      [x(n), level],
-    ],
-    "var(--ex-ink)",
-  ) // the line above, carried on
-    .attr("class", "carried")
-    .style("stroke-dasharray", "1 3");
-  point(group, x(n), level, 6, colour("weights"))
-    .style("stroke", "var(--ex-ground)")
-    .style("stroke-width", 1.5);
-  panel.describe(
-    `Effective keys against their number, at each standard deviation that you have walked along: ${shown.map(({ at }) => show2(at)).join(", ")}. Now ${count(keys)} of ${showCount(n)}.`,
-  );
 }

@@ -1,4 +1,4 @@
-/** What several explorables let readers set: scores and a temperature. */
+/** What several explorables let readers set: scores. */
 import { drawHandles, fromKey, listen } from "./handles.js";
 import { show } from "./shared.js";
 
@@ -10,19 +10,6 @@ export const scoreControl = (j, value) => ({
   ...scoreRange,
   value,
 });
-
-const TEMPERATURES = [
-  0.1, 0.125, 0.16, 0.2, 0.25, 0.32, 0.4, 0.5, 0.63, 0.8, 1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8,
-  10,
-];
-
-export const temperatureControl = {
-  name: "T",
-  label: "temperature T",
-  values: TEMPERATURES,
-  value: 1,
-  text: String,
-};
 
 /** A handle for each score, up and down at its key's place on the scale x, with its number at `below(z)`; all of them. */
 export function drawScoreHandles(app, panel, { x, y }, scores, range, below) {

@@ -1,7 +1,7 @@
 /** The first question: a token's weights on eight words as its head grows wider, undivided or divided. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
-import { addButtons, layer, show, showCount, wantsCalm } from "./shared.js";
+import { layer, show, showCount, wantsCalm } from "./shared.js";
 
 const { words, d_k: widths, weights } = data.start;
 const ASKS = words.indexOf("it");
@@ -21,30 +21,17 @@ export const start = {
       value: widths[0],
       text: (dK) => `${showCount(dK)} numbers`,
     },
-    { name: "divisor", label: "divisor", options: DIVISORS, value: "none", drawn: true },
+    { name: "divisor", label: "divisor", options: DIVISORS, value: "none", buttons: true },
   ],
   panelWidth: "100%",
   panels: [["words", "", 226, { left: 4, right: 4, top: 20, bottom: 90 }]],
   update(app) {
     const { d_k: dK, divisor } = app.state;
     const p = weights[divisor][widths.indexOf(dK)];
-    chooseDivisor(app, divisor);
     drawWords(app.panels.words, p, divisor);
     return { said: answer(p, dK, divisor) };
   },
 };
-
-/** Two buttons, of which one is pressed. */
-function chooseDivisor(app, divisor) {
-  app.memory.buttons ??= addButtons(
-    app.controls,
-    "divisor",
-    Object.entries(DIVISORS).map(([name, label]) => [label, () => app.set({ divisor: name })]),
-  );
-  Object.keys(DIVISORS).forEach((name, i) =>
-    app.memory.buttons[i].setAttribute("aria-pressed", name === divisor),
-  );
-}
 
 function answer(p, dK, divisor) {
   const best = p.indexOf(Math.max(...p));

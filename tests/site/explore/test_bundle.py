@@ -20,7 +20,6 @@ def test_the_bundles_are_what_the_sources_make(tmp_path):
         "explore/LICENSE-d3.txt",
         "explore/explorables.min.js",
         *(f"explore/{name}.min.js" for name in PLACES),
-        "search/LICENSE-minisearch.txt",
         "search/search.min.js",
     }
     explore = (ROOT / "book" / "_static" / "explore").glob("*.min.js")

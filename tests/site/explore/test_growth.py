@@ -1,4 +1,4 @@
-"""Dot products spread with d_k, whatever the distribution of their components."""
+"""Dot products spread with the root of d_k, and what changed is compared with what was before."""
 
 import math
 import re
@@ -7,53 +7,46 @@ import numpy as np
 import pytest
 
 from sdpa_lib.moments import exact_moments
-from sdpa_lib.sampling import DISTRIBUTIONS
 
-from .conftest import SAMPLE, act, described, go, numbers, said, slider, state
-
-
-def test_the_spread_is_the_librarys_and_each_distribution_is_drawn(explorable):
-    figure = explorable("growth")
-    shapes = set()
-    for distribution in DISTRIBUTIONS:
-        for d_k in (1, 128, 16, 4):
-            go(figure, f"d_k={d_k},components={distribution}")
-            std = math.sqrt(exact_moments(d_k, query=distribution).variance)
-            for told in (said(figure), described(figure, "sums").split(":")[1]):
-                assert numbers(told)[-1] == pytest.approx(std, rel=0.005)
-        for group in ("densities", "fan"):
-            shapes.add(figure.locator(f"[data-panel=sums] .{group}").inner_html())
-    assert len(shapes) == 2 * len(DISTRIBUTIONS)
+from .conftest import SAMPLE, act, described, numbers, said, slider, state
 
 
-def test_a_way_is_the_sum_of_one_product_after_another(explorable, scripts):
+def sums(pair, terms, scripts):
+    """Of a pair's products, one after the other."""
+    query, key = np.split(np.array(scripts(SAMPLE, [(512, "normal", pair)])[0]), 2)
+    return np.append(0, np.cumsum(query * key)[:terms])
+
+
+def drawn(figure, pair):
+    """Where a line is at each of its terms, in pixels, up is up."""
+    way = figure.locator("[data-panel=sums] .fan path").nth(pair).get_attribute("d")
+    return [-float(y) for y in re.findall(r",(-?[\d.]+)", way)]
+
+
+@pytest.mark.parametrize("d_k", [4, 16, 64, 256])
+def test_the_spread_is_the_librarys(explorable, d_k):
+    figure = explorable("growth", f"d_k={d_k}")
+    std = math.sqrt(exact_moments(d_k).variance)
+    for told in (said(figure), described(figure, "sums")):
+        assert numbers(told)[-1] == std
+
+
+def test_a_line_is_the_sum_of_one_product_after_another(explorable, scripts):
     figure = explorable("growth", "d_k=64")
-    way = figure.locator("[data-panel=sums] .fan path").nth(7).get_attribute("d")
-    levels = [float(y) for y in re.findall(r",(-?[\d.]+)", way)]
-    query, key = np.split(np.array(scripts(SAMPLE, [(1024, "normal", 7)])[0]), 2)
-    sums = np.append(0, np.cumsum(query * key)[:64])
-    assert np.corrcoef(levels, sums)[0, 1] == pytest.approx(-1, abs=1e-6)  # down is up
+    assert np.corrcoef(drawn(figure, 7), sums(7, 64, scripts))[0, 1] == pytest.approx(1, abs=1e-6)
+    act(figure, figure.get_by_role("button", name="Draw").click)
+    assert np.corrcoef(drawn(figure, 7), sums(47, 64, scripts))[0, 1] == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize(("start", "key"), [(32, "End"), (8, "Home"), (64, "ArrowRight")])
+@pytest.mark.parametrize(("start", "key"), [(16, "End"), (256, "Home"), (64, "ArrowRight")])
 def test_what_changes_is_compared_with_where_the_reader_took_hold(explorable, start, key):
     figure = explorable("growth", f"d_k={start}")
     bars = figure.locator("[data-panel=sums] .bar")
-    assert len(numbers(said(figure))) == 2
     assert bars.count() == 1
     act(figure, slider(figure, "components").press, key)
     few, many = sorted((start, int(state(figure)["d_k"])))
-    expected = [few, many, many / few, math.sqrt(many / few)]
-    assert numbers(said(figure))[2:] == pytest.approx(expected, rel=0.005)
+    assert numbers(said(figure))[:2] == [many / few, math.sqrt(many / few)]
     assert bars.count() == 2
     figure.get_by_role("button", name="Reset").click()
     bars.nth(1).wait_for(state="detached")
-    assert len(numbers(said(figure))) == 2
-
-
-def test_another_distribution_is_said_to_change_nothing(explorable):
-    figure = explorable("growth")
-    chosen = figure.get_by_role("combobox")
-    chosen.focus()
-    act(figure, chosen.select_option, "uniform")
-    assert "as it was" in said(figure)
+    assert numbers(said(figure))[0] == 16

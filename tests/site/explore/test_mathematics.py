@@ -5,7 +5,7 @@ import scipy.stats
 import torch
 
 import sdpa_lib as sdpa
-from sdpa_lib.moments import exact_moments, measure_moments
+from sdpa_lib.moments import exact_moments
 from sdpa_lib.sampling import DISTRIBUTIONS, get_distribution
 
 from .conftest import SAMPLE
@@ -40,18 +40,6 @@ def check_softmax(scripts):
 
 def check_effective_keys(scripts):
     close(scripts("effectiveKeys", pairs(WEIGHTS)), sdpa.effective_keys(WEIGHTS))
-
-
-def check_largest_weight(scripts):
-    close(scripts("largestWeight", pairs(WEIGHTS)), sdpa.largest_weight(WEIGHTS))
-
-
-def check_jacobian(scripts):
-    close(scripts("jacobian", pairs(WEIGHTS)), sdpa.softmax_jacobian(WEIGHTS))
-
-
-def check_jacobian_norm(scripts):
-    close(scripts("jacobianNorm", pairs(WEIGHTS)), sdpa.jacobian_norm(WEIGHTS))
 
 
 def check_blend(scripts):
@@ -119,65 +107,13 @@ def check_dot_product_variance(scripts):
             close(ours["variance"], exact_moments(d_k, query=q, key=k).variance)
 
 
-PAIRS = {"pairs": 7, "dims": [1, 3, 5], "seed": 3}
-
-
-def explicit_pairs(scripts, distribution):
-    """What samplePairs draws, component by component: shared, (7, 1), and own, (7, 5), twice."""
-    (drawn,) = scripts(SAMPLE, [(2 * 7 + 2 * 35, distribution, 3)])
-    drawn = torch.tensor(drawn, dtype=torch.float64)
-    return *drawn[:14].view(2, 7, 1), *drawn[14:].view(2, 7, 5)
-
-
-def check_sample_pairs(scripts):
-    for distribution in DISTRIBUTIONS:
-        (ours,) = scripts("samplePairs", [(PAIRS | {"distribution": distribution},)])
-        query, key, q, k = explicit_pairs(scripts, distribution)
-        close(ours["query"], query.flatten())
-        close(ours["key"], key.flatten())
-        for d_k, sums in zip(PAIRS["dims"], ours["sums"], strict=True):
-            close(sums["query"], q[:, :d_k].sum(-1))
-            close(sums["key"], k[:, :d_k].sum(-1))
-            close(sums["product"], (q * k)[:, :d_k].sum(-1))
-
-
-def check_dot_products(scripts):
-    take = """(setting, at, d, dropped) =>
-        Explorables.math.dotProducts(Explorables.math.samplePairs(setting), at, d, dropped)"""
-    query, key, q, k = explicit_pairs(scripts, "laplace")
-    for dropped in DROPPED:
-        whole = [
-            dropped[f"mu{side}"]
-            + dropped[f"rho{side}"] ** 0.5 * shared
-            + (1 - dropped[f"rho{side}"]) ** 0.5 * own
-            for side, shared, own in (("Q", query, q), ("K", key, k))
-        ]
-        for at, d_k in enumerate(PAIRS["dims"]):
-            (ours,) = scripts(take, [(PAIRS | {"distribution": "laplace"}, at, d_k, dropped)])
-            close(ours, (whole[0] * whole[1])[:, :d_k].sum(-1))
-
-
-def check_measure_variance(scripts):
-    values = draws(40).exp()
-    ours = scripts("measureVariance", pairs(values))
-    theirs = [measure_moments(row) for row in values]
-    close([x["variance"] for x in ours], [m.variance for m in theirs])
-    close([x["error"] for x in ours], [m.standard_error.variance for m in theirs])
-
-
 CHECKS = {
     "blend": check_blend,
     "criticalSigma": check_critical_sigma,
-    "dotProducts": check_dot_products,
     "dotProductVariance": check_dot_product_variance,
     "effectiveKeys": check_effective_keys,
-    "jacobian": check_jacobian,
-    "jacobianNorm": check_jacobian_norm,
-    "largestWeight": check_largest_weight,
     "makeGenerator": check_make_generator,
-    "measureVariance": check_measure_variance,
     "sample": check_sample,
-    "samplePairs": check_sample_pairs,
     "softmax": check_softmax,
 }
 

@@ -1,25 +1,14 @@
 """One power keeps the start and a step of gradient descent, another a step of Adam."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
 
 from sdpa_book.studies import optimiser_steps as steps
 
-from .conftest import act, go, numbers, said, slider, state
+from .conftest import act, described, go, numbers, said, slider
 
 STEP = {name: steps.OPTIMISERS[name].step for name in ("SGD", "Adam")}
-LAYERS = ("SGD", "Adam", "start")
-"""The order in which lines are drawn."""
-
-
-def factors(figure):
-    """By line how many times as large it ends, which stands below its name."""
-    texts = figure.locator("[data-panel=lines] .curves text tspan:last-child").all_text_contents()
-    sizes = [1 / numbers(text)[-1] if "1/" in text else numbers(text)[0] for text in texts]
-    return dict(zip(list(LAYERS)[: len(sizes)], sizes, strict=True))
 
 
 @pytest.mark.parametrize("query", ["random", "zero"])
@@ -27,10 +16,15 @@ def test_sizes_are_those_of_the_theorem(explorable, query):
     figure = explorable("power")
     for p in (0, 0.25, 0.5, 0.7, 1):
         go(figure, f"p={p},query={query}")
-        expected = {name: 256 ** exponent(p) for name, exponent in STEP.items()}
+        expected = [256 ** exponent(p) for exponent in STEP.values()]
         if query == "random":
-            expected["start"] = 256 ** (0.5 - p)
-        assert factors(figure) == pytest.approx(expected, rel=0.06)
+            expected.append(256 ** (0.5 - p))
+        shown = numbers(described(figure, "lines"))[2:]
+        assert shown == pytest.approx(expected, rel=0.06)
+        names = ("gradient descent", "Adam", "fresh scores")
+        before, level, _ = said(figure).partition(" are level")
+        told = [bool(level) and name in before.partition("p =")[2] for name in names]
+        assert told[: len(expected)] == [size == 1 for size in expected]
 
 
 def test_points_are_the_measurements(explorable, data):
@@ -52,18 +46,11 @@ def test_points_are_the_measurements(explorable, data):
     assert points.count() == 0, "these started at random"
 
 
-def test_guesses_are_compared_once_the_line_has_come_to_where_one_is_flat(explorable):
-    figure = explorable("power", "guess_SGD=0.75,guess_Adam=1")
-    bars, line = figure.locator("[data-panel=p] .found"), slider(figure, "where the line stands")
-    assert bars.count() == 0
-    go(figure, "p=0.6,guess_SGD=0.75,guess_Adam=1")
-    assert bars.count() == 2, "what was passed over counts"
-    assert 0.75 in numbers(said(figure))
-    act(figure, line.press, "End")
-    assert bars.count() == 3
-    assert "as you said" in said(figure)
-    flat = [name for name, size in factors(figure).items() if math.isclose(size, 1)]
-    assert flat == ["Adam"]
-    act(figure, figure.get_by_role("button", name="Reset").click)
-    assert bars.count() == 0
-    assert state(figure)["guess_SGD"] == "-0.1"
+def test_a_move_of_p_turns_lines_level(explorable):
+    figure = explorable("power")
+    for _ in range(5):
+        assert "no line is level" in said(figure)
+        act(figure, slider(figure, "p").press, "ArrowRight")
+    assert said(figure).startswith(
+        "At p = 1/2 steps of gradient descent and fresh scores are level"
+    )

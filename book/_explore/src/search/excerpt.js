@@ -1,7 +1,9 @@
-/** What a result shows of a section: the words that were found, and those around them. */
+/** What a result shows of a section: the words that were found, and those around them, formulas as people read them. */
 import { words as stems } from "./words.js";
 
 const LENGTH = 36; // words
+const WORD = /^[\p{L}\d√_]+$/u;
+const SYMBOL = /^([√\d]*\p{L}?)_([\p{L}\d]*)$/u; // and no name in code, as std_q
 
 /** A text in pieces, `{text, found}`. */
 export function marked(text, words) {
@@ -28,4 +30,51 @@ export function excerpt(text, words) {
   const stretch = pieces.slice(from && from + 1, from + 2 * LENGTH); // without the mark before its first word
   const dots = { text: "… ", found: false };
   return [...(from ? [dots] : []), ...stretch, ...(from < last ? [{ ...dots, text: " …" }] : [])];
+}
+
+/**
+ * The same with indices and exponents, `{text, found, level}`: `level` has a "^" or a "_" for each step up or down, so that of
+ * e^(2σ^2) 2σ is at "^" and the last 2 at "^^". What a bracket behind such a step encloses stands there without the bracket.
+ */
+export function typeset(pieces) {
+  const parts = pieces.flatMap(({ text, found }) =>
+    WORD.test(text) ? { text, found } : [...text].map((sign) => ({ text: sign, found: false })),
+  );
+  const set = [];
+  const put = (text, found, level) => {
+    const before = set.at(-1);
+    if (before?.level === level && before.found === found) before.text += text;
+    else if (text) set.push({ text, found, level });
+  };
+  const brackets = []; // those that are open: the level outside of one that is not shown
+  let level = "";
+  let step = ""; // one that waits for a word or a bracket
+  parts.forEach(({ text, found }, i) => {
+    const [, symbol, index] = SYMBOL.exec(text) ?? [];
+    if (text === "^") step = "^";
+    else if (text === "(" && step && closes(parts, i)) {
+      brackets.push(level);
+      level += step;
+      step = "";
+    } else if (text === ")" && typeof brackets.at(-1) === "string") level = brackets.pop();
+    else {
+      if (text === "(" && brackets.length) brackets.push(null);
+      if (text === ")" && brackets.length) brackets.pop();
+      put(symbol ?? text, found, level + step);
+      step = "";
+      if (index) put(index, found, `${level}_`);
+      else if (index === "") step = "_";
+    }
+  });
+  return set;
+}
+
+/** Whether the bracket that opens at a place is closed behind it. */
+function closes(parts, from) {
+  let open = 0;
+  for (const { text } of parts.slice(from)) {
+    open += (text === "(") - (text === ")");
+    if (!open) return true;
+  }
+  return false;
 }

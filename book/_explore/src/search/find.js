@@ -1,21 +1,32 @@
 /**
- * Finds the sections that answer a question, best first.
+ * Finds the places of the book that answer a question, best first.
  *
- * A section counts by BM25, in which two neighbouring words are a word, too, and so are the titles of the papers cited.
- * That is multiplied by how much its heading is the question, in the same words and the same order, and by the weight of the
- * entry, which is small for what is looked up and for what repeats.
+ * A place has names, which are its heading and its entries of the book's index, and a text. It counts by BM25 over both. That is
+ * multiplied by the part of the question that the place holds, plus how nearly one of its names is the question, which both go
+ * from 0 to 1. And it is halved for each step that the place is away from an explanation: once for what repeats or proves, and
+ * twice for records that are looked up.
  */
-import MiniSearch from "minisearch";
-import { spelt, stem, words } from "./words.js";
+import { near, spelt, stem, words } from "./words.js";
 
-const HEADING = 20; // how much more an entry counts if the question is its heading, and not in its text alone
-const PAIR = 0.25; // how much two words next to each other count, in that order, besides each by itself
+// BM25’s usual constants: how soon a word that is repeated counts no more, and how much a long text is held against it.
+const K = 1.2;
+const B = 0.75;
+
+const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
 /**
  * A function from a question to what it finds, `{entry, words}`: `words` are the stems by which the entry was found.
  * Each group of `synonyms` is a word by itself, which texts and questions get wherever they hold one of its phrases.
  */
-export function finder({ entries, synonyms }) {
+export function finder({ pages, entries, synonyms }) {
+  const places = entries.map(([page, anchor, heading, terms, text, distance]) => ({
+    url: `${pages[page][0]}#${anchor}`,
+    page: pages[page][1],
+    heading: heading || anchor,
+    names: [heading || anchor, ...terms],
+    text,
+    weight: 2 ** -distance,
+  }));
   const phrases = new Map(); // by their first word
   for (const [i, group] of synonyms.entries())
     for (const [first, ...rest] of group.map(words))
@@ -32,89 +43,86 @@ export function finder({ entries, synonyms }) {
   /** Of a phrase within a longer one, as d_head in 1/d_head, the longer one is meant. */
   const within = (a, b) => b.from <= a.from && a.to <= b.to && b.to - b.from > a.to - a.from;
   const longest = (phrases) => phrases.filter((a) => !phrases.some((b) => within(a, b)));
-  /** The stems, the groups of phrases, and each two stems that are neighbours. */
-  const terms = (stems, phrases) => [
-    ...stems,
-    ...phrases.map(({ group }) => group),
-    ...stems.slice(1).map((stem, i) => `${stems[i]} ${stem}`),
-  ];
-  const read = (text) => {
+  const groups = (phrases) => phrases.map(({ group }) => group);
+  const termsOf = (text) => {
     const stems = words(text);
-    return terms(stems, held(stems));
+    return [...stems, ...groups(held(stems))];
   };
   /** The terms by which two names are compared: a phrase that has a group is that, and not its words. */
   const named = (stems) => {
     const meant = longest(held(stems));
     const covered = new Set(meant.flatMap(({ from, to }) => stems.slice(from, to + 1)));
-    return new Set(terms(stems, meant).filter((term) => !covered.has(term)));
+    return new Set([...stems, ...groups(meant)].filter((term) => !covered.has(term)));
   };
-  const isPair = (term) => term.includes(" ");
 
-  const index = new MiniSearch({
-    fields: ["heading", "text", "cited"],
-    stringifyField: (terms) => terms,
-    tokenize: (terms) => terms,
-    processTerm: (term) => term,
-    searchOptions: {
-      tokenize: (joined) => joined.split("\n"),
-      boostTerm: (term) => (isPair(term) ? PAIR : 1),
-    },
-  });
-  const frequency = new Map();
-  index.addAll(
-    entries.map((entry, id) => {
-      const [heading, text, cited] = [entry.heading, entry.text, entry.cited].map(read);
-      for (const term of new Set([...heading, ...text]))
-        frequency.set(term, (frequency.get(term) ?? 0) + 1);
-      return { id, heading, text, cited };
+  /** Where each term stands: by place, how often in its names and in its text. */
+  const found = new Map();
+  const lengths = places.map(({ names, text }, id) =>
+    [new Set(names.flatMap(termsOf)), termsOf(text)].map((terms, field) => {
+      for (const term of terms) {
+        if (!found.has(term)) found.set(term, new Map());
+        const at = found.get(term);
+        if (!at.has(id)) at.set(id, [0, 0]);
+        at.get(id)[field] += 1;
+      }
+      return terms.size ?? terms.length;
     }),
   );
-  /** How much words say together: a rare one more than one that stands everywhere. */
-  const rarity = (terms) => {
-    let sum = 0;
-    for (const term of terms) {
-      const rare = Math.log(1 + entries.length / (frequency.get(term) ?? 1)) ** 2;
-      sum += isPair(term) ? PAIR * rare : rare;
-    }
-    return sum;
+  const usual = [0, 1].map((field) => sum(lengths.map((both) => both[field])) / places.length);
+  const rarity = (term) => Math.log(1 + places.length / (found.get(term)?.size ?? 1));
+  const rarities = (terms) => sum([...terms].map(rarity));
+  /** How much a term says of a place, by how often it stands in its names and in its text. */
+  const says = (counts, id) => {
+    const often = sum(
+      counts.map((n, field) => n / (1 - B + (B * lengths[id][field]) / usual[field])),
+    );
+    return (often * (K + 1)) / (often + K);
   };
-  const headings = entries.map(({ heading }) => named(words(heading)));
 
-  const known = new Set([...frequency.keys(), ...synonyms.flat().flatMap(words)]);
+  const known = new Set([...found.keys(), ...synonyms.flat().flatMap(words)]);
   let vocabulary; // once a word is asked for that the book doesn’t have
-  const everyWord = () => {
-    const all = entries.flatMap(({ heading, text }) => [heading, text].flatMap(spelt));
-    const index = new MiniSearch({ fields: ["id"], tokenize: (word) => [word] });
-    index.addAll([...new Set([...all, ...synonyms.flat().flatMap(spelt)])].map((id) => ({ id })));
-    return index;
-  };
   /** The stem of a word; one that the book doesn’t have may be the beginning of another, or a slip of the fingers. */
   const nearest = (word) => {
     if (known.has(stem(word))) return stem(word);
-    const fuzzy = word.length > 6 ? 2 : word.length > 3 && 1;
-    vocabulary ??= everyWord();
-    return stem(vocabulary.search(word, { prefix: true, fuzzy })[0]?.id ?? word);
+    vocabulary ??= [
+      ...new Set(
+        [...places.flatMap((place) => [...place.names, place.text]), ...synonyms.flat()].flatMap(
+          spelt,
+        ),
+      ),
+    ];
+    return stem(near(word, vocabulary));
   };
+  const compared = places.map(({ names }) => names.map((name) => named(words(name))));
 
   return (question) => {
     const stems = spelt(question).map(nearest);
     const asked = named(stems);
-    /** How much a heading is the question: what both say over what either says, 1 if they are the same. */
-    const alike = (heading) => {
-      const common = rarity([...heading].filter((term) => asked.has(term)));
-      return common / rarity(new Set([...heading, ...asked])) || 0;
+    /** How much a name is the question: what both say over what either says, 1 if they are the same. */
+    const alike = (name) => {
+      const common = rarities([...name].filter((term) => asked.has(term)));
+      return common / rarities(new Set([...name, ...asked])) || 0;
     };
+    const scores = new Map();
+    for (const term of new Set([...stems, ...groups(longest(held(stems)))]))
+      for (const [id, counts] of found.get(term) ?? []) {
+        const one = scores.get(id) ?? { score: 0, terms: [] };
+        one.score += rarity(term) * says(counts, id);
+        one.terms.push(term);
+        scores.set(id, one);
+      }
+    /** How much of the question a place holds. */
+    const holds = (terms) => rarities(terms.filter((term) => asked.has(term))) / rarities(asked);
     // The name of an object, as code has it, is asked for to look it up.
     const called = /\w\w_\w\w|[a-z][A-Z]/.test(question) && `.${question.trim()}`;
-    return index
-      .search(terms(stems, longest(held(stems))).join("\n"))
-      .map(({ id, score, terms }) => ({
-        entry: entries[id],
-        words: terms.flatMap((term) => (term[0] === "=" ? wordsOf(term) : term.split(" "))),
+    return [...scores]
+      .map(([id, { score, terms }]) => ({
+        entry: places[id],
+        words: terms.flatMap((term) => (term[0] === "=" ? wordsOf(term) : [term])),
         score:
-          called && entries[id].heading.endsWith(called)
+          called && places[id].heading.endsWith(called)
             ? Infinity
-            : score * entries[id].weight * (1 + HEADING * alike(headings[id])),
+            : score * places[id].weight * (holds(terms) + Math.max(...compared[id].map(alike))),
       }))
       .sort((a, b) => b.score - a.score);
   };

@@ -1,68 +1,185 @@
-/** The search page: what is typed there, or came with the address, is looked for at once. */
-import { excerpt, marked } from "./excerpt.js";
-import { finder } from "./find.js";
+/**
+ * What is found while somebody types: the first places in a list below the box of the header, and all on the search page.
+ *
+ * The page has little to do with it. Index and finder come when somebody turns to a box, and the finder runs in a worker: from a
+ * folder one may be made of a text only, which stands here for WORKER.
+ */
+/* global WORKER */
 
-const SHOWN = 20;
+const SUGGESTED = 6;
+const LISTED = 20;
+const root = document.documentElement.dataset.content_root;
 
-const form = document.querySelector(".search-page");
-const box = form.querySelector("input");
-const count = document.querySelector("#search-count");
-const results = document.querySelector("#search-results");
-
-/** The finder, once somebody asks: the index is larger than any page. */
-let finding;
+let worker;
+const waiting = [];
+/** The worker, which has the index. */
 const load = () =>
-  (finding ??= new Promise((resolve, reject) => {
+  (worker ??= new Promise((resolve, reject) => {
     const script = document.createElement("script");
-    script.src = "searchindex.js";
-    script.onload = () => resolve(finder(window.SEARCH_INDEX));
+    script.src = `${root}searchindex.js`;
+    script.onload = () => {
+      const url = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
+      const made = new Worker(url);
+      made.onmessage = ({ data }) => waiting.shift()(data);
+      made.postMessage(window.SEARCH_INDEX);
+      delete window.SEARCH_INDEX; // the worker has it
+      resolve(made);
+    };
     script.onerror = () => reject(new Error("searchindex.js was not loaded"));
     document.head.append(script);
   }));
 
-/** An element that holds pieces of text, those that were found in a <mark>; d_k has an index there, and x^2 an exponent. */
+/** What is found, in the order in which it was asked for. */
+async function ask(asked, shown) {
+  if (!asked) return { asked, count: 0, places: [] };
+  const ready = await load();
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    ready.postMessage({ asked, shown });
+  });
+}
+
+const TAGS = { "^": "sup", _: "sub" };
+
+/** An element that holds pieces of text, those that were found in a <mark>, indices and exponents where they belong. */
 function element(tag, name, pieces) {
   const made = document.createElement(tag);
   made.className = name;
-  pieces.forEach(({ text, found }, i) => {
-    const raised = pieces[i - 1]?.text.endsWith("^");
-    const piece = document.createElement(raised ? "sup" : found ? "mark" : "span");
-    const [, base, index] = /^(|[√\d]*\p{L})_([\p{L}\d]+)$/u.exec(text) ?? [text, text];
-    piece.textContent = base.replace(/\^$/, "");
-    if (index) piece.append(Object.assign(document.createElement("sub"), { textContent: index }));
-    made.append(piece);
-  });
-  return made;
-}
-
-function item({ entry, words }) {
-  const link = document.createElement("a");
-  link.href = entry.url;
-  if (entry.heading !== entry.page) {
-    link.append(element("span", "chapter", marked(entry.page, [])), " › ");
+  for (const { text, found, level } of pieces) {
+    let place = made;
+    for (const step of level) {
+      const inner = document.createElement(TAGS[step]);
+      place.append(inner);
+      place = inner;
+    }
+    if (found) place.append(Object.assign(document.createElement("mark"), { textContent: text }));
+    else place.append(text);
   }
-  link.append(element("span", "heading", marked(entry.heading, words)));
-  const made = document.createElement("li");
-  made.append(link, element("p", "excerpt", excerpt(entry.text, words)));
   return made;
 }
 
-async function show(question) {
-  const found = question ? (await load())(question) : [];
-  if (question !== box.value.trim()) return; // more has been typed since
-  const shown = found.slice(0, SHOWN);
-  results.replaceChildren(...shown.map(item));
-  results.dataset.question = question;
-  if (!question) count.textContent = "";
-  else if (!found.length) count.textContent = `Nothing in the book matches “${question}”.`;
-  else if (found.length > SHOWN) count.textContent = `The first ${SHOWN} of ${found.length} places`;
-  else count.textContent = found.length === 1 ? "One place" : `${found.length} places`;
+const title = ({ page, heading }) => [
+  ...(page.length ? [element("span", "chapter", page), " › "] : []),
+  element("span", "heading", heading),
+];
+
+/** The box of the header, a combobox: arrows choose among the first places, Enter opens one, or the search page. */
+function suggest(form) {
+  const box = form.querySelector("input");
+  const list = document.createElement("ul");
+  list.id = "suggestions";
+  list.hidden = true;
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "Places in the book");
+  const told = document.createElement("p");
+  told.className = "told";
+  told.setAttribute("role", "status");
+  form.append(list, told);
+  const set = (name, value) => box.setAttribute(name, value);
+  set("role", "combobox");
+  set("aria-autocomplete", "list");
+  set("aria-controls", list.id);
+  let chosen = -1;
+  const choose = (i) => {
+    const options = [...list.children];
+    chosen = i;
+    options.forEach((option, j) => option.setAttribute("aria-selected", i === j));
+    options[i]?.scrollIntoView({ block: "nearest" });
+    if (options[i]) set("aria-activedescendant", options[i].id);
+    else box.removeAttribute("aria-activedescendant");
+  };
+  const show = (open) => {
+    list.hidden = !open;
+    set("aria-expanded", open);
+    choose(-1);
+  };
+  const go = (option) => {
+    show(false);
+    location.href = option.dataset.url;
+  };
+  show(false);
+
+  async function look() {
+    const { asked, places } = await ask(box.value.trim(), SUGGESTED);
+    if (asked !== box.value.trim()) return; // more has been typed since
+    list.replaceChildren(
+      ...places.map((place, i) => {
+        const option = document.createElement("li");
+        option.id = `suggestion-${i}`;
+        option.setAttribute("role", "option");
+        option.dataset.url = root + place.url;
+        option.append(...title(place));
+        return option;
+      }),
+    );
+    list.dataset.question = asked;
+    show(places.length > 0 && document.activeElement === box);
+    told.textContent = !asked
+      ? ""
+      : places.length
+        ? `${places.length} suggestions`
+        : "Nothing found";
+  }
+  box.addEventListener("input", look);
+  box.addEventListener("focus", look);
+  box.addEventListener("blur", () => show(false));
+  box.addEventListener("keydown", (event) => {
+    const all = list.children.length;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && all) {
+      event.preventDefault();
+      const next = chosen + step;
+      if (list.hidden) show(true);
+      choose(next < -1 ? all - 1 : next === all ? -1 : next);
+    } else if (event.key === "Enter" && chosen >= 0 && !list.hidden) {
+      event.preventDefault();
+      go(list.children[chosen]);
+    } else if (event.key === "Escape" && !list.hidden) {
+      event.preventDefault(); // else the box would be emptied
+      show(false);
+    }
+  });
+  list.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus
+  list.addEventListener("click", ({ target }) => go(target.closest("li")));
+  if (document.activeElement === box) look();
 }
 
-box.addEventListener("input", () => {
-  const question = box.value.trim();
-  show(question);
-  history.replaceState(null, "", `?${new URLSearchParams({ q: question })}`);
-});
-box.value = new URLSearchParams(location.search).get("q") ?? "";
-show(box.value.trim());
+/** The search page: what is typed there, or came with the address, is looked for at once. */
+function answer(form) {
+  const box = form.querySelector("input");
+  const count = document.querySelector("#search-count");
+  const results = document.querySelector("#search-results");
+
+  const item = (place) => {
+    const link = document.createElement("a");
+    link.href = root + place.url;
+    link.append(...title(place));
+    const made = document.createElement("li");
+    made.append(link, element("p", "excerpt", place.excerpt));
+    return made;
+  };
+  async function show(question) {
+    const found = await ask(question, LISTED);
+    if (question !== box.value.trim()) return; // more has been typed since
+    results.replaceChildren(...found.places.map(item));
+    results.dataset.question = question;
+    if (!question) count.textContent = "";
+    else if (!found.count) count.textContent = `Nothing in the book matches “${question}”.`;
+    else if (found.count > LISTED)
+      count.textContent = `The first ${LISTED} of ${found.count} places`;
+    else count.textContent = found.count === 1 ? "One place" : `${found.count} places`;
+  }
+  box.addEventListener("focus", load);
+  box.addEventListener("input", () => {
+    const question = box.value.trim();
+    show(question);
+    history.replaceState(null, "", `?${new URLSearchParams({ q: question })}`);
+  });
+  box.value = new URLSearchParams(location.search).get("q") ?? "";
+  show(box.value.trim());
+}
+
+suggest(document.querySelector(".bar .search"));
+const form = document.querySelector(".search-page");
+if (form) answer(form);
+else load();

@@ -50,3 +50,31 @@ export function spelt(text) {
   }
   return found.filter((word) => !EMPTY.has(word));
 }
+
+/** The word of a vocabulary that one that it lacks begins, the shortest, or is nearest to, by letters that are mistaken. */
+export function near(word, vocabulary) {
+  const begun = vocabulary.filter((other) => other.startsWith(word));
+  if (begun.length) return begun.reduce((a, b) => (b.length < a.length ? b : a));
+  let [best, least] = [word, word.length > 6 ? 2 : word.length > 3 ? 1 : 0];
+  for (const other of vocabulary) {
+    if (Math.abs(other.length - word.length) > least) continue;
+    const far = distance(word, other);
+    if (far < least || (far === least && best === word)) [best, least] = [other, far];
+  }
+  return best;
+}
+
+/** How many letters are added, left out, changed or swapped between two words. */
+function distance(a, b) {
+  let [before, row] = [[], [...Array(b.length + 1).keys()]];
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] !== b[j - 1]));
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        next[j] = Math.min(next[j], before[j - 2] + 1);
+    }
+    [before, row] = [row, next];
+  }
+  return row[b.length];
+}

@@ -16,6 +16,25 @@
     name();
   });
 
+  // The search comes when somebody turns to its box, by the mouse, by / or by Ctrl-K.
+  const search = find(".bar .search input");
+  const bring = () => {
+    if (find("script[src*='search.min.js']")) return;
+    const script = document.createElement("script");
+    script.src = `${root.dataset.content_root}_static/search/search.min.js`;
+    document.head.append(script);
+  };
+  search.addEventListener("focus", bring);
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, textarea, select, [contenteditable]");
+    const asked = (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey)
+      || (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey);
+    if (!asked) return;
+    event.preventDefault();
+    search.focus();
+    search.select();
+  });
+
   const full = find(".button.full-screen");
   if (document.fullscreenEnabled) {
     full.hidden = false;
