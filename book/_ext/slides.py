@@ -14,10 +14,9 @@ from __future__ import annotations
 import re
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from docutils import nodes
-from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -93,8 +92,6 @@ class Slide(SphinxDirective):
 
 
 class Shown(Slide):
-    option_spec: ClassVar[Any] = {"zoom": directives.unchanged}  # of a figure to move
-
     def show(self, chapter: str, rest: str) -> list[nodes.Node]:
         cell = stored.cell(chapter, rest)
         if cell.cell_type == "markdown":
@@ -127,9 +124,9 @@ class Shown(Slide):
         image = f'<img class="picture" src="{file}" alt="{alt}">'
         if not movable:
             return raw(image)
-        zoom, page = float(self.options.get("zoom", 1)), f"../explore/{movable[1]}.html"
+        page = f"../explore/{movable[1]}.html?theme=light"
         return raw(
-            f'<iframe class="movable" style="--zoom: {zoom}" data-src="{page}" '
+            f'<iframe class="movable" data-src="{page}" '
             f'title="A figure to move: {alt}"></iframe>{image}'
         )
 
