@@ -244,13 +244,13 @@ def typed(formula: ElementTree.Element) -> str:
     if tag == "msqrt":
         return f"√{bracketed(''.join(parts))}"
     if tag in ("msub", "munder"):
-        return f"{parts[0]}_{bracketed(parts[1])}"
+        return f"{parts[0]}_{step(parts[1])}"
     if tag == "mover":  # a bar or a hat
         return parts[0]
     if tag == "msup":
-        return f"{parts[0]}^{bracketed(parts[1])}"
+        return f"{parts[0]}^{step(parts[1])}"
     if tag in ("msubsup", "munderover"):
-        return f"{parts[0]}_{bracketed(parts[1])}^{bracketed(parts[2])}"
+        return f"{parts[0]}_{step(parts[1])}^{step(parts[2])}"
     if tag in ("mspace", "mtr"):
         return " " + "".join(parts)
     return (formula.text or "").strip() + "".join(parts)
@@ -258,3 +258,13 @@ def typed(formula: ElementTree.Element) -> str:
 
 def bracketed(part: str) -> str:
     return part if re.fullmatch(r"√?[\w.]+", part) else f"({part})"
+
+
+def step(part: str) -> str:
+    """What stands lower or higher, in brackets if a step of its own would be read as of the whole.
+
+    Example:
+        >>> step("k"), step("d_k")
+        ('k', '(d_k)')
+    """
+    return part if re.fullmatch(r"[^\W_]+|\d*\.\d+", part) else f"({part})"
