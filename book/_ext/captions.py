@@ -3,9 +3,10 @@
 A caption is the cell's metadata ``caption`` where it has one, and else the beginning of what its
 metadata ``mystnb.image.alt`` says for those who can't see it. A table's title is the cell's
 ``caption``, of a cell that puts out several the next of a list, or that of its directive ``table``.
-A table that a cell puts out without a title has its number alone, one of the text neither. A figure
-has the address ``#figure-4-2``, a table ``#table-4-1``. Where nothing is numbered, as on a page
-that is no chapter, a table has its title alone.
+A table that a cell puts out without a title has its number alone, one of the text neither. What is
+folded away has a title and no number, so that those on the page have no gaps. A figure has the
+address ``#figure-4-2``, a table ``#table-4-1``. Where nothing is numbered, as on a page that is no
+chapter, a table has its title alone.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from chapter_numbers import number_of
+from folds import Fold
 from table_names import typeset
 
 AT_LEAST = 40  # characters of a caption
@@ -54,12 +56,19 @@ class NumberFigures(SphinxPostTransform):
 
         for node in list(self.document.findall(nodes.Element)):
             text = node.astext() if isinstance(node, nodes.raw) else ""
+            if is_folded(node):
+                if OUTPUT in text:
+                    entitle(node, titled(node))  # type: ignore[arg-type]
+                continue
             if isinstance(node, nodes.image) and "explorable-static" not in node["classes"]:
                 name, address = label("Figure")
                 frame(node, f'<figure class="numbered" id="{address}">', caption(node, name))
             elif text == "<figcaption>":
-                name, _ = label("Figure")
-                sentence: Any = node.parent[node.parent.index(node) + 1]
+                name, address = label("Figure")
+                place = node.parent.index(node)
+                start: Any = node.parent[place - 2]  # the tag of the figure; its picture is between
+                start[:] = [nodes.Text(f'{start.astext()}<span id="{address}"></span>')]
+                sentence: Any = node.parent[place + 1]
                 sentence.insert(0, raw(f"<strong>{name}.</strong> "))
             elif isinstance(node, nodes.raw) and OUTPUT in text:
                 name, address = label("Table")
@@ -68,6 +77,16 @@ class NumberFigures(SphinxPostTransform):
                 name, address = label("Table")
                 node["ids"].insert(0, address)
                 node[0].insert(0, raw(f"<strong>{name}.</strong> "))
+
+
+def is_folded(node: nodes.Node) -> bool:
+    """Whether a reader sees a node only who has opened what it stands in."""
+    inside: Any = node.parent
+    while inside is not None:
+        if isinstance(inside, Fold) or "dropdown" in inside.get("classes", ()):
+            return True
+        inside = inside.parent
+    return False
 
 
 def raw(text: str) -> nodes.raw:

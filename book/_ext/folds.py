@@ -5,11 +5,14 @@ That is an admonition of the class ``dropdown``, and code that a reader of the s
 a cell that draws a figure, which stands before its code, and of cells with the tag ``hide-input``
 or ``hide-cell``. Those with ``hide-cell`` that follow a dropdown belong to it, as the code of a
 solution does. Folded code with nothing to see in between is one fold, and code that puts out
-nothing stands with that of the cell behind it.
+nothing stands with that of the cell behind it. Where there is text in between, as behind imports at
+the beginning of a page, it goes to the next code that has something above it: a line "Code" stands
+below what the code shows. A fold that has both says how what stands above it was computed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from docutils import nodes
@@ -56,6 +59,30 @@ class FoldCells(SphinxPostTransform):
                 cell.remove(source)
                 cell.append(folded(source))
             join(before, cell)
+        cells = [cell for cell in self.document.findall(nodes.container) if is_cell(cell)]
+        for cell in reversed(cells):
+            if is_bare(cell):
+                send_on(cell, cells[cells.index(cell) + 1 :])
+            elif folds_code(cell) and len(cell) == 1 and puts_out(cell):
+                cell[0][0][:] = [nodes.Text("How this was computed")]  # type: ignore[index]
+
+
+def is_bare(cell: nodes.Element) -> bool:
+    """Whether there is nothing to see but a fold, with text above it and nothing but code in it."""
+    above = previous(cell)
+    seen = is_cell(above) or isinstance(above, nodes.table | nodes.raw)
+    return folds_code(cell) and len(cell) == 1 and not puts_out(cell) and not seen
+
+
+def send_on(cell: nodes.Element, later: Sequence[nodes.Element]) -> None:
+    """Put the code of a cell before that of the next one that is folded; at the end of a page there
+    is none, and the code is the notebook's alone.
+    """
+    cell.parent.remove(cell)
+    following = next((one for one in later if folds_code(one) and one.parent is not None), None)
+    if following is not None:
+        cell[:] = cell[0][1:]  # type: ignore[index]
+        following[-1].insert(1, cell)  # type: ignore[attr-defined]
 
 
 def join(before: Any, cell: Any) -> None:

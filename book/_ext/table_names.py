@@ -28,6 +28,8 @@ NUMBER = re.compile(
 CODE_NAME = re.compile(rf"(?<![\w.])({'|'.join(NAMES)})(?!\w)")
 MINUS = re.compile(r"(?<![\w)-])-(?=[\d.]*\d|inf)|(?<=[\w)] )-(?= [\w(])")
 HEADING = re.compile(r"<th\b.*?</th>", re.S)
+EMPTY = re.compile(r"<th\b[^>]*></th>")
+"""The head of a column whose cells need none: nothing that a screen reader would announce."""
 JOINED = re.compile(r"(?<=[\w)>]) ([−=]) (?=[\w(−<])")
 """A sign in a heading, which does not part a formula."""
 EXPONENT = re.compile(r"(?<=\d)e(-?)0*(\d+)(?!\w|\.\d)")
@@ -76,7 +78,8 @@ def table(html: str) -> str:
         ]
         return f"<tr>{''.join(made)}</tr>"
 
-    return HEADING.sub(lambda found: JOINED.sub("\u00a0\\1\u00a0", found[0]), ROW.sub(row, html))
+    html = HEADING.sub(lambda found: JOINED.sub("\u00a0\\1\u00a0", found[0]), ROW.sub(row, html))
+    return EMPTY.sub("<td></td>", html)
 
 
 def spelled(text: str, heading: str) -> str:

@@ -63,6 +63,31 @@ def test_figures_and_tables_of_a_chapter_are_numbered(page):
     assert built.select_one("table.sdpa-table")["id"] == "table-4-2"
 
 
+def test_what_is_folded_has_a_title_and_no_number(build):
+    text = """# A
+
+```{admonition} More
+:class: dropdown
+
+:::{table} Folded.
+| a |
+|---|
+| 1 |
+:::
+```
+
+:::{table} Seen.
+| b |
+|---|
+| 2 |
+:::
+"""
+    pages = {"index": "# Start", "04_a": text}
+    page = build(pages, "captions", myst_enable_extensions=["colon_fence"]).page("04_a")
+    titles = [caption.text.rstrip("¶") for caption in page.select("caption")]
+    assert titles == ["Folded.", "Table 4.1. Seen."]
+
+
 def test_the_numbers_of_the_first_page_have_no_chapter(page):
     assert page("00_start").figure.strong.text == "Figure 1."
 

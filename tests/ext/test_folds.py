@@ -109,18 +109,35 @@ def test_code_with_nothing_to_see_in_between_is_one_fold(build_notebook):
         cell("draw()", DRAWING),
         cell("check()", ("text/plain", "checked"), tags=["hide-cell"]),
         cell("more()", ("text/plain", "rows"), tags=["hide-input"]),
-        {"cell_type": "markdown", "metadata": {}, "source": "And on."},
-        cell("last()", tags=["hide-cell"]),
     )
-    figure, rows, last = page.select("details.code")
+    figure, rows = page.select("details.code")
     assert [pre.text.strip() for pre in figure.select(".cell_input pre")] == [
         "import first",
         "prepare()",
         "draw()",
         "check()",
     ]
-    assert [len(fold.find_all("summary")) for fold in (figure, rows, last)] == [1, 1, 1]
+    assert [len(fold.find_all("summary")) for fold in (figure, rows)] == [1, 1]
     assert figure.img is None
     assert "checked" in figure.text
     assert "rows" not in rows.text
-    assert "last()" in last.text
+
+
+def test_code_below_text_goes_to_the_next_that_has_something_above_it(build_notebook):
+    text = {"cell_type": "markdown", "metadata": {}, "source": "And on."}
+    page = build_notebook(
+        cell("import first", tags=["hide-cell"]),
+        text,
+        cell("prepare()", tags=["hide-input"]),
+        text,
+        cell("draw()", DRAWING),
+        text,
+        cell("measure()", ("text/plain", "0.5"), tags=["hide-cell"]),
+        text,
+        cell("last()", tags=["hide-cell"]),
+    )
+    figure, measured = page.select("details.code")
+    code = [pre.text.strip() for pre in figure.select(".cell_input pre")]
+    assert code == ["import first", "prepare()", "draw()"]
+    assert measured.summary.text == "How this was computed"
+    assert "last()" not in page.text

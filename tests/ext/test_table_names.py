@@ -94,3 +94,8 @@ def test_only_tables_that_cells_made_are_set(build):
     assert page.table.td.text == "−2.5"
     assert page.table.td["class"] == ["number"]
     assert "-2.5 sqrt_d_k" in page.text
+
+
+def test_a_head_without_words_is_no_head():
+    made = table('<tr><th class="text"></th><th>a</th></tr><tr><td>b</td><td>1</td></tr>')
+    assert made.startswith("<tr><td></td><th>a</th></tr>")

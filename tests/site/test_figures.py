@@ -160,3 +160,28 @@ def test_what_covers_data_is_found(look, tmp_path):
     plt.close(figure)
     found = [fault.split(" at ")[0] for fault in look(FAULTS, file)[file.name]]
     assert found == [*["data behind the text"] * 4, "the texts"]
+
+
+@pytest.mark.parametrize(("width", "least", "most"), [(1280, 12, 15.5), (390, 10, 13)])
+def test_the_letters_of_a_diagram_fit_the_width(tab, width, least, most):
+    """Of a drawing by hand the style says how large its letters are; those of an index are less."""
+    page, _ = tab("about:blank")
+    for name in ("shapes", "small_large_dk"):
+        file = SITE / "_static" / "diagrams" / f"{name}.svg"
+        shown = min(width, 704)  # the width of a text, or that of a phone
+        page.set_viewport_size({"width": shown, "height": 900})
+        page.goto(file.as_uri())
+        page.evaluate("document.documentElement.style.width = '100%'")
+        sizes = page.evaluate(
+            """() => [...document.querySelectorAll("text")]
+              .filter(text => text.getAttribute("font-size") < 26)  // no operator
+              .map(text => parseFloat(getComputedStyle(text).fontSize))"""
+        )
+        scale = shown / 760
+        assert least <= min(sizes) * scale
+        assert max(sizes) * scale <= most
+
+
+def test_a_diagram_has_the_width_of_a_phone(tab, base):
+    page, _ = tab(f"{base}book/02_dot_products_grow.html", width=390)
+    assert page.locator("img.diagram").first.bounding_box()["width"] == pytest.approx(390, abs=1)

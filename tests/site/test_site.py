@@ -283,6 +283,19 @@ def test_the_reference_has_no_paths_of_the_machine_that_built_it():
     assert str(ROOT) not in reference
 
 
+def test_the_link_of_a_heading_copies_its_address(tab, base):
+    opened, wrong = tab(
+        f"{base}book/04_softmax_saturation.html", permissions=["clipboard-read", "clipboard-write"]
+    )
+    link = opened.locator("h2 .headerlink").first
+    link.click()
+    opened.get_by_text("Copied", exact=True).wait_for()
+    address = opened.evaluate("navigator.clipboard.readText()")
+    assert address == opened.url == link.evaluate("link => link.href")
+    assert "#" in address
+    assert wrong == []
+
+
 def test_on_a_phone_the_bar_names_the_chapter_and_leads_to_its_top(tab, base):
     opened, _ = tab(f"{base}book/04_softmax_saturation.html", width=360)
     titles, of_the_book = opened.locator(".bar .title:visible"), opened.locator(".bar .title")

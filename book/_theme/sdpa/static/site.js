@@ -213,6 +213,48 @@
     block.append(button);
   }
 
+  // The link of a heading copies its address as well.
+  const said = document.createElement("span");
+  said.className = "copied";
+  said.setAttribute("aria-live", "polite");
+  find("main").append(said);
+  for (const link of document.querySelectorAll("article .headerlink")) {
+    link.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(link.href);
+      } catch { return; /* a page in a folder may have no clipboard; the address is in the bar */ }
+      link.after(said);
+      said.textContent = "Copied";
+      setTimeout(() => { said.textContent = ""; }, 2000);
+    });
+  }
+
+  // What a link leads to stands in a card, and the cards in a script that comes when somebody first points at what has one. A tap
+  // that is there before the script is its own.
+  const pointing = ["pointerover", "focusin", "pointerdown"];
+  let cards, finger = false;
+  const point = ({ target, pointerType }) => {
+    if (pointerType) finger = pointerType === "touch"; // a tap moves the focus, too
+    if (cards || !target.closest?.("article :is(a.internal, math[data-symbol])")) return;
+    cards = document.createElement("script");
+    cards.src = `${root.dataset.content_root}cards.js`;
+    const done = () => {
+      for (const kind of pointing) document.removeEventListener(kind, point);
+      document.removeEventListener("click", wait, true);
+    };
+    cards.onload = done;
+    cards.onerror = () => { done(); window.tapped?.click(); };
+    document.head.append(cards);
+  };
+  const wait = (event) => {
+    const link = finger && cards && event.target.closest("article a.internal");
+    if (!link) return;
+    event.preventDefault();
+    window.tapped = link;
+  };
+  for (const kind of pointing) document.addEventListener(kind, point);
+  document.addEventListener("click", wait, true);
+
   const current = find(".current > a", chapters);
   if (current) requestAnimationFrame(() => { chapters.scrollTop = current.offsetTop - chapters.offsetTop - chapters.clientHeight / 3; });
 

@@ -1,0 +1,94 @@
+import json
+import re
+
+NOTATION = """# Notation
+
+| Symbol | Meaning |
+| --- | --- |
+| $W_Q, W_K$ | projections |
+| $c$ | a divisor |
+
+**Entropy**
+: $H = \\ln n$, in nats.
+
+**QK-norm**
+: Of length 1.
+"""
+CHAPTER = """# Entropy
+
+The entropy and `QK-norm` of $W_K$ and $c$, as the entropy of Figure 4.1 and Tables 4.1 and 4.2
+has it; their Figure 1 has none. See [one](notation.md).
+
+> Of *QK-norm* much is said.
+
+## A section
+
+![Nothing.](nothing.svg)
+"""
+SETTINGS = {
+    "html_math_renderer": "mathml",
+    "myst_enable_extensions": ["deflist", "dollarmath"],
+}
+
+
+def cards(site):
+    script = (site.folder / "cards.js").read_text("utf-8")
+    data = re.search(r"= (\{.*\});$", script, re.M)[1]
+    return json.loads(data)["cards"]
+
+
+def test_the_first_occurrence_of_a_term_and_what_has_a_number_are_links(build):
+    pages = {"notation": NOTATION, "04_softmax": CHAPTER, "index": "# Start\n\nThe entropy."}
+    site = build(pages, "mathml", "book_index", "cards", **SETTINGS)
+    page = site.page("04_softmax")
+    terms = [(link.text, link["href"]) for link in page.select("a.term")]
+    assert terms == [
+        ("entropy", "notation.html#term-entropy"),
+        ("QK-norm", "notation.html#term-qk-norm"),
+    ]
+    named = [(link.text, link["href"]) for link in page.select("a.named")]
+    assert named == [
+        ("Figure 4.1", "#figure-4-1"),
+        ("Tables 4.1", "#table-4-1"),
+        ("4.2", "#table-4-2"),
+    ]
+    assert [m["data-symbol"] for m in page.select("math[data-symbol]")] == [
+        "symbol-w-q-w-k",
+        "symbol-c",
+    ]
+    assert site.page("index").select("a.term") == []
+    assert len(re.findall("nothing has the number", site.warnings)) == 3
+
+
+def test_a_card_tells_what_notation_says(build):
+    pages = {"notation": NOTATION, "04_softmax": CHAPTER, "index": "# Start"}
+    found = cards(build(pages, "mathml", "book_index", "cards", **SETTINGS))
+    assert found["notation.html#symbol-c"]["text"] == "a divisor"
+    assert "<mi>W</mi>" in found["notation.html#symbol-w-q-w-k"]["title"]
+    entropy = found["notation.html#term-entropy"]
+    assert entropy["title"] == "<strong>Entropy</strong>"
+    assert entropy["text"].endswith("</math>, in nats.")
+    assert "04_softmax.html" not in found  # nobody links there
+
+
+def test_a_figure_has_a_card_with_its_picture_on_another_page(build, tmp_path):
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    pages = {
+        "notation": NOTATION,
+        "02_growth": "# Growth\n\n![Two *lines*, which rise side by side to the right.](a.svg)",
+        "03_proof": "# Proof\n\nAs in Figure 2.1.",
+        "index": "# Start",
+    }
+    site = build(pages, "mathml", "book_index", "captions", "cards", **SETTINGS)
+    assert site.warnings == ""
+    card = cards(site)["02_growth.html#figure-2-1"]
+    assert card["src"] == "_images/a.svg"
+    assert card["text"].startswith("<strong>Figure 2.1.</strong> Two lines")
+
+
+def test_a_letter_of_a_page_s_own_is_no_symbol(build):
+    page = "03_the_variance_derivation"
+    pages = {"notation": NOTATION, page: "# Variance\n\n$c$ and $W_Q$", "index": "# Start"}
+    built = build(pages, "mathml", "book_index", "cards", **SETTINGS).page(page)
+    assert [m["data-symbol"] for m in built.select("math[data-symbol]")] == ["symbol-w-q-w-k"]
