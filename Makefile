@@ -9,7 +9,7 @@ INSTALLED := .venv/.installed
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
 
-.PHONY: help book pdf test test-plain test-transformers test-site lighthouse explorables notebooks study bench serve lab lint clean
+.PHONY: help book pdf epub test test-plain test-transformers test-site lighthouse explorables notebooks study bench serve lab lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 19
@@ -25,6 +25,9 @@ book: $(INSTALLED) ## execute the chapters that changed and build the site
 
 pdf: book ## print the whole book as one PDF, which the site then offers (needs Chromium)
 	$(BIN)/python book/_ext/pdf.py
+
+epub: $(INSTALLED) ## make the whole book an EPUB for reading devices
+	$(BIN)/python book/_ext/epub.py
 
 test: $(INSTALLED) ## run the tests, the doctests, and every notebook through nbval (some: PARTS="tests sdpa_lib")
 	@# In the order of testpaths: else the files of few tests, which are the notebooks, come last.

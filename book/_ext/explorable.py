@@ -123,7 +123,9 @@ def merge(_app: Sphinx, env: BuildEnvironment, _pages: set[str], other: BuildEnv
 
 
 def lectures(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """A page for each explorable, and nothing else on it."""
+    """A page of the site for each explorable, and nothing else on it."""
+    if app.builder.name != "html":
+        return
     for name, chapter in places(app.env).items():
         title = app.env.titles[chapter].astext()
         yield f"explore/{name}", {"name": name, "chapter": chapter, "title": title}, "lecture.html"

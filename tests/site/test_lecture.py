@@ -1,0 +1,52 @@
+"""The lecture: slides from a folder, on the screen and on paper."""
+
+import pytest
+from conftest import SITE
+
+LECTURE = (SITE / "lecture" / "index.html").as_uri()
+
+# What reaches below a slide's 720 px or beyond its 1280, where every step has been taken.
+OUTSIDE = """() => {
+  const found = [];
+  for (let place = 0; place < Reveal.getTotalSlides(); place++) {
+    Reveal.slide(place);
+    while (Reveal.availableFragments().next) Reveal.nextFragment();
+    const slide = Reveal.getCurrentSlide();
+    const all = slide.getBoundingClientRect();
+    for (const part of slide.children) {
+      const box = part.getBoundingClientRect();
+      const scale = all.height / 720;
+      if (box.height && (box.bottom > all.bottom + scale || box.right > all.right + scale))
+        found.push(`${slide.id}: ${part.tagName} ${part.className}`);
+    }
+  }
+  return found;
+}"""
+
+
+def elsewhere(wrong):
+    """What went wrong; to the fixture the site is foreign but for the lecture's folder."""
+    return [one for one in wrong if not one.startswith(f"foreign: {SITE.as_uri()}")]
+
+
+@pytest.mark.smoke
+def test_the_lecture_works_from_a_folder_and_every_slide_holds_what_it_shows(tab):
+    page, wrong = tab(LECTURE)
+    assert 30 <= page.evaluate("Reveal.getTotalSlides()") <= 40
+    page.evaluate("document.fonts.ready")
+    assert page.evaluate(OUTSIDE) == []
+    page.evaluate("Reveal.slide(2)")
+    figure = page.frame_locator("section.present iframe.movable")
+    figure.locator("[data-explorable] input").first.wait_for()
+    assert elsewhere(wrong) == []
+
+
+def test_on_paper_a_step_is_a_page_and_a_figure_to_move_is_a_picture(tab):
+    page, wrong = tab(f"{LECTURE}?print-pdf")
+    page.wait_for_selector(".pdf-page")
+    steps = page.locator(".slides .fragment").count()
+    assert page.locator(".pdf-page").count() > 37
+    assert steps > 10
+    assert page.locator("iframe.movable:visible").count() == 0
+    assert page.locator(".movable + .picture:visible").count() > 3
+    assert elsewhere(wrong) == []
