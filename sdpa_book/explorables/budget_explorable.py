@@ -13,12 +13,12 @@ from sdpa_book.studies.training.read import load_study, reported
 
 ALT = (
     "The steps at which ten models of each of four divisors learn, as dots in four rows, up to "
-    "step 600. A line stops the study at step 200: dots before it are filled, and those of the "
+    "step 500. A line stops the study at step 200: dots before it are filled, and those of the "
     "undivided models are all behind it, hollow."
 )
 
-COMPARISON = "recall, 64 pairs"
-"""Of chapter 9: the one in which undivided models are latest."""
+COMPARISON = "recall, d_k 64"
+"""Of chapter 9: that of its answer."""
 
 
 def data() -> dict[str, Any]:

@@ -17,7 +17,7 @@ def runs():
 def test_what_is_counted_has_learned_by_the_stop(explorable, runs):
     figure = explorable("budget")
     counts = figure.locator("text[data-rescaling]")
-    for stop in (20, 200, 400, 600):
+    for stop in (20, 80, 200, 260):
         go(figure, f"stop={stop}")
         shown = dict(
             counts.evaluate_all("all => all.map((t) => [t.dataset.rescaling, t.textContent])")
