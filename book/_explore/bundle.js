@@ -33,14 +33,17 @@ const explorables = readdirSync(join(here, "src"))
     readFileSync(join(here, `src/${name}.js`), "utf8").includes(`export const ${name} = {`),
   );
 
+const shared = readFileSync(join(here, "src/main.js"), "utf8");
+
 /** In an explorable's own script, another file of src is one that came with the shared script. */
 const fromWhatTheyShare = {
   name: "from what they share",
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^\.\/\w+\.js$/ }, ({ path }) => ({
-      path: path.slice(2, -3),
-      namespace: "shared",
-    }));
+    onResolve({ filter: /^\.\/\w+\.js$/ }, ({ path, importer }) =>
+      shared.includes(`from "${path}"`)
+        ? { path: path.slice(2, -3), namespace: "shared" }
+        : { errors: [{ text: `${importer} needs ${path}, which main.js doesn't share` }] },
+    );
     onLoad({ filter: /./, namespace: "shared" }, ({ path }) => ({
       contents: `module.exports = Explorables.${path}`,
     }));

@@ -27,9 +27,20 @@ export const budget = {
   hint: { target: ".explorable-handle", by: [130, 0] },
   controls: [stopControl],
   panelWidth: "100%",
-  panels: [["models", "a dot is a model that has learned", 318, { left: 90, right: 66, top: 34 }]],
+  panels: [
+    [
+      "models",
+      "a dot is a model that has learned; hollow, what the study would have seen",
+      318,
+      { left: 90, right: 66, top: 34 },
+    ],
+  ],
+  forget({ memory }) {
+    delete memory.furthest;
+  },
   update(app) {
     const { stop } = app.state;
+    app.memory.furthest = Math.max(stop, app.memory.furthest ?? 0);
     drawModels(app, stop);
     return { said: verdict(stop) };
   },
@@ -45,7 +56,7 @@ function verdict(stop) {
   return `A study that stops at step ${stop} has seen ${many || "no"} undivided ${many === 1 ? "model" : "models"} learn${others}. It cannot tell “not yet” from “never”.`;
 }
 
-/** A row for each divisor with a dot at each model's step; what lies behind the stop is covered. */
+/** A row for each divisor with a dot at each model's step: none behind the stop, but hollow ones where the reader has been. */
 function drawModels(app, stop) {
   const panel = app.panels.models;
   const x = d3.scaleLinear([0, end], panel.xRange);
@@ -66,10 +77,12 @@ function drawModels(app, stop) {
     const middle = rows(name) + rows.bandwidth() / 2;
     rule(group, [left, middle], [right, middle], "var(--ex-grid)");
     const count = seen(learned[name], stop);
-    learned[name].slice(0, count).forEach((at, i) => {
+    learned[name].slice(0, seen(learned[name], app.memory.furthest)).forEach((at, i) => {
       const alike = learned[name].slice(0, i).filter((other) => other === at).length; // they stand upon each other
       const level = middle + (alike % 2 ? -1 : 1) * Math.ceil(alike / 2) * 6.6;
-      point(group, x(at), level, 3.2, colour(name)).style("stroke", "var(--ex-ground)");
+      point(group, x(at), level, 3.2, at <= stop ? colour(name) : "var(--ex-ground)")
+        .attr("class", at <= stop ? "seen" : "unseen")
+        .style("stroke", at <= stop ? "var(--ex-ground)" : colour(name));
     });
     richText(say(group, "", left - 8, middle + 4, "end").style("font-weight", 700), labels[name]);
     say(group, `${count} of ${learned[name].length}`, right + 8, middle + 4, "start").attr(

@@ -67,7 +67,7 @@ function answer(dK, before = dK) {
   if (dK > before)
     return `${dK / before} times as many terms, ${Math.sqrt(dK / before)} times as wide: ${spread}`;
   if (dK < before)
-    return `${before / dK} times fewer terms, ${Math.sqrt(before / dK)} times narrower: ${spread}`;
+    return `1/${before / dK} of the terms, ${Math.sqrt(before / dK)} times narrower: ${spread}`;
   return `Each line adds up ${dK} terms: ${spread}`;
 }
 

@@ -104,7 +104,7 @@ export const heads = {
     ],
     [
       "heads",
-      "all heads: characters that this one spreads over",
+      "all heads, and over how many characters it spreads in each",
       150,
       { left: 46, right: 4, top: 20, bottom: 24 },
     ],
@@ -295,18 +295,18 @@ function drawHeads(app, measured) {
     .style("font-weight", (_, i) => (chosen(i) ? 700 : 400))
     .text(({ keys }) => show2(keys));
   const level = panel.height - 13;
-  const half = panel.width / 2;
-  const legend = { more: "more than by chance", fewer: "fewer than by chance" };
+  const part = panel.width / 3;
+  const legend = { more: "over 1.5 × chance", fewer: "under chance / 1.5", "": "near chance" };
   Object.entries(legend).forEach(([kind, words], i) => {
     around
       .append("rect")
-      .attr("x", i * half)
+      .attr("x", i * part)
       .attr("y", level)
       .attr("width", 13)
       .attr("height", 13)
       .attr("rx", 3)
       .style("fill", ground(kind));
-    name(words, i * half + 19, level + 11, "start");
+    name(words, i * part + 19, level + 11, "start");
   });
   const many = (kind) => measured.filter((of) => of.kind === kind).length;
   panel.describe(

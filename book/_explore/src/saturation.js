@@ -1,14 +1,13 @@
 /** Softmax saturates: a head's width and divisor give eight scores, these their weights, and these how far each responds. */
 import * as d3 from "./d3.js";
-import { colour, data, lettersColour, looks } from "./data.js";
+import { colour, data } from "./data.js";
 import { softmax } from "./math.js";
 import { fresh, layer, say, show, show2, wantsCalm } from "./shared.js";
 
 const { d_k: widths, nudge, pattern } = data.saturation;
 
-/** What the two buttons choose, and what the outlines of the other are called. */
+/** What the two buttons choose. */
 const DIVISORS = { none: "Undivided", sqrt_d_k: "Divided by √d_k" };
-const OTHER = { none: ["sqrt_d_k", "divided"], sqrt_d_k: ["none", looks.none.label] };
 
 export const saturation = {
   title: "How far does a weight move when its score is nudged?",
@@ -27,13 +26,13 @@ export const saturation = {
   panelWidth: "100%",
   panels: [["rows", "", 324, { left: 2, right: 2 }]],
   update({ state: { d_k: dK, divisor }, panels: { rows } }) {
-    const [now, other] = [divisor, OTHER[divisor][0]].map((name) => rowOf(dK, name));
+    const now = rowOf(dK, divisor);
     const described = ROWS.map(({ name, of, text }) => {
-      drawBars(rows, name, divisor, now[of], other[of]);
+      drawBars(rows, name, divisor, now[of]);
       return `${name}: ${now[of].map(text).join("; ")}`;
     });
     rows.describe(`Eight keys. ${described.join(". ")}.`);
-    return { said: answer(dK, divisor, now, other) };
+    return { said: answer(dK, divisor, now) };
   },
 };
 
@@ -50,25 +49,25 @@ const brief = (x, digits) => (Math.abs(x) < 0.5 * 10 ** -digits ? "0" : show(x, 
 
 /** The three rows of bars: where each begins and ends, its values there, and how they are written. */
 const ROWS = [
-  { name: "scores z", of: "scores", levels: [104, 22], ends: [-26, 6], text: (z) => brief(z, 1) },
+  { name: "scores z", of: "scores", levels: [84, 24], ends: [-26, 6], text: (z) => brief(z, 1) },
   {
     name: "weights p = softmax(z)",
     of: "weights",
-    levels: [212, 146],
+    levels: [200, 132],
     ends: [0, 1],
     text: (p) => brief(p, 2),
   },
   {
     name: `response of a weight to +${nudge} on its score`,
     of: "responses",
-    levels: [322, 254],
+    levels: [322, 236],
     ends: [0, nudge / 4],
     text: (change) => brief(change, 3),
   },
 ];
 
-/** A row of bars with their numbers, and outlines where the bars of the other divisor would be. */
-function drawBars(panel, name, divisor, values, others) {
+/** A row of bars with their numbers. */
+function drawBars(panel, name, divisor, values) {
   const row = ROWS.find((one) => one.name === name);
   const x = d3
     .scaleBand(
@@ -80,39 +79,26 @@ function drawBars(panel, name, divisor, values, others) {
   const group = layer(panel.svg, row.of);
   const words = fresh(panel.svg, `${row.of}-words`);
   say(words, name, x.range()[0], row.levels[1] - 21, "start").style("font-weight", 700);
-  if (row.of === "scores") {
-    const [of, called] = OTHER[divisor];
-    say(words, `outlines: ${called}`, x.range()[1], row.levels[1] - 21, "end").style(
-      "fill",
-      lettersColour(of),
-    );
-  }
-  const bars = (kind, of) =>
-    layer(group, kind)
-      .selectAll("rect")
-      .data(of)
-      .join("rect")
-      .attr("x", (_, j) => x(j))
-      .attr("width", x.bandwidth())
-      .style("transition", wantsCalm() ? null : "y 0.4s, height 0.4s")
-      .attr("y", (v) => y(Math.max(v, 0)))
-      .attr("height", (v) => Math.abs(y(v) - y(0)));
-  bars("now", values).style("fill", colour(divisor));
-  bars("other", others)
-    .style("fill", "none")
-    .style("stroke", colour(OTHER[divisor][0]))
-    .style("stroke-width", 1.5);
-  values.forEach((v, j) => {
-    const beyond = v < 0 ? y(Math.min(v, others[j])) + 14 : y(Math.max(v, others[j])) - 5;
-    say(words, row.text(v), x(j) + x.bandwidth() / 2, beyond, "middle");
-  });
+  group
+    .selectAll("rect")
+    .data(values)
+    .join("rect")
+    .attr("x", (_, j) => x(j))
+    .attr("width", x.bandwidth())
+    .style("transition", wantsCalm() ? null : "y 0.4s, height 0.4s")
+    .attr("y", (v) => y(Math.max(v, 0)))
+    .attr("height", (v) => Math.abs(y(v) - y(0)))
+    .style("fill", colour(divisor));
+  values.forEach((v, j) =>
+    say(words, row.text(v), x(j) + x.bandwidth() / 2, v < 0 ? y(v) + 14 : y(v) - 5, "middle"),
+  );
 }
 
-function answer(dK, divisor, now, other) {
+function answer(dK, divisor, now) {
   const share = show(now.weights[0]);
   if (divisor === "sqrt_d_k")
     return `Divided by √${dK} = ${Math.sqrt(dK)}, the first key has ${share} of the weight, and all eight respond, as in a head of any width.`;
-  const ratio = now.responses[0] / other.responses[0];
+  const ratio = now.responses[0] / rowOf(dK, "sqrt_d_k").responses[0];
   const far = ratio > 1 ? `${show(ratio, 1)} times` : `${show2(100 * ratio)} %`;
   return `Undivided at d_k = ${dK}, one key has ${share} of the weight, and a nudge moves it ${far} as far as if divided.`;
 }

@@ -3,7 +3,6 @@ import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
 import { effectiveKeys, softmax } from "./math.js";
 import { layer, show, wantsCalm } from "./shared.js";
-import { keyScale } from "./weights.js";
 
 const { scores, divisors } = data.scalings;
 const names = Object.keys(divisors);
@@ -53,7 +52,12 @@ export const scalings = {
 /** A bar for each weight, a mark where it began, and how many keys these weights are. */
 function drawWeights(panel, name, a) {
   const p = weightsAt(a, name);
-  const x = keyScale(panel, n);
+  const x = d3
+    .scaleBand(
+      p.map((_, j) => j),
+      panel.xRange,
+    )
+    .padding(0.3);
   const y = d3.scaleLinear([0, 1], panel.yRange);
   const [left, right] = panel.xRange;
   const ground = y(0);

@@ -6,6 +6,9 @@ import { layer, show, showCount, wantsCalm } from "./shared.js";
 const { words, d_k: widths, weights } = data.start;
 const ASKS = words.indexOf("it");
 
+/** From which weight on a word is heard: it is bold, and named. */
+const HEARD = 0.05;
+
 /** What the two buttons choose, and the colour of each. */
 const DIVISORS = { none: "Undivided", sqrt_d_k: "Divided by √d_k" };
 
@@ -38,8 +41,8 @@ function answer(p, dK, divisor) {
   const share = `${Math.round(100 * p[best])} %`;
   const wide = showCount(dK);
   if (divisor === "sqrt_d_k")
-    return `Divided by √${wide} = ${Math.sqrt(dK)}, “${words[best]}” gets ${share} of the weight, and every word is heard at any width.`;
-  const others = words.filter((_, j) => j !== best && p[j] >= 0.05).map((word) => `“${word}”`);
+    return `Divided by √${wide} = ${Math.sqrt(dK)}, “${words[best]}” gets ${share} of the weight, and so it does at any width.`;
+  const others = words.filter((_, j) => j !== best && p[j] >= HEARD).map((word) => `“${word}”`);
   if (!others.length)
     return `With ${wide} numbers “${words[best]}” gets ${share} of the weight. The other words are lost.`;
   return `With ${wide} numbers “${words[best]}” gets ${share} of the weight, and ${others.join(", ")} can be heard, too.`;
@@ -93,7 +96,7 @@ function drawWords(panel, p, divisor) {
     .attr("y", ground + 19)
     .attr("text-anchor", "middle")
     .style("font-size", "14px")
-    .style("font-weight", (w) => (w < 0.005 ? 400 : 700))
+    .style("font-weight", (w) => (w < HEARD ? 400 : 700))
     .text((_, j) => words[j]);
   const asking = layer(panel.svg, "asking");
   layer(asking, "what", "text")

@@ -28,7 +28,7 @@ def test_what_is_counted_has_learned_by_the_stop(explorable, runs):
                 run.learned_at is not None and run.learned_at <= stop for run in runs[name]
             )
             assert numbers(text) == [learned, len(runs[name])]
-        assert figure.locator("circle[r='3.2']").count() == sum(
+        assert figure.locator("circle.seen").count() == sum(
             numbers(text)[0] for text in shown.values()
         )
 
