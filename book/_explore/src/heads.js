@@ -126,7 +126,7 @@ export const heads = {
     const who = `“${shown[places[place]] ?? places[place]}”`;
     const many = keys < 1.05 ? "one character" : `${show2(keys)} characters`;
     return {
-      said: `${names[head][1]}: ${who} spreads over ${many}; chance would give ${show2(chance)}.`.replace(
+      said: `${names[head][1]}: ${who} spreads over ${many}; random scores of the same spread would over ${show2(chance)}.`.replace(
         "l",
         "L",
       ),
@@ -296,7 +296,7 @@ function drawHeads(app, measured) {
     .text(({ keys }) => show2(keys));
   const level = panel.height - 13;
   const part = panel.width / 3;
-  const legend = { more: "over 1.5 × chance", fewer: "under chance / 1.5", "": "near chance" };
+  const legend = { more: "over 1.5 × random", fewer: "under random / 1.5", "": "near random" };
   Object.entries(legend).forEach(([kind, words], i) => {
     around
       .append("rect")

@@ -60,8 +60,9 @@ function verdict(n, sigma) {
   const side =
     ratio > 1 ? "Above the border" : ratio > 0.5 ? "In the crossover" : "Far below the border";
   const longer = counts.indexOf(16 * n);
-  const other = longer < 0 ? counts.indexOf(n / 16) : longer;
-  return `${side}, ${count(effectiveKeys(place, sigma))} of ${showCount(n)} keys share the weight; of ${showCount(counts[other])} keys ${count(effectiveKeys(other, sigma))} would.`;
+  const [other, words] =
+    longer < 0 ? [counts.indexOf(n / 16), "a 16th of them"] : [longer, "16 times as many"];
+  return `${side}, ${count(effectiveKeys(place, sigma))} of ${showCount(n)} keys share the weight; with ${words}, ${count(effectiveKeys(other, sigma))} would.`;
 }
 
 const line = (group, points, stroke) =>

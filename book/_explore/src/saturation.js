@@ -18,7 +18,7 @@ export const saturation = {
       name: "d_k",
       label: "width of the head, d_k",
       values: widths,
-      value: widths[0],
+      value: 16,
       text: String,
     },
     { name: "divisor", label: "divisor", options: DIVISORS, value: "none", buttons: true },
