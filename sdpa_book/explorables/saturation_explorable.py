@@ -43,7 +43,7 @@ def draw() -> None:
         raised = torch.softmax(scores + NUDGE * torch.eye(8), -1).diagonal()
         color = plotting.style("sqrt_d_k" if spread == 1 else "none")["color"]
         for ax, heights in zip(axes, (scores, weights, raised - weights), strict=True):
-            ax.bar(range(10 * i, 10 * i + 8), heights, color=color)
+            ax.bar(range(10 * i, 10 * i + 8), heights.tolist(), color=color)
         seen = f"{sdpa.effective_keys(weights):.2f}\neffective\nkeys"
         axes[1].text(10 * i + 5, 0.5, seen, ha="center", fontsize=11, color=plotting.INK)
     for ax, name in zip(axes, ("scores", "weights", "response"), strict=True):

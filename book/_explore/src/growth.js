@@ -34,7 +34,7 @@ export const growth = {
   panels: [
     [
       "sums",
-      `sums of 40 unrelated pairs, a term at a time`,
+      "sums of 40 unrelated pairs, a term at a time; dashed: ±√terms",
       300,
       { right: 66, top: 8, bottom: 24 },
     ],
@@ -91,6 +91,16 @@ function drawSums(panel, sums, dK, before = dK) {
     .attr("width", right - left + 4)
     .attr("height", bottom - top);
   const fan = fresh(panel.svg, "fan").attr("clip-path", "url(#growth-window)");
+  for (const side of [1, -1]) {
+    const ends = Array.from({ length: 61 }, (_, i) => (dK * i) / 60);
+    fan
+      .append("path")
+      .attr("d", d3.line()(ends.map((terms) => [x(terms), y(side * Math.sqrt(terms))])))
+      .style("fill", "none")
+      .style("stroke", "var(--ex-ink)")
+      .style("stroke-width", 1.5)
+      .style("stroke-dasharray", "5 4");
+  }
   for (const walk of sums) {
     const way = walk.slice(0, dK + 1).map((sum, terms) => [x(terms), y(sum)]);
     fan

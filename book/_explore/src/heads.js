@@ -104,7 +104,7 @@ export const heads = {
     ],
     [
       "heads",
-      "all heads, and over how many characters it spreads in each",
+      "over how many characters in each head, and at random",
       150,
       { left: 46, right: 4, top: 20, bottom: 24 },
     ],
@@ -126,7 +126,7 @@ export const heads = {
     const who = `“${shown[places[place]] ?? places[place]}”`;
     const many = keys < 1.05 ? "one character" : `${show2(keys)} characters`;
     return {
-      said: `${names[head][1]}: ${who} spreads over ${many}; random scores of the same spread would over ${show2(chance)}.`.replace(
+      said: `${names[head][1]}: ${who} spreads over ${many}; by chance, scores of this spread would give ${show2(chance)}.`.replace(
         "l",
         "L",
       ),
@@ -293,7 +293,7 @@ function drawHeads(app, measured) {
     .attr("x", x.bandwidth() / 2)
     .attr("y", y.bandwidth() / 2 + 4)
     .style("font-weight", (_, i) => (chosen(i) ? 700 : 400))
-    .text(({ keys }) => show2(keys));
+    .text(({ keys, chance }) => `${show2(keys)} / ${show2(chance)}`);
   const level = panel.height - 13;
   const part = panel.width / 3;
   const legend = { more: "over 1.5 × random", fewer: "under random / 1.5", "": "near random" };

@@ -8,6 +8,7 @@ import {
   axes,
   fresh,
   layer,
+  point,
   richText,
   rule,
   say,
@@ -53,15 +54,17 @@ export const phases = {
 /** So many keys, with commas: two digits. */
 const count = (keys) => (keys < 100 ? show2(keys) : showCount(Number(keys.toPrecision(2))));
 
+/** The length of a row that this one is compared with: 16 times as long, or, at the end, as short. */
+const compared = (n) => (counts.includes(16 * n) ? 16 * n : n / 16);
+
 /** How many keys share the weight here, and how many would in a row 16 times as long, or, at the end, as short. */
 function verdict(n, sigma) {
   const place = counts.indexOf(n);
   const ratio = sigma / math.criticalSigma(n);
   const side =
     ratio > 1 ? "Above the border" : ratio > 0.5 ? "In the crossover" : "Far below the border";
-  const longer = counts.indexOf(16 * n);
-  const [other, words] =
-    longer < 0 ? [counts.indexOf(n / 16), "a 16th of them"] : [longer, "16 times as many"];
+  const words = compared(n) > n ? "16 times as many" : "a 16th of them";
+  const other = counts.indexOf(compared(n));
   return `${side}, ${count(effectiveKeys(place, sigma))} of ${showCount(n)} keys share the weight; with ${words}, ${count(effectiveKeys(other, sigma))} would.`;
 }
 
@@ -164,11 +167,34 @@ function drawPlane(app, n, sigma) {
     richText(say(group, "", right + 8, heights[i] + 4, "start").classed("name", true), text);
   });
   nameRegions(group, x, y, n, sigma);
+  drawCounts(group, x, y, n, sigma);
   drawPoint(app, panel, x, y, n, sigma);
   panel.describe(
     `A map of how many keys share the weight, from one at the top to all at the bottom. The border rises from ${show(math.criticalSigma(2))} at 2 keys to ${show(critical)} at ${showCount(most)}. Lines of the divisors for ${WIDTH} components: undivided at ${show2(Math.sqrt(WIDTH))}, the root at 1, d_k at ${show2(1 / Math.sqrt(WIDTH))}. The point is at ${showCount(n)} keys and ${show2(sigma)}.`,
     "group",
   );
+}
+
+/** How many keys share the weight at the point, and at a hollow one where the row is so much longer, or shorter. */
+function drawCounts(group, x, y, n, sigma) {
+  const [, right] = x.range();
+  for (const m of [n, compared(n)]) {
+    const at = [x(m), y(sigma)];
+    if (m !== n)
+      point(group, ...at, 7, "var(--ex-ground)")
+        .style("stroke", "var(--ex-ink)")
+        .style("stroke-width", 2);
+    const late = at[0] > right - 40;
+    say(
+      group,
+      count(effectiveKeys(counts.indexOf(m), sigma)),
+      late ? right : at[0],
+      at[1] - 13,
+      late ? "end" : "middle",
+    )
+      .attr("class", "rim name")
+      .style("font-weight", 700);
+  }
 }
 
 /** What the ground means, written at the first place where neither a divisor’s line runs nor the point stands, or where most room is left. */

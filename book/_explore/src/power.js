@@ -53,7 +53,7 @@ export const power = {
   panels: [
     [
       "lines",
-      `size over that at d_k = ${least}; points: measured`,
+      `growth from d_k = ${least} on (points: measured)`,
       290,
       { left: 44, right: 112, top: 12 },
     ],

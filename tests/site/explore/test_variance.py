@@ -43,6 +43,6 @@ def test_the_line_and_what_is_said_of_it_are_the_librarys(explorable):
 def test_without_the_other_vectors_correlation_the_line_is_level(explorable):
     figure = explorable("variance")
     assert "bends" in said(figure)
-    act(figure, figure.get_by_label("correlation").last.uncheck)
+    act(figure, figure.get_by_label("correlated").last.uncheck)
     assert state(figure)["rho_k"] == "0"
     assert "queries alone" in said(figure)
