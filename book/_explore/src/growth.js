@@ -91,16 +91,6 @@ function drawSums(panel, sums, dK, before = dK) {
     .attr("width", right - left + 4)
     .attr("height", bottom - top);
   const fan = fresh(panel.svg, "fan").attr("clip-path", "url(#growth-window)");
-  for (const side of [1, -1]) {
-    const ends = Array.from({ length: 61 }, (_, i) => (dK * i) / 60);
-    fan
-      .append("path")
-      .attr("d", d3.line()(ends.map((terms) => [x(terms), y(side * Math.sqrt(terms))])))
-      .style("fill", "none")
-      .style("stroke", "var(--ex-ink)")
-      .style("stroke-width", 1.5)
-      .style("stroke-dasharray", "5 4");
-  }
   for (const walk of sums) {
     const way = walk.slice(0, dK + 1).map((sum, terms) => [x(terms), y(sum)]);
     fan
@@ -112,6 +102,16 @@ function drawSums(panel, sums, dK, before = dK) {
     point(fan, ...way.at(-1), 3, colour("none"));
   }
   const notes = fresh(panel.svg, "notes");
+  for (const side of [1, -1]) {
+    const ends = Array.from({ length: 61 }, (_, i) => (dK * i) / 60);
+    notes
+      .append("path")
+      .attr("d", d3.line()(ends.map((terms) => [x(terms), y(side * Math.sqrt(terms))])))
+      .style("fill", "none")
+      .style("stroke", "var(--ex-ink)")
+      .style("stroke-width", 1.5)
+      .style("stroke-dasharray", "5 4");
+  }
   const upright = notes.append("g").attr("transform", "rotate(90)");
   const drawBar = (of, at) => bar(upright.append("path"), y(Math.sqrt(of)), y(-Math.sqrt(of)), -at);
   if (before !== dK) drawBar(before, right + 24).style("opacity", 0.4);

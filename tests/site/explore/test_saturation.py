@@ -23,7 +23,7 @@ def drawn(figure):
 
 @pytest.mark.parametrize("divisor", ["none", "sqrt_d_k"])
 def test_scores_weights_and_responses_are_those_of_softmax(explorable, divisor):
-    figure = explorable("saturation", f"divisor={divisor}")
+    figure = explorable("saturation", f"d_k=4,divisor={divisor}")
     for d_k in (4, 16, 64, 256):
         assert state(figure)["d_k"] == str(d_k)
         expected = rows(d_k, divisor)
