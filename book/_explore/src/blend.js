@@ -3,7 +3,6 @@ import * as d3 from "./d3.js";
 import { colour, lettersColour } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { scoreControl } from "./scores.js";
 import { arrow, axes, element, fresh, layer, point, rich, rule, say, show } from "./shared.js";
 
 const VALUES = [
@@ -21,8 +20,9 @@ export const blend = {
   beside: true,
   controls: [
     ...[1.25, 0.8, -0.2].map((value, i) => ({
-      ...scoreControl(i + 1, value),
+      name: `z${i + 1}`,
       ...scoreRange,
+      value,
       label: `score z_${i + 1}`,
       text: (z) => show(z, 2),
     })),

@@ -1,7 +1,7 @@
 /** Dot products grow: the sums of some pairs, a term at a time, and how far apart they end. */
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
-import { makeGenerator, sample } from "./math.js";
+import { makeGenerator, sampleNormal } from "./math.js";
 import { addButtons, axes, bar, fresh, layer, point, say } from "./shared.js";
 
 const DIMS = [4, 16, 64, 256];
@@ -14,7 +14,7 @@ function walks({ draw }, memory) {
     memory.drawn = draw;
     memory.walks = Array.from({ length: PAIRS }, (_, pair) => {
       const uniform = makeGenerator(PAIRS * draw + pair);
-      const [query, key] = [0, 1].map(() => sample(DIMS.at(-1), "normal", uniform));
+      const [query, key] = [0, 1].map(() => sampleNormal(DIMS.at(-1), uniform));
       let sum = 0;
       return [0, ...Array.from(query, (x, i) => (sum += x * key[i]))];
     });

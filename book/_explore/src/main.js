@@ -6,7 +6,6 @@ export * as d3 from "./d3.js";
 export * as data from "./data.js";
 export * as handles from "./handles.js";
 export * as math from "./math.js";
-export * as scores from "./scores.js";
 export * as shared from "./shared.js";
 
 const style = document.createElement("style");

@@ -72,25 +72,14 @@ export function makeGenerator(seed) {
 }
 
 /**
- * Independent components with a named distribution.
+ * Independent standard normal numbers, by the method of Box and Muller.
  * @param {number} count how many.
- * @param {string} distribution its name in the library.
  * @param {function(): number} uniform as from makeGenerator.
  * @returns {Float64Array} (count,).
  */
-export function sample(count, distribution, uniform) {
-  const angle = () => Math.cos(2 * Math.PI * uniform());
-  const draws = {
-    normal: () => Math.sqrt(-2 * Math.log(1 - uniform())) * angle(),
-    uniform: () => Math.sqrt(3) * (2 * uniform() - 1),
-    rademacher: () => (uniform() < 0.5 ? -1 : 1),
-    laplace: () => (Math.log(1 - uniform()) * (uniform() < 0.5 ? -1 : 1)) / Math.SQRT2,
-    student_t: () => Math.sqrt(8 * ((1 - uniform()) ** -0.2 - 1)) * angle(), // the polar method, scaled to variance 1
-  };
-  const draw = draws[distribution];
-  const drawn = new Float64Array(count);
-  for (let i = 0; i < count; i++) drawn[i] = draw();
-  return drawn;
+export function sampleNormal(count, uniform) {
+  const draw = () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
+  return Float64Array.from({ length: count }, draw);
 }
 
 // The variance of q·k, when its assumptions are dropped

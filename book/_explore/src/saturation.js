@@ -2,12 +2,9 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { softmax } from "./math.js";
-import { fresh, layer, say, show, show2, wantsCalm } from "./shared.js";
+import { divisorControl, fresh, layer, say, show, show2, wantsCalm } from "./shared.js";
 
 const { d_k: widths, nudge, pattern } = data.saturation;
-
-/** What the two buttons choose. */
-const DIVISORS = { none: "Undivided", sqrt_d_k: "Divided by √d_k" };
 
 export const saturation = {
   title: "How far does a weight move when its score is nudged?",
@@ -21,7 +18,7 @@ export const saturation = {
       value: 16,
       text: String,
     },
-    { name: "divisor", label: "divisor", options: DIVISORS, value: "none", buttons: true },
+    divisorControl,
   ],
   panelWidth: "100%",
   panels: [["rows", "", 324, { left: 2, right: 2 }]],

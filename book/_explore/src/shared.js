@@ -50,8 +50,14 @@ export function element(tag, attributes = {}, ...children) {
 /** Whether the reader wants no motion. */
 export const wantsCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-/** A text as a line of its own. */
-export const textLine = (text) => element("span", { class: "explorable-line" }, rich(text));
+/** Whether dot products are divided: two buttons. */
+export const divisorControl = {
+  name: "divisor",
+  label: "divisor",
+  options: { none: "Undivided", sqrt_d_k: "Divided by √d_k" },
+  value: "none",
+  buttons: true,
+};
 
 /** A row of buttons [label, what a press does] under a name for those who do not see it; the buttons. */
 export function addButtons(parent, name, choices) {
@@ -75,10 +81,6 @@ export function rich(text) {
   }
   return nodes;
 }
-
-/** A rescaling's label for `rich`: its first "_" lowers the rest of it. */
-export const richLabel = (label) =>
-  label.replace(/_(.*)/, (_, rest) => `_{${rest.replaceAll("_", " ")}}`);
 
 /** The same within an SVG text: the first "_" of a name lowers the rest of it. */
 export function richText(text, content) {

@@ -1,16 +1,13 @@
 /** The first question: a token's weights on eight words as its head grows wider, undivided or divided. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
-import { layer, show, showCount, wantsCalm } from "./shared.js";
+import { divisorControl, layer, show, showCount, wantsCalm } from "./shared.js";
 
 const { words, d_k: widths, weights } = data.start;
 const ASKS = words.indexOf("it");
 
 /** From which weight on a word is heard: it is bold, and named. */
 const HEARD = 0.05;
-
-/** What the two buttons choose, and the colour of each. */
-const DIVISORS = { none: "Undivided", sqrt_d_k: "Divided by √d_k" };
 
 export const start = {
   title: "Does “it” still listen to the whole sentence?",
@@ -24,7 +21,7 @@ export const start = {
       value: widths[0],
       text: (dK) => `${showCount(dK)} numbers`,
     },
-    { name: "divisor", label: "divisor", options: DIVISORS, value: "none", buttons: true },
+    divisorControl,
   ],
   panelWidth: "100%",
   panels: [["words", "", 226, { left: 4, right: 4, top: 20, bottom: 90 }]],

@@ -17,9 +17,9 @@ PLACES = {
 """The explorables by name, each with the page that shows it."""
 
 
-SAMPLE = """(count, distribution, seed) =>
-    Explorables.math.sample(count, distribution, Explorables.math.makeGenerator(seed))"""
-"""So many components, from a generator of their own."""
+SAMPLE = """(count, seed) =>
+    Explorables.math.sampleNormal(count, Explorables.math.makeGenerator(seed))"""
+"""So many normal components, from a generator of their own."""
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from .conftest import SAMPLE, act, described, numbers, said, slider, state
 
 def sums(pair, terms, scripts):
     """Of a pair's products, one after the other."""
-    query, key = np.split(np.array(scripts(SAMPLE, [(512, "normal", pair)])[0]), 2)
+    query, key = np.split(np.array(scripts(SAMPLE, [(512, pair)])[0]), 2)
     return np.append(0, np.cumsum(query * key)[:terms])
 
 
