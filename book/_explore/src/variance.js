@@ -24,9 +24,9 @@ export const variance = {
   beside: true,
   controls: [
     { ...box("mu_q", "mean 1", 1), group: "queries have" },
-    box("rho_q", "components correlated (0.3)", 0.3, 0.3),
+    box("rho_q", "correlated (0.3)", 0.3, 0.3),
     { ...box("mu_k", "mean 1", 1), group: "keys have" },
-    box("rho_k", "components correlated (0.3)", 0.3, 0.3),
+    box("rho_k", "correlated (0.3)", 0.3, 0.3),
   ],
   panelWidth: "100%",
   panels: [["line", "variance of q·k, divided by d_k", 300, { left: 26, right: 44, top: 12 }]],
