@@ -29,7 +29,7 @@ def visible(text: str) -> str:
     return text.replace(" ", "·").replace("\n", "⏎")
 
 
-def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int], size: float = 9.0) -> None:
+def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int]) -> None:
     """Draw a text once for each of some characters, line by line as it was written: the character
     with a triangle below it, and behind those before it a shade that grows with the square root
     of the weight that it gives them.
@@ -39,7 +39,6 @@ def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int], size: f
         text: of n characters.
         weights: (n, n), as softmax gives them.
         rows: whose weights, as places in the text.
-        size: of the characters, in points.
     """
     if check_finite("weights", weights).shape != (len(text), len(text)):
         raise ValueError(
@@ -61,7 +60,7 @@ def looked_at(ax: Axes, text: str, weights: Tensor, rows: Sequence[int], size: f
                 ha="center",
                 va="center",
                 family="monospace",
-                fontsize=size,
+                fontsize=11,
                 color="black",
             )
             if place == row:

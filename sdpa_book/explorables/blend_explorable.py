@@ -35,6 +35,5 @@ def draw() -> None:
         ("output $o$", 0.64, 0.33, plotting.INK),
         ("$p_1v_1$", 0.18, -0.05, purple),
     ):
-        ax.text(x, y, name, color=color, size=16)
+        ax.text(x, y, name, color=color)
     ax.set(xlim=(-0.2, 1.2), ylim=(-0.4, 1), aspect="equal")
-    ax.tick_params(labelsize=14)

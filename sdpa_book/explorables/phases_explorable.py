@@ -65,4 +65,4 @@ def draw() -> None:
         ax.axhline(sigma, **plotting.style(name))
         ax.text(9e4, 1.1 * sigma, plot_label(name), color=color, ha="right")
     ax.set(xscale="log", yscale="log", xlabel="keys", ylabel="std of the scores, $d_k = 64$")
-    ax.set_title("strong colour: one key has the weight; faint: all share it", fontsize=11)
+    ax.set_title("strong colour: one key has the weight; faint: all share it")

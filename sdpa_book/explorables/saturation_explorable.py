@@ -45,10 +45,10 @@ def draw() -> None:
         for ax, heights in zip(axes, (scores, weights, raised - weights), strict=True):
             ax.bar(range(10 * i, 10 * i + 8), heights.tolist(), color=color)
         seen = f"{sdpa.effective_keys(weights):.2f}\neffective\nkeys"
-        axes[1].text(10 * i + 5, 0.5, seen, ha="center", fontsize=11, color=plotting.INK)
+        axes[1].text(10 * i + 5, 0.5, seen, ha="center", color=plotting.INK)
     for ax, name in zip(axes, ("scores", "weights", "response"), strict=True):
-        ax.set_ylabel(name, fontsize=13)
+        ax.set_ylabel(name)
         ax.grid(visible=False, axis="x")
     axes[1].set_ylim(0, 1.05)
-    axes[2].set_xticks([3.5, 13.5, 23.5, 33.5], spreads, fontsize=12)
+    axes[2].set_xticks([3.5, 13.5, 23.5, 33.5], spreads)
     axes[0].figure.align_ylabels(axes)

@@ -57,7 +57,6 @@ def draw() -> None:
         ax.plot(
             range(1, 9), before.round(decimals=3).tolist(), "_", color=plotting.INK, ms=16, mew=2
         )
-        ax.set_title(f"{style['label']}: {sdpa.effective_keys(p).item():.1f} of 8 keys", size=15)
+        ax.set_title(f"{style['label']}: {sdpa.effective_keys(p).item():.1f} of 8 keys")
         ax.set(ylim=(0, 1.08), xticks=[], yticks=[0, 0.5, 1])
-        ax.tick_params(labelsize=14)
-    axes[0, 0].text(2, 0.7, "bars: keys × 10\nmarks: keys as drawn", size=14)
+    axes[0, 0].text(2, 0.7, "bars: keys × 10\nmarks: keys as drawn")
