@@ -278,3 +278,18 @@ def test_the_picture_of_readme_is_the_books_first_figure():
         described = picture.text["Description"]
     first = next(output for _, output in outputs(CHAPTERS[0]) if "image/svg+xml" in output.data)
     assert described == first.data[DESCRIPTION], "run `make notebooks CHAPTER=00`"
+
+
+LETTERS = re.compile(r'<g style="fill: #[0-9a-f]{6}" transform="[^"]*scale\(([\d.]+) ')
+"""Matplotlib draws the outlines of a letter of 100 points and scales them."""
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_figures_have_one_lettering(path):
+    for _, output in outputs(path):
+        drawn = output.get("data", {}).get("image/svg+xml", "")
+        if drawn:
+            points = float(re.match(r'<svg [^>]*?width="([\d.]+)pt"', drawn)[1])
+            column = min(704, points * 96 / 72)
+            found = {100 * float(scale) * column / points for scale in LETTERS.findall(drawn)}
+            assert all(12 < pixels < 16.1 for pixels in found), found

@@ -41,9 +41,9 @@ def test_two_drawings_are_the_same_bytes_and_leave_the_figure_as_it_was(panels):
 
 def test_panels_stand_one_below_the_other_on_a_narrow_screen(panels):
     wide, narrow = picture(panels).split("<metadata>", 1)
-    assert size(wide)[0] == pytest.approx(7 * 72, abs=15)
+    assert size(wide)[0] == pytest.approx(7.8 * 72, abs=15)
     width, height = size(narrow)
-    assert width == pytest.approx(4.6 * 72, abs=15)
+    assert width == pytest.approx(4.0 * 72, abs=15)
     assert height == pytest.approx(2 * size(wide)[1], rel=0.1)
 
 
