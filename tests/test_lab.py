@@ -1,11 +1,15 @@
 """The lab asks what the chapters ask, holds no solution, and its solutions pass."""
 
+import itertools
 import re
 
 import nbformat
 import pytest
 import teaching
+import torch
 from nbclient import NotebookClient
+
+from sdpa_book import check
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +32,86 @@ def said(notebook):
     return [text[:1] for text in found]
 
 
+CHECKS = 7  # one of the six exercises has two
+
+
 def test_the_lab_asks_six_exercises_in_an_hour_and_answers_none(notebooks):
     lab = notebooks[False]
-    assert said(lab) == ["…"] * 6
+    assert said(lab) == ["…"] * CHECKS
     text = "\n".join(cell.source for cell in lab.cells)
+    assert len(re.findall(r"^## \d\. ", text, re.M)) == 6
     assert sum(map(int, re.findall(r"^\*(\d+) minutes", text, re.M))) == 55  # and five to end with
+    listed = re.findall(r"^\| (\d+) \|", lab.cells[0].source, re.M)
+    assert sum(map(int, listed)) == 60
     assert "Solution" not in text
     for cell in notebooks[True].cells[2:]:
-        if cell.source.startswith("**Solution.**") or cell.cell_type == "code":
+        if cell.source.startswith("**Solution.**") or 'check("' in cell.source:
             assert cell.source not in text
 
 
 def test_every_solution_passes(notebooks):
-    assert said(notebooks[True]) == ["✓"] * 6
+    assert said(notebooks[True]) == ["✓"] * CHECKS
+
+
+def test_the_lab_begins_with_what_is_needed_and_says_whether_it_is_there(notebooks):
+    for lab in notebooks.values():
+        first = next(cell for cell in lab.cells if cell.cell_type == "code")
+        assert "Ready" in first.outputs[0].text
+    before = notebooks[False].cells[1].source
+    assert 'pip install -e ".[book]"' in before
+    assert "{" not in before
+    named = teaching.lab(None, "https://github.com/OWNER/NAME", solved=False).cells[1].source
+    assert "git clone https://github.com/OWNER/NAME" in named
+
+
+def test_a_downloaded_lab_has_no_link_that_leads_nowhere():
+    for solved in (False, True):
+        for pages, found in ((None, []), ("https://a.b/book", ["https://a.b/book/"])):
+            lab = teaching.lab(pages, solved=solved)
+            links = re.findall(r"\]\((.*?book/)", "\n".join(cell.source for cell in lab.cells))
+            assert sorted(set(links)) == found
+    text = "\n".join(cell.source for cell in teaching.lab(solved=True).cells)
+    assert "*Break it* in chapter 2" in text
+    assert "J = " in text
+
+
+def mean_cosine(g):
+    """As somebody writes it who loops."""
+    pairs = itertools.combinations(range(len(g)), 2)
+    both = [torch.cosine_similarity(g[i], g[j], dim=-1) for i, j in pairs]
+    return sum(x.mean().item() for x in both) / len(both)
+
+
+def found(d_k, divisor, seed=1):
+    """Keys drawn one by one, with numbers of one's own."""
+    drawn = torch.Generator().manual_seed(seed)
+    share, weight, queries = 0, 0, 300
+    for _ in range(queries):
+        q, noise = (torch.randn(d_k, generator=drawn) for _ in range(2))
+        keys = torch.randn(1024, d_k, generator=drawn)
+        keys[0] = 0.25 * q + 0.9375**0.5 * noise
+        p = (keys @ q / divisor).softmax(0)
+        share += (p[0] == p.max()).item() / queries
+        weight += p[0].item() / queries
+    return [share, weight]
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("lab.agreement", mean_cosine),
+        ("lab.together", lambda k, c: 1 / (1 + (1 - c) / (k * c))),
+        ("lab.found", found),
+        *(
+            ("growth.diagnosis", given)
+            for given in ("b d a c", "B, D, A, C", ["b", "d", "a", "c"], "(b)(d)(a)(c)")
+        ),
+    ],
+)
+def test_a_right_answer_by_another_way_passes(name, answer):
+    assert check(name, answer).passed, check(name, answer)
+
+
+def test_an_answer_of_another_form_is_told_the_form():
+    for given in (2413, [2, 4, 1, 3], {"1": "b"}):
+        assert "letters in quotes" in check("growth.diagnosis", given).message

@@ -14,6 +14,7 @@ import nbformat
 from bs4 import BeautifulSoup
 
 BOOK = Path(__file__).parents[1]
+LINKED = re.compile(r"\[([^\[\]]*)\]\((?!https?:)[\w/.]+\.(?:ipynb|md)(?:#[^)]*)?\)")
 LINK = re.compile(r"\]\((?!https?:)([\w/.]+)\.(?:ipynb|md)(#[^)]*)?\)")
 NUMBER = r"([-−]?\d[\d,.]*(?<![.,])(?:·10\S+)?)"
 
@@ -42,8 +43,12 @@ def address(chapter: str, folder: str = "../book") -> str:
     return f"{folder}/{path_of(chapter).relative_to(BOOK).with_suffix('.html').as_posix()}"
 
 
-def relinked(markdown: str, chapter: str, folder: str = "../book") -> str:
-    """Markdown of a chapter with links that lead to the site's pages."""
+def relinked(markdown: str, chapter: str, folder: str | None = "../book") -> str:
+    """Markdown of a chapter with links that lead to the site's pages, or with none where nobody
+    knows where these are.
+    """
+    if folder is None:
+        return LINKED.sub(r"\1", markdown)
     around = path_of(chapter).parent
 
     def link(found: re.Match[str]) -> str:

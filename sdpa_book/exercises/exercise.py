@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+
+from sdpa_lib import RESCALINGS
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,8 @@ class Exercise:
         except (TypeError, ValueError, RuntimeError):  # the last by a tensor of several numbers
             value = answer = math.nan
         if math.isnan(value):
-            return Feedback(False, f"Not yet: {_shown(given)} is not the right answer.")
+            form = f" Expected: {_form(self.answer)}." if isinstance(self.answer, str) else ""
+            return Feedback(False, f"Not yet: {_shown(given)} is not the right answer.{form}")
         side = "large" if value > answer else "small"
         near = abs(value - answer) <= 20 * self.tolerance * abs(answer)
         wanted = f", by little: the answer is wanted to within {self.tolerance:.2g} of itself"
@@ -112,7 +116,7 @@ class Exercise:
 
     def _same(self, first: Any, second: Any) -> bool:
         if isinstance(second, str):
-            return isinstance(first, str) and first.strip().lower() == second.lower()
+            return _spelt(first) == _spelt(second)
         try:
             a, b = (_numbers(x) for x in (first, second))
         except (TypeError, ValueError, RuntimeError):  # what is no number, and so not the same
@@ -128,6 +132,27 @@ def _outcome(function: Any, case: tuple[Any, ...]) -> Any:
         return function(*case)
     except Exception as error:
         return error
+
+
+def _spelt(answer: Any) -> str | None:
+    """Letters or a name, however they are parted: ``"b, d"``, ``"BD"`` and ``["b", "d"]`` say the
+    same.
+
+    Example:
+        >>> _spelt(["b", "d"]), _spelt("B, d"), _spelt("√d_k"), _spelt(2)
+        ('bd', 'bd', 'sqrtdk', None)
+    """
+    if isinstance(answer, list | tuple) and all(isinstance(one, str) for one in answer):
+        answer = "".join(answer)
+    if not isinstance(answer, str):
+        return None
+    return re.sub(r"[\s,_\"'()\[\]-]", "", answer.replace("√", "sqrt")).lower()
+
+
+def _form(answer: str) -> str:
+    """What a text looks like that is an answer."""
+    named = answer in RESCALINGS
+    return "one of the names in the question" if named else "letters in quotes, such as 'abc'"
 
 
 def _numbers(value: Any) -> torch.Tensor:

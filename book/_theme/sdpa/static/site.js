@@ -126,7 +126,7 @@
   const number = (text) => text.split("/").map(Number).reduce((above, below) => above / below);
   const numbers = (text) => text.replace(/[[\]()]/g, "").replace(/\s*%/g, "%").split(/[,;\s]+/).filter(Boolean)
     .map((one) => one.endsWith("%") ? number(one.slice(0, -1)) / 100 : number(one));
-  const spelled = (text) => text.replace(/√/g, "sqrt").replace(/[\s,_"'-]/g, "").toLowerCase();
+  const spelled = (text) => text.replace(/√/g, "sqrt").replace(/[\s,_"'()[\]-]/g, "").toLowerCase();
   const judge = (given, { answer, kind, tolerance, mistakes }) => {
     const text = given.trim().replace(/−/g, "-"), values = numbers(text);
     const same = (value) => typeof value === "string" ? spelled(text) === spelled(value)

@@ -1,0 +1,126 @@
+"""Exercises of the lab of an hour that no chapter has."""
+
+import torch
+from torch import Tensor
+
+from sdpa_book.exercises.exercise import Exercise
+from sdpa_lib.sampling import sample
+
+
+def _gradients(shared: float, stream: int, *shape: int) -> Tensor:
+    """Gradients of several batches, of unlike lengths, that share a part."""
+    own, common = (
+        sample(n, *shape[1:], seed=5, stream=stream + i, device="cpu")
+        for i, n in enumerate((shape[0], 1))
+    )
+    longer = torch.linspace(1, 4, shape[0], dtype=own.dtype)[:, None, None]
+    gradients: Tensor = (own + shared * common) * longer
+    return gradients
+
+
+def _pairs(products: Tensor) -> Tensor:
+    """Of (starts, n, n), the mean off the diagonal."""
+    n = products.shape[-1]
+    others = products.sum((-2, -1)) - products.diagonal(dim1=-2, dim2=-1).sum(-1)
+    return others / (n * (n - 1))
+
+
+def _cosines(g: Tensor) -> Tensor:
+    """All cosines between batches, (starts, n, n)."""
+    unit = (g / g.norm(dim=-1, keepdim=True)).transpose(0, 1)
+    return torch.matmul(unit, unit.mT)
+
+
+def _products(g: Tensor) -> Tensor:
+    return torch.matmul(g.transpose(0, 1), g.transpose(0, 1).mT)
+
+
+def _dots(d_k: int) -> Tensor:
+    q, noise = (sample(500, d_k, seed=8, stream=s, device="cpu") for s in (0, 1))
+    right = 0.25 * q + (1 - 0.25**2) ** 0.5 * noise
+    others = q.norm(dim=-1, keepdim=True) * sample(500, 1023, seed=8, stream=2, device="cpu")
+    return torch.cat(((q * right).sum(-1, keepdim=True), others), -1)
+
+
+def _found(scores: Tensor, dim: int = -1) -> list[float]:
+    """The share of the queries whose largest weight is the first key's, and its mean weight."""
+    weights = torch.softmax(scores, dim=dim)
+    return [(weights.argmax(-1) == 0).double().mean().item(), weights[:, 0].mean().item()]
+
+
+def _above_half(d_k: int, divisor: float) -> list[float]:
+    weights = torch.softmax(_dots(d_k) / divisor, dim=-1)[:, 0]
+    return [(weights > 0.5).double().mean().item(), weights.mean().item()]
+
+
+def _above_average(d_k: int, divisor: float) -> list[float]:
+    first, others = _dots(d_k)[:, :1], _dots(d_k)[:, 1:]
+    above = (first > others.mean(-1, keepdim=True)).double().mean().item()
+    return [above, _found(_dots(d_k) / divisor)[1]]
+
+
+EXERCISES: dict[str, Exercise] = {
+    "agreement": Exercise(
+        answer=lambda g: _pairs(_cosines(g)).mean(),
+        cases=(
+            (_gradients(0.8, 0, 5, 3, 6),),
+            (_gradients(0.3, 2, 8, 2, 20),),
+            (_gradients(2.0, 4, 2, 4, 7),),
+        ),
+        mistakes={
+            "Here each batch is compared with itself, too, which is 1: leave these pairs "
+            "out.": lambda g: _cosines(g).mean(),
+            "This is a dot product. Divide each gradient by its length.": lambda g: _pairs(
+                _products(g)
+            ).mean(),
+            "Each start has a cosine of its own: average these, and do not lay the starts out in "
+            "one row.": lambda g: _pairs(_cosines(g.flatten(1).unsqueeze(1))).mean(),
+            "This compares the starts with each other. Compare the batches.": lambda g: _pairs(
+                _cosines(g.transpose(0, 1))
+            ).mean(),
+            "A cosine has a sign, and noise gives both: take no absolute value.": lambda g: _pairs(
+                _cosines(g).abs()
+            ).mean(),
+            "These are the first two batches alone: take all pairs.": lambda g: _cosines(g)[
+                :, 0, 1
+            ].mean(),
+            "These are neighbours alone: take all pairs.": lambda g: (
+                _cosines(g).diagonal(1, -2, -1).mean()
+            ),
+        },
+    ),
+    "together": Exercise(
+        answer=lambda k, c: k * c / (1 + (k - 1) * c),
+        cases=((1, 0.3), (20, 0.02), (60, 0.25), (4, 1.0)),
+        mistakes={
+            "That is beyond 1 for many batches. The shared part stays as it is; what becomes of "
+            "the noise?": lambda k, c: k * c,
+            "The noise gets √k times shorter; but the cosine is a share of squared "
+            "lengths.": lambda k, c: k**0.5 * c,
+            "This leaves the noise as it is. Unlike noises partly cancel in an "
+            "average.": lambda k, c: c,
+            "Close, but the noise has 1 - c of the squared length, not all of it.": lambda k, c: (
+                k * c / (1 + k * c)
+            ),
+            "The noise gets shorter with the root of k, so its square with k: the cosine is a "
+            "share of squares.": lambda k, c: c / (c + (1 - c) / k**0.5),
+            "Of the noise 1/k² is left only if it is the same in each batch: squared lengths of "
+            "unlike noises add up.": lambda k, c: c / (c + (1 - c) / k**2),
+        },
+    ),
+    "found": Exercise(
+        answer=lambda d_k, divisor: _found(_dots(d_k) / divisor),
+        cases=((64, 8.0), (128, 128**0.5), (256, 16.0), (256, 1.0)),
+        tolerance=0.3,  # an answer may have drawn queries of its own
+        mistakes={
+            "The share first, then the weight.": lambda d_k, divisor: _found(_dots(d_k) / divisor)[
+                ::-1
+            ],
+            "The divisor is not used, or multiplied with.": lambda d_k, divisor: _found(_dots(d_k)),
+            "Softmax ran over the queries; each query's weights must sum to "
+            "1.": lambda d_k, divisor: _found(_dots(d_k) / divisor, dim=0),
+            "The largest weight need not be above one half.": _above_half,
+            "The right key has to beat the best of the others, not their average.": _above_average,
+        },
+    ),
+}
