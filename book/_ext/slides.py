@@ -3,13 +3,13 @@
 - ``{shown} 05 late`` is what a cell puts out: a figure, a table, a print, or a figure to move; of
   a text cell its table. ``:heads:`` says a table's headings for those who see nothing else;
   ``:crop:`` the part of a drawing that is shown, ``:letters:`` how many times as large its are.
-- ``{poll} 04`` is the chapter's Predict box, a step for each question and each answer, or of it the
-  question that ``:only:`` counts. With ``:talk:`` neighbours talk between two shows of hands.
-- ``{box} 05 What we do not know`` is another box, ``{source} 05`` says whose the slide's numbers are.
+- ``{poll} 04`` is the chapter's Predict box, a step for each question and each answer, or the one
+  question of it that ``:only:`` counts. With ``:talk:`` neighbours talk between shows of hands.
+- ``{box} 05 What we do not know`` is another box, ``{source} 05`` says whose the numbers are.
 - The role ``{number}`` is a number that a cell has put out; ``stored.number`` says how it is named.
 - ``{part} 2`` marks where the second of ``lecture_parts`` begins; its notes say by what minute.
-- ``{notes} 3`` is what the presenter says in three minutes; ``{notes} 3 spare`` marks a slide that a
-  late class leaves out. Each slide has some, and together they are ``lecture_minutes``.
+- ``{notes} 3`` is what the presenter says in three minutes; ``{notes} 3 spare`` marks a slide that
+  a late class leaves out. Each slide has some, and together they are ``lecture_minutes``.
 - ``{book}`` is where the book is to be found.
 """
 
@@ -36,8 +36,8 @@ from table_names import table, typeset
 
 FIGURES = "figures"
 HANDS = {
-    True: "Hands for each option, a minute with the neighbour, and hands again; the next step marks "
-    "the right one: {}.",
+    True: "Hands for each option, a minute with the neighbour, and hands again; the next step "
+    "marks the right one: {}.",
     False: "One show of hands, and no talk; the next step marks the right one: {}.",
 }
 PART = "<p><b>Checkpoint: part {} of {} begins at minute {}.</b> {}</p>"
@@ -46,7 +46,7 @@ SPARE = "◇"
 """The mark of a slide that a late class leaves out."""
 
 LETTERS = """<style>
-g:has(> g[transform*="scale(0.1"]) {{
+g:has(> g[transform*="scale(0.1"]:only-child) {{
   transform-box: fill-box; transform-origin: center; transform: scale({});
 }}
 </style>"""
@@ -156,7 +156,8 @@ class Shown(Slide):
         """A drawing as the slide has it: a part of it, with larger letters."""
         drawing = NARROW.sub("", drawing)
         if "letters" in self.options:
-            drawing = drawing.replace("<defs>", LETTERS.format(self.options["letters"]) + "<defs>", 1)
+            letters = LETTERS.format(self.options["letters"])
+            drawing = drawing.replace("<defs>", f"{letters}<defs>", 1)
         if "crop" in self.options:
             left, top, right, bottom = (float(x) / 100 for x in self.options["crop"].split())
             found = VIEW.search(drawing)
