@@ -17,6 +17,7 @@ exclude_patterns = ["lab.md", "revealjs/css", "revealjs/plugin/[!n]*", "revealjs
 exclude_patterns += ["**/*.map", "**/*.esm.js", "**/reset.css", "**/plugin.js", "**/*.html"]
 
 lecture_minutes = 90
+lecture_parts = ["Scores spread", "Softmax saturates", "The root", "Learning"]
 revealjs_html_theme = "revealjs-simple"
 revealjs_style_theme = "lecture.css"
 revealjs_static_path = ["static"]
@@ -30,6 +31,8 @@ revealjs_script_conf = {
     "center": False,
     "display": "flex",
     "hash": True,
+    "navigationMode": "linear",  # a part is a column of the overview
+    "pdfSeparateFragments": False,
     "slideNumber": "c/t",
     "transition": "none",
     "totalTime": 60 * lecture_minutes,

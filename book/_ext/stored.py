@@ -69,10 +69,11 @@ def data(of: Any, kind: str) -> str | None:
 
 
 def number(reference: str) -> str:
-    """A number that a cell has put out.
+    """A number that a cell has put out, or a text cell says, which tests compare with outputs.
 
-    Of what is printed the words about it are quoted, with a star in its place and three dots for
-    whatever stands between; of a table the beginning of the row and the heading are named.
+    Of what is printed, said, or told of a figure the words about it are quoted, with a star in its
+    place and three dots for whatever stands between; of a table the beginning of the row and the
+    heading are named.
 
     Example:
         >>> number("05 cell-31: the median query: undivided * times as much")
@@ -84,7 +85,10 @@ def number(reference: str) -> str:
         return entry(cell(found[1], found[2]), found[3], found[4])
     place, _, quoted = reference.partition(": ")
     chapter, name = place.split()
-    printed = data(cell(chapter, name), "stream") or ""
+    of = cell(chapter, name)
+    printed = data(of, "stream") or data(of, "text/x-figure-description") or ""
+    if of.cell_type == "markdown":
+        printed = " ".join(of.source.split())
     before, star, after = (re.escape(words).replace("…", ".*?") for words in quoted.partition("*"))
     matches = re.findall(before + NUMBER + after, printed, re.S) if star else []
     if len(matches) != 1:

@@ -48,6 +48,7 @@ def make(app: Sphinx, exception: Exception | None) -> None:
         return
     folder = Path(app.outdir, "lecture")
     command = [sys.executable, "-m", "sphinx", "-b", "revealjs", "-q", "-E", "-W", "--keep-going"]
+    command += ["-D", f"lecture_address={app.config.html_baseurl.rstrip('/')}"]
     command += ["-d", str(Path(app.doctreedir).parent / "lecture"), str(LECTURE), str(folder)]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     if built.returncode:

@@ -80,6 +80,36 @@ def test_a_poll_marks_the_right_option_a_step_after_its_question(lecture):
     assert "<!--" not in str(page)
 
 
+def test_a_part_of_a_poll_is_one_question_and_the_time_stands_first_in_the_notes(lecture):
+    page, warned = lecture(slide("```{poll} 02\n:only: 1\n:talk:\n```"), 1)
+    assert warned == ""
+    assert len(page.select(".question")) == 1
+    said = page.select_one("aside.notes").text
+    assert said.startswith("Minutes 0 to 1")
+    assert said.index("neighbour") < said.index("Say it.")
+
+
+def test_a_table_has_the_headings_and_a_drawing_the_part_that_a_slide_names(lecture):
+    table = "```{shown} 05 starts\n:heads: start | wide | 1 | d_k\n```\n\n"
+    cut = "```{shown} 05 late\n:crop: 0 0 100 50\n:letters: 1.2\n```"
+    page, warned = lecture(slide(table + cut), 1)
+    assert warned == ""
+    assert [head.text for head in page.select("thead th")] == ["start", "wide", "1", "dk"]
+    assert page.img["src"] == "figures/05-late-0-0-100-50.svg"
+    _, warned = lecture(slide("```{shown} 05 starts\n:heads: a | b\n```"), 1)
+    assert "2 headings for 4 columns" in warned
+
+
+def test_a_part_says_by_what_minute_it_begins_and_what_a_late_class_leaves_out(lecture):
+    text = slide("", 2) + "\n## B\n\n```{part} 1\n```" + NOTES.format("3 spare")
+    page, warned = lecture(text, 5)
+    assert warned == ""
+    assert page.select_one(".parts .now").text == "Scores spread"
+    said = page.select("aside.notes")[-1].text
+    assert "begins at minute 2" in said
+    assert "they take 3 minutes" in said
+
+
 def test_what_is_shown_is_what_the_cell_has_put_out(lecture):
     page, warned = lecture(slide("```{shown} 05 late\n```\n\n```{shown} 02 movable-growth\n```"), 1)
     assert warned == ""
@@ -93,6 +123,7 @@ def test_what_is_shown_is_what_the_cell_has_put_out(lecture):
 def test_the_lecture_types_no_number_that_was_measured():
     """Those with a point, or in thousands: what is counted by hand may be said."""
     text = (LECTURE / "index.md").read_text(encoding="utf-8")
-    text = re.sub(r"\{number\}`[^`]*`|\$[^$]*\$", "", html.unescape(text), flags=re.M)
-    allowed = {"0.3", "1,024", "2,048", "0.02", "2.7"}  # settings, and e
+    text = re.sub(r"\{number\}`[^`]*`|\$[^$]*\$|^:.*", "", html.unescape(text), flags=re.M)
+    allowed = {"0.3", "1,000", "1,024", "1,920", "2,048", "8,192", "0.02", "2.7"}  # settings, and e
+    allowed |= {"0.99", "0.01", "0.0099"}  # a product of two
     assert set(re.findall(r"\d+[.,]\d+", text)) - allowed == set()

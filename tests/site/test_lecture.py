@@ -8,8 +8,9 @@ LECTURE = (SITE / "lecture" / "index.html").as_uri()
 # What reaches below a slide's 720 px or beyond its 1280, where every step has been taken.
 OUTSIDE = """() => {
   const found = [];
-  for (let place = 0; place < Reveal.getTotalSlides(); place++) {
-    Reveal.slide(place);
+  for (const next of Reveal.getSlides()) {
+    const { h, v } = Reveal.getIndices(next);
+    Reveal.slide(h, v);
     while (Reveal.availableFragments().next) Reveal.nextFragment();
     const slide = Reveal.getCurrentSlide();
     const all = slide.getBoundingClientRect();
@@ -35,18 +36,28 @@ def test_the_lecture_works_from_a_folder_and_every_slide_holds_what_it_shows(tab
     assert 30 <= page.evaluate("Reveal.getTotalSlides()") <= 40
     page.evaluate("document.fonts.ready")
     assert page.evaluate(OUTSIDE) == []
-    page.evaluate("Reveal.slide(2)")
+    page.evaluate("Reveal.slide(1, 1)")
     figure = page.frame_locator("section.present iframe.movable")
     figure.locator("[data-explorable] input").first.wait_for()
     assert elsewhere(wrong) == []
 
 
-def test_on_paper_a_step_is_a_page_and_a_figure_to_move_is_a_picture(tab):
+def test_on_paper_a_slide_is_a_page_and_a_figure_to_move_is_a_picture(tab):
     page, wrong = tab(f"{LECTURE}?print-pdf")
     page.wait_for_selector(".pdf-page")
-    steps = page.locator(".slides .fragment").count()
-    assert page.locator(".pdf-page").count() > 37
-    assert steps > 10
+    slides = page.locator(".slides section:not(.stack)").count()
+    assert page.locator(".pdf-page").count() == slides > 30
+    marked = "e => getComputedStyle(e, '::after').content"
+    assert "✓" in page.locator("li.right").first.evaluate(marked)
+    assert page.locator(".cover:visible").count() == 0
     assert page.locator("iframe.movable:visible").count() == 0
     assert page.locator(".movable + .picture:visible").count() > 3
+    assert elsewhere(wrong) == []
+
+
+def test_the_presenter_sees_the_picture_of_a_figure_to_move(tab):
+    page, wrong = tab(f"{LECTURE}?receiver")
+    page.evaluate("Reveal.slide(1, 1)")
+    page.locator("section.present .movable + .picture").wait_for()
+    assert page.locator("section.present iframe.movable:visible").count() == 0
     assert elsewhere(wrong) == []
