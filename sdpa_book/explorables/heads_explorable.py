@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import base64
+from functools import cache
 from typing import Any
 
 import torch
+from torch import Tensor
 
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 from sdpa_book.drawing.attended_text import looked_at
+from sdpa_book.explorables import rounded
 from sdpa_book.studies.heads.measure import normal_rows
 from sdpa_book.studies.heads.plan import DecoderRun
 from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
 
 ALT = (
-    "A passage of code, in which the background of a character is the darker the more weight it "
-    "gets from the last bracket, and the largest weights as bars: several share the weight, where "
-    "in normal rows, drawn as steps, one has two thirds of it."
+    "A passage of code twice, in which the background of a character is the darker the more weight "
+    "the last bracket gives it. In a trained head several characters before it are dark, at the "
+    "ends of lines and in the last word; by chance, with random scores, two are."
 )
 
 HEADS = DecoderRun("sqrt_d_k")
@@ -36,10 +39,29 @@ GAP = 0.125
 """From one spread of normal rows to the next: between, their keys are interpolated."""
 
 
+def standard(rows: Tensor) -> Tensor:
+    """Rows with mean 0 and standard deviation 1."""
+    return (rows - rows.mean(-1, keepdim=True)) / rows.std(-1, correction=0, keepdim=True)
+
+
+@cache
+def typical(keys: int) -> Tensor:
+    """Of many draws of normal scores that from which rows, wherever they end and whatever their
+    spread, have about as many effective keys as normal rows have in the mean.
+    """
+    draws = sdpa.sample(2000, keys, seed=0, device="cpu").double()
+    off = torch.zeros(len(draws), dtype=torch.float64)
+    for end in range(FIRST + 1, keys + 1):
+        for spread in (1, 2, 4, 6):
+            squares = (spread * standard(draws[:, :end])).softmax(-1).square().sum(-1)
+            off += (squares / squares.mean()).log().abs()
+    return draws[off.argmin()]
+
+
 def data() -> dict[str, Any]:
     """Which passage, and of which moments of a training a decoder's scores are there. `normal` is,
     by the character that looks, from `first` on, and by the spread, what normal rows with as many
-    keys have of effective ones.
+    keys have of effective ones; `drawn` are random scores of a typical row.
     """
     stored = load_results(LONGER)
     query, key = load_vectors(HEADS, "line", LONGER)
@@ -52,6 +74,7 @@ def data() -> dict[str, Any]:
     return {
         "first": FIRST,
         "gap": GAP,
+        "drawn": [rounded(z) for z in typical(key.shape[-2]).tolist()],
         "normal": [[float(f"{x:.3g}") for x in of_row] for of_row in (1 / squares).tolist()],
         "text": stored.passages["line"],
         "moments": stored.kept[f"{HEADS.name}, line"],
@@ -78,23 +101,12 @@ def scripts() -> dict[str, str]:
 
 
 def draw() -> None:
-    """Whom the last character looks at in one head, and its weights beside those of normal rows."""
+    """Whom the last character looks at in one head, and whom by chance."""
     query, key = (x[-1, *SHOWN] for x in load_vectors(HEADS, "line", LONGER))
     row = sdpa.attention_scores(query, key)[-1].double()
-    normal = sdpa.sample(2000, len(row), seed=0, device="cpu").double()
-    normal = (normal - normal.mean(-1, keepdim=True)) / normal.std(-1, correction=0, keepdim=True)
-    weights, of_normal = (
-        scores.softmax(-1).sort(-1, descending=True).values[..., :20]
-        for scores in (row, normal * row.std(correction=0))
-    )
-    _, (text, bars) = plotting.figure(rows=2, height=2.0)
-    looked_at(text, data()["text"], sdpa.attention_weights(query, key, is_causal=True), (62,))
-    layer, head = SHOWN
-    text.set_title(f"layer {layer + 1}, head {head + 1}")
-    ranks = range(1, 21)
-    bars.bar(ranks, weights.numpy(), color=plotting.ROLES["weights"])
-    bars.step(ranks, of_normal.mean(0).numpy(), where="mid", color=plotting.INK, linewidth=1.4)
-    bars.text(1.7, 0.6, "normal rows")
-    bars.text(5.2, 0.12, "its weights", color=plotting.ROLES["weights"])
-    bars.set(xlabel="keys, the largest weight first", ylabel="weight", xlim=(0.3, 20.7))
-    bars.set_xticks([1, 5, 10, 15, 20])
+    random = row.std(correction=0) * standard(typical(len(row)))
+    _, axes = plotting.figure(columns=2, height=1.5)
+    for ax, name, scores in zip(axes, ("a trained head", "by chance"), (row, random), strict=True):
+        weights = scores.softmax(-1)
+        looked_at(ax, data()["text"], weights.expand(len(row), -1), (len(row) - 1,))
+        ax.set_title(f"{name}: {sdpa.effective_keys(weights):.0f} characters share it")

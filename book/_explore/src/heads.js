@@ -1,11 +1,11 @@
-/** A trained head: to how many characters a character gives its weight, and to how many it would by chance. */
+/** A trained head: how many characters share the weight that a character gives, and how many do by chance. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { fromKey } from "./handles.js";
 import * as math from "./math.js";
-import { addButtons, layer, show, show2, showCount, wantsCalm } from "./shared.js";
+import { addButtons, fresh, layer, say, show, show2, showCount, wantsCalm } from "./shared.js";
 
-const { text, moments, heads: count, layers, unit, normal, gap, first: FIRST } = data.heads;
+const { text, moments, heads: count, layers, unit, normal, gap, first: FIRST, drawn } = data.heads;
 const places = [...text];
 const shown = { " ": "·", "\n": "⏎" };
 const here = document.currentScript.src;
@@ -13,7 +13,7 @@ const names = Array.from({ length: layers * count }, (_, i) => [
   String(i),
   `layer ${Math.floor(i / count) + 1}, head ${(i % count) + 1}`,
 ]);
-const APART = 1.5; // times as many keys as by chance, or as few, and a head's tile is coloured
+const APART = 1.2; // times as many characters as by chance, or as few, and a row is more even, or sharper
 const PAUSE = 1100; // milliseconds at each moment of training
 
 const scores = new Map();
@@ -50,10 +50,7 @@ function rowOf(levels, head, place) {
 const average = (values) => values.reduce((sum, x) => sum + x, 0) / values.length;
 
 /** The standard deviation of a row. */
-function spread(row) {
-  const mean = average(row);
-  return Math.sqrt(average(row.map((s) => (s - mean) ** 2)));
-}
+const spread = (row) => Math.sqrt(average(row.map((s) => s * s)) - average(row) ** 2);
 
 /** Effective keys of normal rows with as many keys and the same spread, between those that the build has drawn. */
 function normalKeys(row) {
@@ -63,19 +60,24 @@ function normalKeys(row) {
   return Math.exp(below + (at % 1) * (above - below));
 }
 
-/** A row's weights, its effective keys, those of chance, and whether it has more than these, or fewer. */
-function measure(row) {
-  const weights = math.softmax(row);
-  const keys = math.effectiveKeys(weights);
-  const chance = normalKeys(row);
-  const kind = keys > APART * chance ? "more" : keys < chance / APART ? "fewer" : "";
-  return { weights, keys, chance, kind };
+/** The weights of random scores that are spread as a row's. */
+function randomWeights(row) {
+  const scores = drawn.slice(0, row.length);
+  return math.softmax(scores, spread(scores) / spread(row));
 }
 
+/** A row's weights, its effective keys, and those of chance. */
+function measure(row) {
+  const weights = math.softmax(row);
+  return { weights, keys: math.effectiveKeys(weights), chance: normalKeys(row) };
+}
+
+const LINES = { left: 2, right: 2, top: 4, bottom: 2 };
+
 export const heads = {
-  title: "Over how many characters does a head spread its weight?",
-  prompt: "Press a character or another head, or watch them learn.",
-  hint: { target: "[data-panel=text] svg", by: [120, 0] },
+  title: "Do more characters share a head’s weight than by chance?",
+  prompt: "Press a character, which looks back at violet ones, or another head.",
+  hint: { target: "[data-panel=text] .character:nth-child(50)", by: [0, 0] },
   controls: [
     {
       name: "step",
@@ -94,19 +96,14 @@ export const heads = {
       drawn: true,
     },
   ],
-  panelWidth: "100%",
   panels: [
-    [
-      "text",
-      "the character in the frame looks back at darker ones",
-      118,
-      { left: 4, right: 4, top: 6, bottom: 4 },
-    ],
+    ["text", "", 92, LINES],
+    ["chance", "", 92, LINES],
     [
       "heads",
-      "over how many characters in each head, and at random",
-      150,
-      { left: 46, right: 4, top: 20, bottom: 24 },
+      "each head: how many share it; tick: by chance",
+      130,
+      { left: 46, right: 4, top: 18, bottom: 26 },
     ],
   ],
   forget({ memory }) {
@@ -121,18 +118,29 @@ export const heads = {
     app.memory.levels = levels;
     const measured = names.map(([one]) => measure(rowOf(levels, Number(one), place)));
     const { weights, keys, chance } = measured[head];
-    drawText(app, weights);
+    const { text, chance: random } = app.panels;
+    const cells = drawText(text, weights, place);
+    drawText(random, randomWeights(rowOf(levels, Number(head), place)), place);
+    const many = keys < 1.05 ? "one character has" : `${show2(keys)} characters share`;
+    text.heading.textContent = `this head: ${many} the weight`;
+    random.heading.textContent = `by chance (random scores): ${show2(chance)} share it`;
+    random.describe("Whom it would look at by chance, with random scores of the same spread.");
+    makeChoice(app, cells, weights);
     drawHeads(app, measured);
-    const who = `“${shown[places[place]] ?? places[place]}”`;
-    const many = keys < 1.05 ? "one character" : `${show2(keys)} characters`;
-    return {
-      said: `${names[head][1]}: ${who} spreads over ${many}; by chance, scores of this spread would give ${show2(chance)}.`.replace(
-        "l",
-        "L",
-      ),
-    };
+    const who = names[head][1].replace("l", "L");
+    return { said: `${who}: ${many} the weight of ${quoted(place)}, ${verdict(keys / chance)}.` };
   },
 };
+
+const seen = (place) => shown[places[place]] ?? places[place];
+const quoted = (place) => `“${seen(place)}”`;
+
+/** So many times as many characters as by chance, in words. */
+function verdict(ratio) {
+  if (ratio > APART) return `${show2(ratio)} times as many as by chance: more even`;
+  if (ratio < 1 / APART) return `${show2(100 * ratio)} % as many as by chance: sharper`;
+  return "about as many as by chance";
+}
 
 /** A button that goes through the moments of training, once; or to the next of them, where motion is unwelcome. */
 function addPlay(app) {
@@ -155,14 +163,12 @@ function addPlay(app) {
 
 const TINT = 46; // percent of the weights' colour, under which letters keep a contrast of 4.5
 
-/** The passage, line by line as it was written, darker where weight goes; of those that may, the character nearest to where one presses looks. */
-function drawText(app, weights) {
-  const { place } = app.state;
-  const panel = app.panels.text;
+/** The passage, line by line as it was written, darker where weight goes, and grey where the character in the frame cannot look. */
+function drawText(panel, weights, place) {
   const lines = text.split("\n");
   const [left, right] = panel.xRange;
   const width = Math.min(20, (right - left) / (1 + Math.max(...lines.map((one) => one.length))));
-  const height = Math.min(29, (panel.height - 8) / lines.length);
+  const height = (panel.height - 6) / lines.length;
   const at = [];
   let [line, column] = [0, 0];
   for (const character of places) {
@@ -171,7 +177,7 @@ function drawText(app, weights) {
     if (character === "\n") [line, column] = [line + 1, 0];
   }
   const cells = layer(panel.svg, "text").selectAll("g.character").data(places);
-  const made = cells.enter().append("g").attr("class", "character").style("cursor", "pointer");
+  const made = cells.enter().append("g").attr("class", "character");
   made.append("rect").attr("class", "cell");
   made.append("text").attr("text-anchor", "middle").style("font", "15px monospace");
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${at[i]})`);
@@ -180,7 +186,8 @@ function drawText(app, weights) {
     .attr("width", width)
     .attr("height", height - 2)
     .style("fill", (_, i) => {
-      const share = Math.round(TINT * Math.min(1, Math.sqrt(3 * (weights[i] ?? 0))));
+      if (i > place) return "var(--ex-panel)";
+      const share = Math.round(TINT * Math.min(1, Math.sqrt(2.5 * weights[i])));
       return `color-mix(in srgb, ${colour("weights")} ${share}%, var(--ex-ground))`;
     })
     .style("stroke", (_, i) => (i === place ? colour("query") : "none"))
@@ -190,12 +197,20 @@ function drawText(app, weights) {
     .attr("x", width / 2)
     .attr("y", height / 2 + 4)
     .style("fill", (_, i) => `var(--ex-${i > place ? "muted" : "ink"})`)
-    .text((character) => shown[character] ?? character);
-  const named = (i) => `${shown[places[i]] ?? places[i]} at ${i + 1}`;
+    .text((_, i) => seen(i));
+  return at.map(([x, y]) => [x + width / 2, y + height / 2]);
+}
+
+/** A character is chosen by pressing it, or the nearest that may look; or by keys. */
+function makeChoice(app, at, weights) {
+  const { place } = app.state;
+  const panel = app.panels.text;
+  const named = (i) => `${seen(i)} at ${i + 1}`;
   const told = weights.flatMap((w, i) => (w >= 0.1 ? [`${named(i)}: ${show(w)}`] : []));
   const range = { min: FIRST, max: places.length - 1, step: 1 };
   panel.describe("the character that looks", "slider");
   panel.svg
+    .style("cursor", "pointer")
     .attr("tabindex", 0)
     .attr("aria-valuemin", range.min + 1)
     .attr("aria-valuemax", range.max + 1)
@@ -214,18 +229,31 @@ function drawText(app, weights) {
     .on("pointerdown pointermove", (event) => {
       if (!event.isPrimary || !(event.buttons & 1)) return;
       const [px, py] = d3.pointer(event);
-      const far = (i) =>
-        Math.abs(at[i][0] + width / 2 - px) + 100 * Math.abs(at[i][1] + height / 2 - py); // its own line first
+      const far = (i) => Math.abs(at[i][0] - px) + 100 * Math.abs(at[i][1] - py); // its own line first
       const may = places.map((_, i) => i).slice(FIRST);
       app.set({ place: may.reduce((best, i) => (far(i) < far(best) ? i : best)) });
     });
 }
 
-const grounds = { more: colour("value"), fewer: colour("none") };
-const ground = (kind) =>
-  kind ? `color-mix(in srgb, ${grounds[kind]} 40%, var(--ex-panel))` : "var(--ex-panel)";
+const PALE = `color-mix(in srgb, ${colour("weights")} 45%, var(--ex-panel))`;
 
-/** A tile for each head with its keys, a row for each layer: arrow keys choose one, as in a list. */
+/** Bars for how many share the weight, strong past a tick, which stands where chance would end them. */
+function drawBar(group, keys, chance, top) {
+  const past = Math.max(0, keys - chance);
+  for (const [name, from, long, fill] of [
+    ["near", 0, Math.min(keys, chance), PALE],
+    ["past", chance, past, colour("weights")],
+    ["tick", chance - 1, 2.5, "var(--ex-ink)"],
+  ])
+    layer(group, name, "rect")
+      .attr("x", from)
+      .attr("y", name === "tick" ? top - 3 : top)
+      .attr("width", long)
+      .attr("height", name === "tick" ? 14 : 8)
+      .style("fill", fill);
+}
+
+/** A tile for each head, a row for each layer: arrow keys choose one, as in a list. */
 function drawHeads(app, measured) {
   const panel = app.panels.heads;
   const scale = (many, range) =>
@@ -237,8 +265,7 @@ function drawHeads(app, measured) {
       .padding(0.08);
   const x = scale(count, panel.xRange);
   const y = scale(layers, [panel.margin.top, panel.yRange[0]]);
-  const around = layer(panel.svg, "around");
-  around.selectAll("*").remove();
+  const around = fresh(panel.svg, "around");
   const name = (words, at, level, anchor) =>
     around
       .append("text")
@@ -256,7 +283,6 @@ function drawHeads(app, measured) {
   const made = tiles.enter().append("g").attr("class", "head").attr("role", "radio");
   made.style("cursor", "pointer");
   made.append("rect").attr("class", "cell").attr("rx", 3);
-  made.append("text").attr("text-anchor", "middle");
   const all = made.merge(tiles);
   const chosen = (i) => names[i][0] === app.state.head;
   all
@@ -285,32 +311,23 @@ function drawHeads(app, measured) {
     .select("rect")
     .attr("width", x.bandwidth())
     .attr("height", y.bandwidth())
-    .style("fill", ({ kind }) => ground(kind))
+    .style("fill", "var(--ex-panel)")
     .style("stroke", (_, i) => (chosen(i) ? "var(--ex-ink)" : "none"))
     .style("stroke-width", 2.5);
-  all
-    .select("text")
-    .attr("x", x.bandwidth() / 2)
-    .attr("y", y.bandwidth() / 2 + 4)
-    .style("font-weight", (_, i) => (chosen(i) ? 700 : 400))
-    .text(({ keys, chance }) => `${show2(keys)} / ${show2(chance)}`);
-  const level = panel.height - 13;
-  const part = panel.width / 3;
-  const legend = { more: "over 1.5 × random", fewer: "under random / 1.5", "": "near random" };
-  Object.entries(legend).forEach(([kind, words], i) => {
-    around
-      .append("rect")
-      .attr("x", i * part)
-      .attr("y", level)
-      .attr("width", 13)
-      .attr("height", 13)
-      .attr("rx", 3)
-      .style("fill", ground(kind));
-    name(words, i * part + 19, level + 11, "start");
+  const long = d3.scaleLog([1, places.length], [1, x.bandwidth() - 12]);
+  all.each(function ({ keys, chance }) {
+    const bars = layer(d3.select(this), "bars").attr("transform", "translate(6)");
+    drawBar(bars, long(keys), long(chance), y.bandwidth() / 2 - 4);
   });
-  const many = (kind) => measured.filter((of) => of.kind === kind).length;
-  panel.describe(
-    `Effective keys of each head’s row: of ${names.length} heads ${many("more")} have more than by chance, ${many("fewer")} fewer.`,
-    "group",
-  );
+  const below = fresh(panel.svg, "key");
+  const level = panel.height - 14;
+  [
+    ["past it: more even", 26, 14],
+    ["short of it: sharper", 12, 24],
+  ].forEach(([words, keys, chance], i) => {
+    const at = 2 + 165 * i;
+    drawBar(below.append("g").attr("transform", `translate(${at})`), keys, chance, level);
+    say(below, words, at + 32, level + 9, "start");
+  });
+  panel.describe("How many characters share the weight in each head, and by chance.", "group");
 }

@@ -1,35 +1,43 @@
 /** Softmax saturates: a head's width and divisor give eight scores, these their weights, and these how far each responds. */
 import * as d3 from "./d3.js";
-import { colour, data } from "./data.js";
-import { softmax } from "./math.js";
-import { divisorControl, fresh, layer, say, show, show2, wantsCalm } from "./shared.js";
+import { colour, data, lettersColour } from "./data.js";
+import { effectiveKeys, softmax } from "./math.js";
+import { divisorControl, fresh, layer, rule, say, show, show2, wantsCalm } from "./shared.js";
 
 const { d_k: widths, nudge, pattern } = data.saturation;
+const OTHER = { none: "sqrt_d_k", sqrt_d_k: "none" };
+const CALLED = { none: "undivided", sqrt_d_k: "divided" };
 
 export const saturation = {
-  title: "How far does a weight move when its score is nudged?",
-  prompt: "Make the head wider and watch the lowest bars; then divide.",
-  hint: { target: "input", by: [150, 0] },
+  title: "Does a weight still move when its score is nudged?",
+  prompt: "Divide the scores by √d_k; then change the width.",
+  hint: { target: ".explorable-buttons button:nth-child(2)", by: [0, 0] },
   controls: [
     {
       name: "d_k",
       label: "width of the head, d_k",
       values: widths,
-      value: 16,
+      value: 64,
       text: String,
     },
     divisorControl,
   ],
   panelWidth: "100%",
-  panels: [["rows", "", 324, { left: 2, right: 2 }]],
+  panels: [["rows", "", 325, { left: 2, right: 2 }]],
   update({ state: { d_k: dK, divisor }, panels: { rows } }) {
     const now = rowOf(dK, divisor);
-    const described = ROWS.map(({ name, of, text }) => {
-      drawBars(rows, name, divisor, now[of]);
-      return `${name}: ${now[of].map(text).join("; ")}`;
+    const other = rowOf(dK, OTHER[divisor]);
+    const described = ROWS.map((row) => {
+      drawBars(rows, row, divisor, now[row.of], other[row.of]);
+      return `${row.name}: ${now[row.of].map((x) => brief(x, row.digits)).join("; ")}`;
     });
+    const words = fresh(rows.svg, "which");
+    const name = (text, of, level) =>
+      say(words, text, rows.xRange[1] - 8, level, "end").style("fill", lettersColour(of));
+    name(`filled: ${CALLED[divisor]}`, divisor, 147);
+    name(`outlines: ${CALLED[OTHER[divisor]]}`, OTHER[divisor], 163);
     rows.describe(`Eight keys. ${described.join(". ")}.`);
-    return { said: answer(dK, divisor, now) };
+    return { said: answer(dK, divisor, now, other) };
   },
 };
 
@@ -44,58 +52,75 @@ function rowOf(dK, divisor) {
 /** A number, or 0 where its decimals would show none of it. */
 const brief = (x, digits) => (Math.abs(x) < 0.5 * 10 ** -digits ? "0" : show(x, digits));
 
-/** The three rows of bars: where each begins and ends, its values there, and how they are written. */
+/** The three rows of bars: how they are called, at which height, the values there, and which bars have a number beyond the line of 0. */
 const ROWS = [
-  { name: "scores z", of: "scores", levels: [84, 24], ends: [-26, 6], text: (z) => brief(z, 1) },
+  {
+    name: "scores z of eight keys, after any dividing",
+    of: "scores",
+    levels: [99, 25],
+    ends: [-26, 6],
+    digits: 1,
+    told: (_, j) => j === pattern.length - 1,
+  },
   {
     name: "weights p = softmax(z)",
     of: "weights",
-    levels: [200, 132],
+    levels: [193, 135],
     ends: [0, 1],
-    text: (p) => brief(p, 2),
+    digits: 2,
+    told: (p) => p >= 0.02,
   },
   {
-    name: `response of a weight to +${nudge} on its score`,
+    name: `response: what +${nudge} on z adds to p`,
     of: "responses",
-    levels: [322, 236],
+    levels: [307, 249],
     ends: [0, nudge / 4],
-    text: (change) => brief(change, 3),
+    digits: 3,
+    told: (change) => change >= 0.001,
   },
 ];
 
-/** A row of bars with their numbers. */
-function drawBars(panel, name, divisor, values) {
-  const row = ROWS.find((one) => one.name === name);
+/** A row of bars, with outlines of what they would be otherwise. */
+function drawBars(panel, { name, of, levels, ends, digits, told }, divisor, values, others) {
   const x = d3
     .scaleBand(
       values.map((_, j) => j),
       panel.xRange,
     )
     .padding(0.25);
-  const y = d3.scaleLinear(row.ends, row.levels);
-  const group = layer(panel.svg, row.of);
-  const words = fresh(panel.svg, `${row.of}-words`);
-  say(words, name, x.range()[0], row.levels[1] - 21, "start").style("font-weight", 700);
-  group
-    .selectAll("rect")
-    .data(values)
-    .join("rect")
-    .attr("x", (_, j) => x(j))
-    .attr("width", x.bandwidth())
-    .style("transition", wantsCalm() ? null : "y 0.4s, height 0.4s")
-    .attr("y", (v) => y(Math.max(v, 0)))
-    .attr("height", (v) => Math.abs(y(v) - y(0)))
-    .style("fill", colour(divisor));
-  values.forEach((v, j) =>
-    say(words, row.text(v), x(j) + x.bandwidth() / 2, v < 0 ? y(v) + 14 : y(v) - 5, "middle"),
-  );
+  const y = d3.scaleLinear(ends, levels);
+  const bars = (of, ink, heights) =>
+    layer(panel.svg, of)
+      .style("fill", ink)
+      .selectAll("rect")
+      .data(heights)
+      .join("rect")
+      .attr("x", (_, j) => x(j))
+      .attr("width", x.bandwidth())
+      .style("transition", wantsCalm() ? null : "y 0.4s, height 0.4s")
+      .attr("y", (v) => y(Math.max(v, 0)))
+      .attr("height", (v) => Math.abs(y(v) - y(0)));
+  bars(of, colour(divisor), values);
+  bars(`${of}-others`, "none", others)
+    .style("stroke", colour(OTHER[divisor]))
+    .style("stroke-width", 1.5);
+  const words = fresh(panel.svg, `${of}-words`);
+  rule(words, [x.range()[0], y(0)], [x.range()[1], y(0)], "var(--ex-muted)");
+  say(words, name, x.range()[0], levels[1] - 12, "start").style("font-weight", 700);
+  values.forEach((v, j) => {
+    if (!told(v, j)) return;
+    const level = y(0) + (v < 0 ? -5 : 15);
+    const number = say(words, show(v, digits), x(j) + x.bandwidth() / 2, level, "middle");
+    number.style("fill", lettersColour(divisor));
+  });
 }
 
-function answer(dK, divisor, now) {
-  const share = show(now.weights[0]);
+const total = (values) => values.reduce((sum, x) => sum + x, 0);
+
+function answer(dK, divisor, now, other) {
+  const seen = `the row in effect sees ${show(effectiveKeys(now.weights), 1)} of 8 keys`;
   if (divisor === "sqrt_d_k")
-    return `Divided by √${dK} = ${Math.sqrt(dK)}, the first key has ${share} of the weight, and all eight respond, as in a head of any width.`;
-  const ratio = now.responses[0] / rowOf(dK, "sqrt_d_k").responses[0];
-  const far = ratio > 1 ? `${show(ratio, 1)} times` : `${show2(100 * ratio)} %`;
-  return `Undivided at d_k = ${dK}, one key has ${share} of the weight, and a nudge moves it ${far} as far as if divided.`;
+    return `Divided by √${dK} = ${Math.sqrt(dK)}, ${seen}, and all weights move, at any width.`;
+  const far = show2((100 * total(now.responses)) / total(other.responses));
+  return `Undivided, ${seen}, and nudged weights move ${far} % as far as if divided.`;
 }

@@ -3,7 +3,7 @@
 import pytest
 
 import sdpa_lib as sdpa
-from sdpa_book.explorables.heads_explorable import HEADS
+from sdpa_book.explorables.heads_explorable import HEADS, standard, typical
 from sdpa_book.studies.heads.read import LONGER, load_vectors
 
 from .conftest import act, go, numbers, said, state
@@ -19,7 +19,7 @@ def row_of(moment, head, place):
 def by_chance(row):
     """Effective keys of normal rows with as many keys and the same spread."""
     normal = sdpa.sample(4000, len(row), seed=0, device="cpu").double()
-    normal = (normal - normal.mean(-1, keepdim=True)) / normal.std(-1, correction=0, keepdim=True)
+    normal = standard(normal)
     squares = (normal * row.std(correction=0)).softmax(-1).square().sum(-1)
     return 1 / squares.mean().item()
 
@@ -33,12 +33,24 @@ def test_rows_are_those_that_were_trained(explorable, moment, step):
         go(figure, f"head=4,step={step},place={place}")
         rows = [row_of(moment, head, place) for head in range(16)]
         keys = [sdpa.effective_keys(row.softmax(-1)).item() for row in rows]
-        shown = [numbers(text)[0] for text in tiles.all_text_contents()]
-        assert shown == pytest.approx(keys, rel=0.06)
-        told = said(figure).replace("one character", "1 character")
-        assert numbers(told.partition("over")[2])[-2:] == pytest.approx(
-            [keys[4], by_chance(rows[4])], rel=0.1
-        )
+        shown = [numbers(tile.get_attribute("aria-label").split(": ")[1]) for tile in tiles.all()]
+        assert [own for own, _ in shown] == pytest.approx(keys, rel=0.06)
+        chance = by_chance(rows[4])
+        assert shown[4][1] == pytest.approx(chance, rel=0.06)
+        ratio = keys[4] / chance
+        told = said(figure).rpartition(",")[2]
+        if "about as many" in told:
+            assert 1 / 1.3 < ratio < 1.3
+        else:
+            times = numbers(told)[0] / (100 if "%" in told else 1)
+            assert times == pytest.approx(ratio, rel=0.1)
+            assert ("more even" in told) == (ratio > 1)
+
+
+def test_what_is_drawn_by_chance_is_typical():
+    row = row_of(4, 4, 62)
+    weights = (row.std(correction=0) * standard(typical(63))).softmax(-1)
+    assert sdpa.effective_keys(weights).item() == pytest.approx(by_chance(row), rel=0.1)
 
 
 def test_training_can_be_watched(begin):

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import sdpa_lib as sdpa
 from sdpa_book.explorables.saturation_explorable import NUDGE, pattern
 
 from .conftest import act, described, numbers, said, slider, state
@@ -18,7 +19,7 @@ def rows(d_k, divisor):
 
 def drawn(figure):
     """The three rows as they are described."""
-    return [numbers(part.split(": ")[1]) for part in described(figure, "rows").split(". ")[1:]]
+    return [numbers(part.rpartition(": ")[2]) for part in described(figure, "rows").split(". ")[1:]]
 
 
 @pytest.mark.parametrize("divisor", ["none", "sqrt_d_k"])
@@ -29,14 +30,20 @@ def test_scores_weights_and_responses_are_those_of_softmax(explorable, divisor):
         expected = rows(d_k, divisor)
         for row, values, digit in zip(drawn(figure), expected, (0.1, 0.01, 0.001), strict=True):
             assert row == pytest.approx(values.tolist(), abs=0.51 * digit)
-        assert round(expected[1][0].item(), 2) in numbers(said(figure))
+        assert numbers(said(figure).partition("sees")[2])[0] == pytest.approx(
+            sdpa.effective_keys(expected[1]).item(), abs=0.051
+        )
         if d_k < 256:
             act(figure, slider(figure, "width").press, "ArrowRight")
 
 
-def test_the_sentence_compares_with_the_divided_row(explorable):
-    figure = explorable("saturation", "d_k=64")
-    far = rows(64, "none")[2][0] / rows(64, "sqrt_d_k")[2][0]
+def test_the_sentence_and_the_outlines_compare_with_the_divided_row(explorable):
+    figure = explorable("saturation")
+    far = rows(64, "none")[2].sum() / rows(64, "sqrt_d_k")[2].sum()
     assert numbers(said(figure))[-1] == pytest.approx(100 * far.item(), abs=0.5)
+    heights = """(figure, of) => [...figure.querySelectorAll(`.${of} rect`)].map(
+        (bar) => Number(bar.getAttribute("height")))"""
+    outlines = figure.evaluate(heights, "responses-others")
     act(figure, figure.get_by_role("button", name="Divided by").click)
-    assert "all eight respond" in said(figure)
+    assert figure.evaluate(heights, "responses") == pytest.approx(outlines)
+    assert "all weights move" in said(figure)
