@@ -11,9 +11,9 @@ from sdpa_book.explorables import looks, rounded
 from sdpa_book.studies import optimiser_steps as steps
 
 ALT = (
-    "Size of fresh scores, of a step of gradient descent and of a step of Adam, over those at 16 "
-    "components, when the root divides: the first two stay at 1 up to 4,096 components, the third "
-    "rises to about 16."
+    "Size of scores at the start, of a step of gradient descent and of a step of Adam, over those "
+    "at 16 components, when the root divides: the first two stay at 1 up to 4,096 components, the "
+    "third rises to about 16."
 )
 
 
@@ -21,13 +21,12 @@ class Growth(NamedTuple):
     """Something that grows like a power of d_k.
 
     Attributes:
-        short, one, many: its name beside a line, and within a sentence.
+        short, many: its name beside a line, and within a sentence.
         optimiser, stored: where ``steps.json`` has it.
         exponents: of d_k, which are linear in p, at p = 0 and 1.
     """
 
     short: str
-    one: str
     many: str
     optimiser: str
     stored: str
@@ -46,19 +45,19 @@ def step_of(optimiser: str, short: str, words: str) -> Growth:
     """An optimiser's first step, by study D's theorem."""
     exponent = steps.OPTIMISERS[optimiser].step
     ends = exponent(0.0), exponent(1.0)
-    return Growth(short, f"a step of {words}", f"steps of {words}", optimiser, "one step", ends)
+    return Growth(short, f"steps of {words}", optimiser, "one step", ends)
 
 
 GROWTHS = {
-    "start": Growth("fresh scores", "a fresh score", "fresh scores", "SGD", "start", (0.5, -0.5)),
-    "SGD": step_of("SGD", "gradient step", "gradient descent"),
-    "Adam": step_of("Adam", "Adam step", "Adam"),
+    "start": Growth("scores at the start", "scores at the start", "SGD", "start", (0.5, -0.5)),
+    "SGD": step_of("SGD", "descent: one step", "gradient descent"),
+    "Adam": step_of("Adam", "Adam: one step", "Adam"),
 }
 
 
 def data() -> dict[str, Any]:
     """The widths, and for each line its names, the theorem's exponents and what was measured."""
-    names = ("short", "one", "many", "exponents")
+    names = ("short", "many", "exponents")
     return {
         "d_k": steps.WIDTHS,
         "lines": {

@@ -16,7 +16,7 @@ COMPARED = {
     "none": display_name("none"),
     "sqrt_d_k": "÷ √d_k, the root",
     "k_mean": "÷ k_{mean}, mean length",
-    "k_total": "÷ k_{total}, their sum",
+    "k_total": "÷ k_{total}, total length",
 }
 """The divisors that chapter 8 is about; its tables have the others."""
 

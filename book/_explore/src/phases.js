@@ -1,71 +1,55 @@
-/** The two phases: a point (n, σ) to drag over a map of how many keys share the weight of rows of normal scores. */
+/** The two phases: a point (n, σ) to drag over a map of how many keys share the weight of rows of normal scores, and the row there. */
 import * as d3 from "./d3.js";
 import { colour, data, looks } from "./data.js";
 import { drawHandles, fromKey, listen, nearest } from "./handles.js";
 import * as math from "./math.js";
-import {
-  apart,
-  axes,
-  fresh,
-  layer,
-  point,
-  richText,
-  rule,
-  say,
-  show,
-  show2,
-  showCount,
-} from "./shared.js";
+import { axes, fresh, layer, point, richText, rule, say, show2, showCount } from "./shared.js";
 
-const { n: counts, sigma: sigmas, share } = data.phases;
+const { n: counts, sigma: sigmas, share, weights } = data.phases;
 const most = counts.at(-1);
-const ticks = [2, 32, 1024, most];
-const WIDTH = 64; // of the heads whose divisors have a line
+const START = 32; // keys of the row that stays behind; so many weights are drawn
+const WIDTH = 64; // of the heads whose lines are drawn
 
-/** How many keys share the weight, a geometric mean over rows of so many keys: at the number `place` of `counts`. */
-const effectiveKeys = (place, sigma) => counts[place] ** share[place][sigmas.indexOf(sigma)];
+/** The spreads of fresh heads, undivided and with the root. */
+const HEADS = { none: Math.sqrt(WIDTH), sqrt_d_k: 1 };
 
-/** The divisors whose lines are drawn, each with the standard deviation of scores that it leaves. */
-const divisors = [
-  ["none", (dK) => Math.sqrt(dK)],
-  ["sqrt_d_k", () => 1],
-  ["d_k", (dK) => 1 / Math.sqrt(dK)],
-];
+/** How many keys share the weight, a geometric mean over rows of n keys. */
+const effectiveKeys = (n, sigma) => n ** share[counts.indexOf(n)][sigmas.indexOf(sigma)];
 
 export const phases = {
   title: "Do more keys share the weight of a longer row?",
-  prompt: "Drag the point to the right: below the border, then above it.",
-  hint: { target: ".explorable-handle", by: [110, 0] },
+  prompt: "Drag the point to the right, then up across the border, and to the right again.",
+  hint: { target: ".beyond", by: [90, 0] },
   controls: [
-    { name: "n", label: "n, keys", values: counts, value: 512, drawn: true },
-    { name: "sigma", label: "σ of the scores", values: sigmas, value: 1, drawn: true },
+    { name: "n", label: "number of keys", values: counts, value: START, drawn: true },
+    { name: "sigma", label: "spread of scores, σ", values: sigmas, value: 1, drawn: true },
   ],
-  panelWidth: "100%",
   panels: [
-    ["phases", "spread σ of a row’s scores, and its number of keys", 330, { left: 30, right: 76 }],
+    ["phases", "deeper violet: fewer keys share the weight", 292, { left: 38, right: 78 }],
+    ["row", "the row at the point", 292, { left: 26, right: 2, bottom: 44 }],
   ],
+  forget: (app) => (app.memory = {}),
   update(app) {
     const { n, sigma } = app.state;
+    app.memory.moved ||= n !== START || sigma !== 1;
     drawPlane(app, n, sigma);
+    drawRow(app.panels.row, n, sigma);
     return { said: verdict(n, sigma) };
   },
 };
 
-/** So many keys, with commas: two digits. */
+/** A number of keys, with commas: two digits. */
 const count = (keys) => (keys < 100 ? show2(keys) : showCount(Number(keys.toPrecision(2))));
 
-/** The length of a row that this one is compared with: 16 times as long, or, at the end, as short. */
-const compared = (n) => (counts.includes(16 * n) ? 16 * n : n / 16);
-
-/** How many keys share the weight here, and how many would in a row 16 times as long, or, at the end, as short. */
+/** How many keys share the weight here, and how many times as many as of the row that stayed behind. */
 function verdict(n, sigma) {
-  const place = counts.indexOf(n);
   const ratio = sigma / math.criticalSigma(n);
-  const side =
-    ratio > 1 ? "Above the border" : ratio > 0.5 ? "In the crossover" : "Far below the border";
-  const words = compared(n) > n ? "16 times as many" : "a 16th of them";
-  const other = counts.indexOf(compared(n));
-  return `${side}, ${count(effectiveKeys(place, sigma))} of ${showCount(n)} keys share the weight; with ${words}, ${count(effectiveKeys(other, sigma))} would.`;
+  const side = ratio > 1 ? "Above" : ratio > 0.5 ? "Just below" : "Far below";
+  const keys = effectiveKeys(n, sigma);
+  if (n <= START) return `${side} the border: ${count(keys)} of ${n} keys share the weight.`;
+  const times = keys / effectiveKeys(START, sigma);
+  const but = times < n / START / 2 ? "but only" : "and";
+  return `${side} the border: ${showCount(n / START)} times the keys, ${but} ${count(times)} times as many share the weight, ${count(keys)} of ${showCount(n)}.`;
 }
 
 const line = (group, points, stroke) =>
@@ -89,12 +73,12 @@ function drawMap(panel, x, y) {
           .append("stop")
           .attr("offset", place / (counts.length - 1))
           .attr("stop-color", colour("weights"))
-          .attr("stop-opacity", 0.02 + 0.4 * (1 - between(of, at))),
+          .attr("stop-opacity", 0.02 + 0.5 * (1 - between(of, at))),
       );
       map.append("rect").style("fill", `url(#explorable-phases-${i})`);
     });
   const [left, right] = [x(2), x(most)];
-  const logs = sigmas.map((sigma) => y(sigma));
+  const logs = sigmas.map(y);
   const height = (logs[0] - logs.at(-1)) / (places.length - 1);
   map
     .selectAll("rect")
@@ -106,131 +90,139 @@ function drawMap(panel, x, y) {
     .attr("height", height);
 }
 
-/** The map under the border and half of it, a line for each divisor, and the point. */
+/** The map under the border, lines of two heads once the point was moved, and the point. */
 function drawPlane(app, n, sigma) {
   const panel = app.panels.phases;
-  const [left, right] = panel.xRange;
-  const inner = d3.scaleLog([2, most], [left + 8, right - 8]); // at the ends the point covers no label
-  const x = d3.scaleLog([left, right].map(inner.invert), [left, right]);
-  const step = Math.log(sigmas[1] / sigmas[0]) / 6; // half a strip beyond the last σ, so that none hangs over
-  const y = d3.scaleLog(
-    [sigmas[0] * Math.exp(-step), sigmas.at(-1) * Math.exp(step)],
-    panel.yRange,
-  );
-  const [bottom, top] = y.range();
+  const x = d3.scaleLog([2, most], panel.xRange);
+  const y = d3.scaleLog([sigmas[0], sigmas.at(-1)], panel.yRange);
+  const right = panel.xRange[1];
   drawMap(panel, x, y);
   axes(panel, {
     x,
     y,
-    xLabel: "n, keys",
-    yLabel: "σ",
-    xTicks: ticks,
-    yTicks: [0.1, 1, 10],
+    xLabel: "number of keys",
+    yLabel: "spread of scores, σ",
+    xTicks: [2, START, 1024, most],
+    yTicks: [0.25, 1, 8, 32],
     xFormat: showCount,
     yFormat: String,
   });
   const group = fresh(panel.svg, "lines");
-  const border = (times) =>
-    Array.from({ length: 65 }, (_, i) => 2 ** (1 + i / 4)).map((m) => [
-      x(m),
-      y(times * math.criticalSigma(m)),
-    ]);
-  line(group, border(1), "var(--ex-ink)").style("stroke-width", 2);
-  line(group, border(0.5), "var(--ex-ink)").style("stroke-dasharray", "2 4");
-  const critical = math.criticalSigma(most);
-  const beside = [
-    { text: "border σ_c", level: y(critical) },
-    { text: "half of it", level: y(critical / 2) },
-  ];
-  for (const [name, sigmaOf] of divisors) {
-    const { label: text, dashes } = looks[name];
-    const level = y(sigmaOf(WIDTH));
-    if (level > bottom) {
-      beside.push({ text: `↓ ${text}`, level: bottom }); // below the map
-      continue;
-    }
-    rule(group, [left, level], [right, level], colour(name))
+  const border = counts.map((m) => [x(m), y(math.criticalSigma(m))]);
+  line(group, border, "var(--ex-ink)").style("stroke-width", 2).attr("class", "border");
+  const beside = (level, ...rows) =>
+    rows.forEach((text, i) =>
+      richText(say(group, "", right + 6, level + 4 + 15 * (i + 1 - rows.length), "start"), text),
+    );
+  beside(y(math.criticalSigma(most)), "the border");
+  for (const [name, spread] of app.memory.moved ? Object.entries(HEADS) : []) {
+    const level = y(spread);
+    rule(group, [x(2), level], [right, level], colour(name))
       .attr("data-rescaling", name)
-      .attr("data-sigma", sigmaOf(WIDTH))
+      .attr("data-sigma", spread)
       .style("stroke-width", 2)
-      .style("stroke-dasharray", dashes);
-    beside.push({ text, level });
+      .style("stroke-dasharray", looks[name].dashes);
+    beside(level, `heads of ${WIDTH},`, name === "none" ? "undivided" : "÷ √d_k");
   }
-  const heights = apart(
-    beside.map(({ level }) => level),
-    15,
-    top,
-    bottom,
-  );
-  beside.forEach(({ text, level }, i) => {
-    if (level < bottom) rule(group, [right, level], [right + 5, heights[i]], "var(--ex-muted)");
-    richText(say(group, "", right + 8, heights[i] + 4, "start").classed("name", true), text);
-  });
-  nameRegions(group, x, y, n, sigma);
-  drawCounts(group, x, y, n, sigma);
+  const heads = app.memory.moved ? Object.values(HEADS).map(y) : [];
+  drawCounts(group, x, y, n, sigma, [...heads, ...nameRegions(group, x, y, sigma)]);
   drawPoint(app, panel, x, y, n, sigma);
   panel.describe(
-    `A map of how many keys share the weight, from one at the top to all at the bottom. The border rises from ${show(math.criticalSigma(2))} at 2 keys to ${show(critical)} at ${showCount(most)}. Lines of the divisors for ${WIDTH} components: undivided at ${show2(Math.sqrt(WIDTH))}, the root at 1, d_k at ${show2(1 / Math.sqrt(WIDTH))}. The point is at ${showCount(n)} keys and ${show2(sigma)}.`,
+    `A map of how many keys share the weight, from one at the top to all at the bottom. The border rises from ${show2(math.criticalSigma(2))} at 2 keys to ${show2(math.criticalSigma(most))} at ${showCount(most)}. The point is at ${showCount(n)} keys and ${show2(sigma)}.`,
     "group",
   );
 }
 
-/** How many keys share the weight at the point, and at a hollow one where the row is so much longer, or shorter. */
-function drawCounts(group, x, y, n, sigma) {
-  const [, right] = x.range();
-  for (const m of [n, compared(n)]) {
-    const at = [x(m), y(sigma)];
-    if (m !== n)
-      point(group, ...at, 7, "var(--ex-ground)")
-        .style("stroke", "var(--ex-ink)")
-        .style("stroke-width", 2);
-    const late = at[0] > right - 40;
-    say(
-      group,
-      count(effectiveKeys(counts.indexOf(m), sigma)),
-      late ? right : at[0],
-      at[1] - 13,
-      late ? "end" : "middle",
-    )
-      .attr("class", "rim name")
-      .style("font-weight", 700);
+/** How many keys share the weight at the point, and at a hollow one of the same spread that stays where the row was short. */
+function drawCounts(group, x, y, n, sigma, taken) {
+  const level = y(sigma);
+  const [bottom, top] = y.range();
+  const free = (m, above) => {
+    const at = level + (above ? -19 : 19);
+    const hit = [y(math.criticalSigma(m)), ...taken].some((other) => Math.abs(other - at) < 11);
+    return !hit && at < bottom - 8 && at > top + 6;
+  };
+  const above = free(n, true) || !free(n, false);
+  const write = (m, up, words) => {
+    const half = 3.6 * words.length;
+    const [left, right] = x.range();
+    const at = Math.min(right - half, Math.max(left + half, x(m)));
+    say(group, words, at, level + (up ? -14 : 23), "middle").style("font-weight", 700);
+  };
+  if (n > START) {
+    rule(group, [x(START), level], [x(n), level], "var(--ex-ink)").style("stroke-dasharray", "2 4");
+    point(group, x(START), level, 7, "var(--ex-ground)")
+      .style("stroke", "var(--ex-ink)")
+      .style("stroke-width", 2);
+    write(START, !above, `${count(effectiveKeys(START, sigma))} of ${START}`);
   }
+  write(n, above, `${count(effectiveKeys(n, sigma))} of ${showCount(n)} keys`);
 }
 
-/** What the ground means, written at the first place where neither a divisor’s line runs nor the point stands, or where most room is left. */
-function nameRegions(group, x, y, n, sigma) {
-  const lines = divisors.map(([, sigmaOf]) => y(sigmaOf(WIDTH)));
-  const place = (text, width, ...places) => {
-    const free = ([m, at]) => {
-      const beside = Math.abs(x(m) - x(n)) - width / 2;
-      const point = Math.max(beside, Math.abs(y(at) - y(sigma))) - 8;
-      return Math.min(point, ...lines.map((level) => Math.abs(level - y(at))));
-    };
-    const [m, at, turn = 0] =
-      places.find((place) => free(place) > 12) ??
-      places.reduce((best, place) => (free(place) > free(best) ? place : best));
-    say(group, text, 0, 4, "middle")
-      .attr("class", "name")
-      .attr("transform", `translate(${x(m)},${y(at)}) rotate(${turn})`)
-      .style("font-style", "italic");
-  };
-  const crossover = (m) => {
-    const [from, to] = [m / 4, m * 4].map((at) => [x(at), y(math.criticalSigma(at))]);
-    const turn = (Math.atan2(to[1] - from[1], to[0] - from[0]) * 180) / Math.PI;
-    return [m, math.criticalSigma(m) / Math.SQRT2, turn];
-  };
-  place("frozen: a few keys", 100, [512, 26], [512, 14], [512, 20]);
-  place("crossover", 56, crossover(2 ** 13), crossover(2 ** 6));
-  place("a fixed share of the keys", 136, [512, 0.2], [512, 0.4], [512, 0.14], [512, 0.55]);
+/** What the ground means, written where the point is not: at these heights. */
+function nameRegions(group, x, y, sigma) {
+  const middle = (x.range()[0] + x.range()[1]) / 2;
+  const names = [
+    ["frozen: a few keys", 26, 13],
+    ["a fixed share of the keys", 0.33, 0.6],
+  ];
+  return names.map(([text, ...places]) => {
+    const far = (at) => Math.abs(y(at) - y(sigma));
+    const [first, other] = places;
+    const at = y(far(first) > 20 || far(first) > far(other) ? first : other);
+    say(group, text, middle, at + 4, "middle").style("font-style", "italic");
+    return at;
+  });
 }
 
-/** The height that a drag means: while it goes sideways that at which it set out, though the hand sways, until it leaves that. */
-function steady(memory, { x, y }) {
-  const way = (memory.way ??= { x, y });
-  const [dx, dy] = [Math.abs(x - way.x), Math.abs(y - way.y)];
-  way.sideways ||= dx > 12 && dy < dx / 2;
-  if (dy > (way.sideways ? 20 : 12)) memory.way = { x, y };
-  return dy < (way.sideways ? 20 : 6) ? way.y : y;
+/** The heaviest weights of the row, and outlines of those of the short one. */
+function drawRow(panel, n, sigma) {
+  const height = panel.width > 250 ? 132 : 292; // under the map, or beside it
+  panel.svg.attr("height", height);
+  const x = d3.scaleLinear([0, START], panel.xRange);
+  const y = d3.scaleLinear([0, 1], [height - panel.margin.bottom, panel.margin.top]);
+  const [left, right] = panel.xRange;
+  const [ground, top] = y.range();
+  axes(panel, { x, y, xTicks: [], yTicks: [0, 0.5, 1], yFormat: String, yLabel: "weight" });
+  const of = (m) => weights[counts.indexOf(m)][sigmas.indexOf(sigma)];
+  const group = fresh(panel.svg, "row");
+  of(n).forEach((w, i) =>
+    group
+      .append("rect")
+      .attr("x", x(i + 0.1))
+      .attr("width", x(0.8) - x(0))
+      .attr("y", y(w))
+      .attr("height", ground - y(w))
+      .style("fill", colour("weights")),
+  );
+  const middle = (left + right) / 2;
+  const below = (row, words) => say(group, words, middle, ground + 18 + 17 * row, "middle");
+  if (n <= START) below(0, `all ${n} keys, sorted`);
+  else {
+    const tops = of(START).map((w, i) => `V${y(w)}H${x(i + 1)}`);
+    group
+      .append("path")
+      .attr("d", `M${left},${ground}${tops.join("")}V${ground}`)
+      .style("fill", "none")
+      .style("stroke", "var(--ex-ink)");
+    say(group, `outline: row of ${START} keys`, right, top + 18, "end");
+    below(0, `${START} heaviest of ${showCount(n)} keys:`);
+    const together = of(n).reduce((sum, w) => sum + w);
+    const percent = together < 0.01 ? "under 1" : Math.min(100, Math.round(100 * together));
+    below(1, `${percent} % of the weight`).style("font-weight", 700);
+  }
+  panel.describe(
+    `The row’s weights, the heaviest first: ${of(n)
+      .slice(0, 4)
+      .map((w) => w.toFixed(3))
+      .join(", ")}`,
+  );
+}
+
+/** The spread that a drag means: the two of the heads hold the point. */
+function snapped(y, at) {
+  const held = nearest(Object.values(HEADS), y, at);
+  return Math.abs(y(held) - at) < 16 ? held : nearest(sigmas, y, at);
 }
 
 /** The point (n, σ): left and right arrow keys move n, up and down σ. */
@@ -239,9 +231,14 @@ function drawPoint(app, panel, x, y, n, sigma) {
   const { made, all } = drawHandles(panel, [sigmas.indexOf(sigma)], range, "weights");
   made.attr(
     "aria-label",
-    "the row: left and right arrows change the number of keys, up and down the spread",
+    "the row: left and right arrows change the number of keys, up and down the spread of scores",
   );
   made.select("circle:not(.ring)").attr("r", 8).style("fill", "var(--ex-ink)");
+  layer(panel.svg, "beyond", "circle")
+    .attr("cx", x(n) + 28)
+    .attr("cy", y(sigma))
+    .attr("r", 1)
+    .style("fill", "none"); // where the hand begins
   all
     .attr("transform", `translate(${x(n)},${y(sigma)})`)
     .attr("aria-valuenow", (place) => place)
@@ -255,12 +252,7 @@ function drawPoint(app, panel, x, y, n, sigma) {
   };
   const byDrag = (event) => ({
     n: nearest(counts, x, event.x),
-    sigma: nearest(sigmas, y, steady(app.memory, event)),
+    sigma: snapped(y, event.y),
   });
-  const begin = (event) => {
-    const held = event.target.closest(".explorable-handle");
-    app.memory.way = held ? { x: x(n), y: y(sigma) } : null;
-  };
-  panel.svg.on("pointerdown.steady", begin, true); // before a press brings the point
   listen(app, panel, all, byKey, byDrag);
 }

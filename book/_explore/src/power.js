@@ -1,13 +1,25 @@
-/** Divide by a power of d_k: which p keeps fresh scores, a step of gradient descent or one of Adam at every width? */
+/** Divide by a power of d_k: which p keeps the scores, a step of gradient descent or one of Adam at every width? */
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
-import { apart, axes, fresh, say, show, show2, showCount, wantsCalm } from "./shared.js";
+import {
+  apart,
+  axes,
+  fresh,
+  rich,
+  say,
+  show,
+  show2,
+  showCount,
+  underSlider,
+  wantsCalm,
+} from "./shared.js";
 
 const { d_k: widths, lines } = data.power;
 const [least, most] = [widths[0], widths.at(-1)];
 
-/** In this order, with these widths where they are level, lines that coincide are all seen. */
-const layers = { SGD: 9, Adam: 7, start: 3 };
+/** In this order; lines that coincide are seen side by side. */
+const order = ["SGD", "Adam", "start"];
+const BESIDE = 5;
 
 /** What a line is drawn in; how its points look. */
 const inkOf = (name) => (name === "start" ? "var(--ex-ink)" : colour(name));
@@ -43,55 +55,44 @@ export const power = {
     },
     {
       name: "query",
-      label: "W_Q, and so all scores, start at 0",
+      label: "start with all scores 0 (W_Q = 0)",
       options: { random: "at random", zero: "at 0" },
       check: true,
       value: "random",
     },
   ],
   panelWidth: "100%",
-  panels: [
-    [
-      "lines",
-      `growth from d_k = ${least} on (points: measured)`,
-      290,
-      { left: 44, right: 112, top: 12 },
-    ],
-  ],
+  panels: [["lines", "", 260, { left: 44, right: 126, top: 12 }]],
   update(app) {
     const { p, query } = app.state;
-    if (app.controls.nextSibling !== app.said) app.said.before(app.controls); // beneath the plot
-    // Where W_Q starts at 0, all scores do, and there is no start to keep.
-    const here = Object.keys(layers).filter((name) => name !== "start" || query === "random");
-    drawLines(app.panels.lines, here, p, query === "random");
-    const at = query === "zero" ? "From W_Q = 0, at" : "At";
-    return { said: `${at} p = ${plain(p)} ${verdict(here, p)}` };
+    underSlider(app, "level at", "½: scores, descent", "1: Adam");
+    drawLines(app.panels.lines, p, query === "random");
+    return { said: verdict(query === "random" ? order : order.slice(0, 2), p, query) };
   },
 };
 
-/** What is level at p and what is not; where nothing is, what has changed most. */
-function verdict(here, p) {
+/** What is level at p and what is not; where nothing is, which way p has to go. */
+function verdict(here, p, query) {
   const level = here.filter((name) => isLevel(name, p));
-  if (!level.length) {
-    const far = (name) => Math.abs(exponent(name, p));
-    const worst = here.reduce((most, name) => (far(name) > far(most) + 1e-9 ? name : most));
-    const size = change(worst, p);
-    const times = size > 1 ? `${brief(size)} times` : `1/${brief(1 / size)} of`;
-    return `no line is level: with ${showCount(most)} components ${lines[worst].one} is ${times} what it was with ${least}.`;
-  }
-  const rest = here
-    .filter((name) => !level.includes(name))
-    .map((name) => {
-      const size = change(name, p);
-      return `${lines[name].many} ${size > 1 ? `grow ${brief(size)} times` : `shrink to 1/${brief(1 / size)}`}`;
-    });
-  const others = rest.join(" and ");
-  return `${level.map((name) => lines[name].many).join(" and ")} are level: they keep their size at every width. ${others && `${others[0].toUpperCase()}${others.slice(1)}.`}`;
+  const changes = (name) => {
+    const size = change(name, p);
+    return `${lines[name].many} ${size > 1 ? `grow ${brief(size)} times` : `shrink to 1/${brief(1 / size)}`}`;
+  };
+  const others = listed(here.filter((name) => !level.includes(name)).map(changes));
+  if (!level.length)
+    return `${p < 0.5 ? "Too small" : p < 1 ? "Between ½ and 1" : "Too large"}: at ${showCount(most)} components ${others}.`;
+  const end = query === "random" ? " No p levels all three." : "";
+  const from = query === "random" ? "At" : "From scores 0, at";
+  return `${from} p = ${plain(p)} ${listed(level.map((name) => lines[name].many))} keep their size at every width${others && `; ${others}`}.${end}`;
 }
+
+/** "a, b and c" */
+const listed = (words) =>
+  [words.slice(0, -1).join(", "), ...words.slice(-1)].filter(Boolean).join(" and ");
 
 /** A power without needless zeros, and the one that matters as people say it. */
 function plain(p) {
-  return p === 0.5 ? "1/2" : show(p).replace(/\.?0+$/, "");
+  return p === 0.5 ? "½" : show(p).replace(/\.?0+$/, "");
 }
 
 /** A factor in two digits. */
@@ -100,7 +101,7 @@ const brief = (x) => show2(x).replace(/\.0$/, "");
 /** Beside a line or at the axis: how many times as large. */
 const factor = (x) => (x > 0.99 ? `× ${brief(x)}` : `÷ ${brief(1 / x)}`);
 
-function drawLines(panel, here, p, measured) {
+function drawLines(panel, p, random) {
   const x = d3.scaleLog([least, most], panel.xRange);
   const y = d3.scaleLog([1 / 400, 400], panel.yRange);
   const [left, right] = panel.xRange;
@@ -113,41 +114,56 @@ function drawLines(panel, here, p, measured) {
     yTicks: [1 / 256, 1 / 16, 1, 16, 256],
     yFormat: (size) => (size === 1 ? "same" : factor(size)),
   });
-  const curves = panel.svg.selectAll("path.curve").data(here, (name) => name);
-  const ends = here.map((name) => y(change(name, p)));
-  curves
+  panel.heading.replaceChildren(
+    rich(`growth from d_k = ${least} on (points: ${random ? "measured" : "not measured here"})`),
+  );
+  const still = (name) => name === "start" && !random; // where all scores start at 0 they stay there
+  const ends = order.map((name) => (still(name) ? y(1) : y(change(name, p))));
+  // Side by side where they coincide.
+  const shift = order.map((_, i) => {
+    const same = ends.flatMap((end, j) => (Math.abs(end - ends[i]) < 1 ? [j] : []));
+    return BESIDE * (same.indexOf(i) - (same.length - 1) / 2);
+  });
+  const ink = (name) => (still(name) ? "var(--ex-muted)" : inkOf(name));
+  panel.svg
+    .selectAll("path.curve")
+    .data(order)
     .join("path")
     .attr("class", "curve")
-    .style("transition", wantsCalm() ? null : "d 0.2s, stroke-width 0.2s")
-    .style("stroke", inkOf)
-    .style("stroke-width", (name) => (isLevel(name, p) ? layers[name] : 2.5))
-    .attr("d", (_, i) => `M${left},${y(1)}L${right},${ends[i]}`);
+    .style("transition", wantsCalm() ? null : "d 0.2s")
+    .style("stroke", ink)
+    .style("stroke-dasharray", (name) => (still(name) ? "3 4" : null))
+    .style("stroke-width", (name) => (isLevel(name, p) && !still(name) ? 3.5 : 2.5))
+    .attr("d", (_, i) => `M${left},${y(1) + shift[i]}L${right},${ends[i] + shift[i]}`);
   const group = fresh(panel.svg, "points").raise();
   const heights = apart(ends, 36, 16, y.range()[0] - 18);
-  here.forEach((name, i) => {
-    for (const [place, size] of (measured ? lines[name].measured[p] : []).entries())
+  order.forEach((name, i) => {
+    for (const [place, size] of (random ? lines[name].measured[p] : []).entries())
       group
         .append("path")
         .attr("class", "measured")
         .attr("d", outlines[name])
-        .attr("transform", `translate(${x(widths[place])},${y(size)})`)
+        .attr("transform", `translate(${x(widths[place])},${y(size) + shift[i]})`)
         .style("fill", "var(--ex-ground)")
         .style("stroke", inkOf(name))
         .style("stroke-width", 1.8);
-    const label = say(group, "", right + 12, heights[i], "start").style("fill", lettersOf(name));
-    const says = isLevel(name, p) ? "level" : factor(change(name, p));
+    const label = say(group, "", right + 12, heights[i], "start");
+    label.style("fill", still(name) ? "var(--ex-muted)" : lettersOf(name));
+    const level = isLevel(name, p);
+    const says = still(name) ? "0 at the start" : level ? "level" : factor(change(name, p));
     [lines[name].short, says].forEach((text, row) =>
       label
         .append("tspan")
         .attr("x", right + 12)
         .attr("dy", 16 * row)
         .style("font-size", "13px")
-        .style("font-weight", row || isLevel(name, p) ? 700 : 400)
+        .style("font-weight", row ? 700 : 400)
         .text(text),
     );
   });
+  const told = order.filter((name) => !still(name));
   panel.describe(
-    `In a head of ${most} components, over one of ${least}: ${here
+    `In a head of ${most} components, over one of ${least}: ${told
       .map((name) => `${lines[name].many} ${show(change(name, p), 3)}`)
       .join(", ")}`,
   );

@@ -1,8 +1,8 @@
 /** Alternative scalings: one query's weights under four divisors, while its keys are made longer. */
 import * as d3 from "./d3.js";
-import { colour, data, lettersColour } from "./data.js";
+import { colour, data } from "./data.js";
 import { effectiveKeys, softmax } from "./math.js";
-import { layer, show, wantsCalm } from "./shared.js";
+import { layer, show, show2, underSlider, wantsCalm } from "./shared.js";
 
 const { scores, divisors } = data.scalings;
 const names = Object.keys(divisors);
@@ -11,45 +11,48 @@ const n = scores.length;
 /** From a tenth to ten times, by tenths of a decade. */
 const LENGTHS = Array.from({ length: 21 }, (_, i) => Number((10 ** (i / 10 - 1)).toPrecision(2)));
 
-/** The weights where keys are a times as long: so is every score, and a divisor that grows with the keys undoes it. */
-const weightsAt = (a, name) =>
-  softmax(scores, divisors[name].grows ? divisors[name].size : divisors[name].size / a);
+/** A divisor where keys are a times as long. */
+const sizeAt = (a, name) => divisors[name].size * (divisors[name].grows ? a : 1);
 
-const keysAt = (a, name) => show(effectiveKeys(weightsAt(a, name)), 1);
+/** The weights there: every score is a times as large, too. */
+const weightsAt = (a, name) => softmax(scores, sizeAt(a, name) / a);
+
+const keysAt = (a, name) => effectiveKeys(weightsAt(a, name));
+
+const longer = (a) => (a === 1 ? "as drawn" : a === 0.1 ? "a tenth as long" : `${a} times as long`);
 
 export const scalings = {
   title: "Which divisors undo longer keys?",
   prompt: "Make the keys longer: which bars leave their marks?",
   hint: { target: "input", by: [120, 0] },
-  controls: [
-    {
-      name: "a",
-      label: "length of all keys",
-      values: LENGTHS,
-      value: 1,
-      text: (a) => `times ${a}`,
-    },
-  ],
+  controls: [{ name: "a", label: "all keys", values: LENGTHS, value: 1, text: longer }],
   panelWidth: "8.5rem",
   panels: names.map((name) => [
     name,
     divisors[name].title,
-    190,
-    { left: 2, right: 2, top: 22, bottom: 46 },
+    176,
+    { left: 2, right: 2, top: 34, bottom: 38 },
   ]),
-  update({ panels, state: { a } }) {
-    names.forEach((name) => drawWeights(panels[name], name, a));
-    const [root, mean] = ["sqrt_d_k", "k_mean"].map((name) => keysAt(a, name));
-    return {
-      said:
-        a === 1
-          ? `As drawn, the root sees ${root} of ${n} keys, and the mean key length sees ${mean}.`
-          : `Keys ${a} times as long: the root now sees ${root} of ${n} keys; the mean key length still sees ${mean}.`,
-    };
+  update(app) {
+    const { a } = app.state;
+    underSlider(app, "a tenth", "as drawn", "10 times");
+    names.forEach((name) => drawWeights(app.panels[name], name, a));
+    return { said: verdict(a) };
   },
 };
 
-/** A bar for each weight, a mark where it began, and how many keys these weights are. */
+/** How many keys share the weight under each divisor, and which of these undo the length. */
+function verdict(a) {
+  const keys = (length) => names.map((name) => show(keysAt(length, name), 1));
+  const [none, root, mean, total] = keys(a);
+  if (a === 1)
+    return `As drawn, ${root} of ${n} keys share the weight under the root, ${mean} under the mean, ${total} under the total, and ${none} undivided.`;
+  const [noneBefore, before] = keys(1);
+  const way = a > 1 ? "falls" : "rises";
+  return `Only mean (still ${mean} of ${n} keys) and total (${total}, always nearly even) undo it; the root ${way} from ${before} to ${root}, undivided from ${noneBefore} to ${none}.`;
+}
+
+/** The divisor’s size; a bar for each weight, and a mark where it began; and how many keys these weights are. */
 function drawWeights(panel, name, a) {
   const p = weightsAt(a, name);
   const x = d3
@@ -61,14 +64,12 @@ function drawWeights(panel, name, a) {
   const y = d3.scaleLinear([0, 1], panel.yRange);
   const [left, right] = panel.xRange;
   const ground = y(0);
-  const write = (what, level, words) =>
-    layer(panel.svg, what, "text")
-      .classed("rim", true)
-      .attr("x", (left + right) / 2)
-      .attr("y", level)
-      .attr("text-anchor", "middle")
-      .text(words);
-  panel.heading.style.color = lettersColour(name);
+  const write = (what, at, level, words) =>
+    layer(panel.svg, what, "text").attr("x", at).attr("y", level).text(words);
+  const path = (what, d) =>
+    layer(panel.svg, what, "path").attr("d", d).style("stroke", "var(--ex-ink)");
+  const size = `÷ ${show2(sizeAt(a, name)).replace(/\.0$/, "")}`;
+  write("size", left, 18, size).style("font-size", "15px").style("font-weight", 700);
   layer(panel.svg, "bars")
     .selectAll("rect")
     .data(p)
@@ -79,23 +80,25 @@ function drawWeights(panel, name, a) {
     .style("transition", wantsCalm() ? null : "y 0.2s, height 0.2s")
     .attr("y", y)
     .attr("height", (w) => ground - y(w));
-  layer(panel.svg, "ground", "path")
-    .attr("d", `M${left},${ground}H${right}`)
-    .style("stroke", "var(--ex-muted)");
-  layer(panel.svg, "marks", "path")
-    .attr(
-      "d",
-      weightsAt(1, name)
-        .map((w, j) => `M${x(j) - 1},${y(w)}h${x.bandwidth() + 2}`)
-        .join(""),
-    )
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 2);
-  write("most", y(p[0]) - 7, show(p[0])).attr("x", Math.max(x(0) + x.bandwidth() / 2, left + 12));
-  const [before, now] = [1, a].map((length) => keysAt(length, name));
-  write("keys", ground + 20, `sees ${now} of ${n} keys`)
+  path("ground", `M${left},${ground}H${right}`);
+  const drawn = weightsAt(1, name);
+  const marks = drawn.map((w, j) => `M${x(j) - 2},${y(w)}h${x.bandwidth() + 4}`);
+  path("marks", marks.join("")).style("stroke-width", 2);
+  if (name === "sqrt_d_k") write("drawn", x(2), y(drawn[1]) + 4, "mark: as drawn");
+  const keys = keysAt(a, name);
+  const told = `${show(keys, 1)} of ${n} keys`;
+  write("keys", left, ground + 17, told)
     .style("font-size", "14px")
     .style("font-weight", 700);
-  write("before", ground + 39, a === 1 ? "" : divisors[name].grows ? "as before" : `was ${before}`);
-  panel.describe(`Weights ${p.map((w) => w.toFixed(2)).join(", ")}: ${now} of ${n} keys`);
+  // The same drawn: a strip with a cell for each key.
+  const along = d3.scaleLinear([0, n], panel.xRange);
+  layer(panel.svg, "filled", "rect")
+    .attr("x", left)
+    .attr("y", ground + 26)
+    .attr("width", along(keys) - left)
+    .attr("height", 9)
+    .style("fill", colour(name));
+  const cells = p.map((_, j) => `M${along(j)},${ground + 26}H${along(j + 1)}v9H${along(j)}Z`);
+  path("cells", cells.join("")).style("fill", "none");
+  panel.describe(`${size}: weights ${p.map((w) => w.toFixed(2)).join(", ")}: ${told}`);
 }

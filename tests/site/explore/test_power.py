@@ -21,8 +21,8 @@ def test_sizes_are_those_of_the_theorem(explorable, query):
             expected.append(256 ** (0.5 - p))
         shown = numbers(described(figure, "lines"))[2:]
         assert shown == pytest.approx(expected, rel=0.06)
-        names = ("gradient descent", "Adam", "fresh scores")
-        before, level, _ = said(figure).partition(" are level")
+        names = ("gradient descent", "Adam", "scores at the start")
+        before, level, _ = said(figure).partition(" keep their size")
         told = [bool(level) and name in before.partition("p =")[2] for name in names]
         assert told[: len(expected)] == [size == 1 for size in expected]
 
@@ -41,7 +41,7 @@ def test_points_are_the_measurements(explorable, data):
             measured += (means / means[0]).tolist()
             stored = lines[name]["measured"][f"{p:g}"]
             assert stored == pytest.approx(measured[-len(means) :], rel=5e-4)
-        assert np.corrcoef(heights, np.log(measured))[0, 1] == pytest.approx(-1, abs=1e-6)
+        assert np.corrcoef(heights, np.log(measured))[0, 1] == pytest.approx(-1, abs=0.01)
     go(figure, "p=1,query=zero")
     assert points.count() == 0, "these started at random"
 
@@ -49,8 +49,9 @@ def test_points_are_the_measurements(explorable, data):
 def test_a_move_of_p_turns_lines_level(explorable):
     figure = explorable("power")
     for _ in range(5):
-        assert "no line is level" in said(figure)
+        assert said(figure).startswith("Too small")
         act(figure, slider(figure, "p").press, "ArrowRight")
     assert said(figure).startswith(
-        "At p = 1/2 steps of gradient descent and fresh scores are level"
+        "At p = ½ steps of gradient descent and scores at the start keep their size"
     )
+    assert said(figure).endswith("No p levels all three.")
