@@ -35,7 +35,7 @@ const blocksControl = {
 export const depth = {
   title: "How much larger is the first gradient of a deeper model?",
   prompt: "Drag the line to the right; then try narrower heads.",
-  hint: { target: ".explorable-handle", by: [120, 0] },
+  hint: { target: ".explorable-handle" },
   controls: [
     {
       name: "d_k",
