@@ -8,7 +8,7 @@ const { d_k: widths, std } = data.template;
 export const template = {
   title: "How wide are dot products?",
   prompt: "Move the slider: how fast does the width grow?",
-  hint: { target: "input", by: [60, 0] },
+  hint: { target: "input" },
   controls: [
     { name: "d_k", label: "components, d_k", values: widths, value: widths[0], text: String },
   ],

@@ -182,7 +182,7 @@ class Shown(Slide):
         image = f'<img class="picture" src="{file}" alt="{alt}">'
         if not movable:
             return raw(image)
-        page = f"../explore/{movable[1]}.html?theme=light"
+        page = f"../explore/{movable[1]}.html?theme=light&amp;slide"
         return raw(
             f'<iframe class="movable" data-src="{page}" '
             f'title="A figure to move: {alt}"></iframe>{image}'

@@ -38,7 +38,11 @@ def test_the_lecture_works_from_a_folder_and_every_slide_holds_what_it_shows(tab
     assert page.evaluate(OUTSIDE) == []
     page.evaluate("Reveal.slide(1, 1)")
     figure = page.frame_locator("section.present iframe.movable")
-    figure.locator("[data-explorable] input").first.wait_for()
+    figure.locator("[data-explorable] input").first.click()
+    assert figure.get_by_role("link").count() == 0
+    for key, place in (("PageDown", 3), ("PageUp", 2)):  # after a press, too, it's the presenter's
+        page.keyboard.press(key)
+        page.wait_for_function(f"Reveal.getIndices().h === {place}")
     assert elsewhere(wrong) == []
 
 

@@ -16,7 +16,7 @@ const scoreRange = { min: -5, max: 5, step: 0.01 };
 export const blend = {
   title: "Where can the output o go?",
   prompt: "Try to drag o out of the triangle; then drag a value v.",
-  hint: { target: ".explorable-handle:last-child", by: [70, -60] },
+  hint: { target: ".explorable-handle:last-child" },
   beside: true,
   controls: [
     ...[1.25, 0.8, -0.2].map((value, i) => ({

@@ -24,7 +24,7 @@ const seen = (times, stop) => times.filter((at) => at <= stop).length;
 export const budget = {
   title: "Did the undivided models fail, or was the study too short?",
   prompt: "Drag the line: it is where the study stops.",
-  hint: { target: ".explorable-handle", by: [130, 0] },
+  hint: { target: ".explorable-handle" },
   controls: [stopControl],
   panelWidth: "100%",
   panels: [

@@ -5,8 +5,8 @@
  * An explorable is an object: `title`, `prompt`, one sentence that says what to do, `controls` (see `addControl`), `panels` [name, title,
  * height, margin], and `update(app)`, which draws app.state into app.panels and returns `said`, a sentence that answers, which is shown and
  * announced, or `spoken`, to announce another. It may have `readouts` [name, label, decimals or what writes the number], and then returns
- * their `values`. `hint` {target, by} says what a reader can move: a hand goes from the element that the selector `target` finds so many
- * pixels [right, down], until the first touch. `forget(app)` clears what it kept of the reader's way, before Reset; `also(changes, app)` returns what else changes when the
+ * their `values`. `hint` {target} says what a reader can move first: a ring pulses three times around what the selector `target` finds, a
+ * slider's thumb, a handle, a box or a letter. `forget(app)` clears what it kept of the reader's way, before Reset; `also(changes, app)` returns what else changes when the
  * reader changes that. With `paired` two controls stand side by side on a phone, too; with `beside` the controls stand beside the panels where
  * there is room.
  */
@@ -132,6 +132,7 @@ function addPanel(app, parent, [name, title, height, margin]) {
   app.panels[name] = {
     svg,
     height,
+    natural: height,
     heading,
     margin: { top: 22, right: 12, bottom: 40, left: 40, ...margin },
     get width() {
@@ -146,7 +147,8 @@ function addPanel(app, parent, [name, title, height, margin]) {
       return [this.margin.left, this.width - this.margin.right];
     },
     get yRange() {
-      return [height - this.margin.bottom, this.margin.top];
+      this.follows = true; // the height that it has now
+      return [this.height - this.margin.bottom, this.margin.top];
     },
   };
 }
@@ -235,6 +237,7 @@ export function start(figure, spec) {
     }
     link.href = toHash(name, app.state);
     other.href = (alone ?? chapter) + link.getAttribute("href");
+    app.placeHint?.();
     figure.dataset.state = link.getAttribute("href");
     app.sentence = sentence
       .replaceAll(/[_^{}]/g, " ")
@@ -294,55 +297,115 @@ export function start(figure, spec) {
   spec.panels.forEach((panel) => addPanel(app, panels, panel));
   draw();
   new ResizeObserver(redraw).observe(panels);
-  if (spec.hint && !wantsCalm()) showHint(figure, box, spec.hint);
-  if (chapter) fillScreen(figure);
+  const inSlide = chapter && new URLSearchParams(location.search).has("slide");
+  if (inSlide) serveSlide(figure);
+  else if (spec.hint && !wantsCalm() && !fromHash(name, spec))
+    showHint(app, figure, box, spec.hint);
+  if (chapter) fillScreen(app, figure, inSlide);
   app.readAddress();
 }
 
-/** A hand that shows what can be moved and which way, until the reader touches the figure. */
-function showHint(figure, box, { target, by: [right, down] }) {
-  const hand = element("span", { class: "explorable-hint", "aria-hidden": "true" });
-  hand.style.setProperty("--ex-right", `${right}px`);
-  hand.style.setProperty("--ex-down", `${down}px`);
+const THUMB = 16; // px, of a slider
+
+/** A ring around what can be moved: it pulses once that is in view, and goes for good after three times or at the first touch. */
+function showHint(app, figure, box, { target }) {
+  const ring = element("span", { class: "explorable-hint", "aria-hidden": "true" });
   const place = () => {
     const found = box.querySelector(target);
-    hand.hidden = !found;
+    ring.hidden = !found;
     if (!found) return;
-    const [at, around] = [found.getBoundingClientRect(), box.getBoundingClientRect()];
+    const framed = found.querySelector(".ring") ?? found;
+    const at = framed.getBoundingClientRect();
+    const around = box.getBoundingClientRect();
     const zoom = around.width / box.offsetWidth; // on a page of its own
-    const { value, min, max, type } = found;
-    const share = type === "range" ? (value - min) / (max - min) : 0.5;
-    const inset = type === "range" ? 8 : 0; // half a slider's thumb
-    const left = (at.left - around.left + share * at.width) / zoom;
-    hand.style.left = `${left + (1 - 2 * share) * inset}px`;
-    hand.style.top = `${(at.top - around.top + at.height / 2) / zoom}px`;
+    let [left, width, height] = [at.left - around.left, at.width, at.height].map((x) => x / zoom);
+    const middle = (at.top - around.top) / zoom + height / 2;
+    const { type, value, min, max } = found;
+    if (type === "range") {
+      left += ((value - min) / (max - min)) * (width - THUMB);
+      width = THUMB;
+    }
+    if (type) height = width; // a box or a thumb is as high as wide, its element higher
+    const by = found === framed ? 5 : 0; // a handle's own ring stands off already
+    const sides = {
+      left: left - by,
+      top: middle - height / 2 - by,
+      width: width + 2 * by,
+      height: height + 2 * by,
+    };
+    for (const [side, length] of Object.entries(sides)) ring.style[side] = `${length}px`;
+    ring.style.borderRadius = height < 60 && type !== "checkbox" ? "50%" : "7px";
   };
+  const seen = new IntersectionObserver(
+    ([{ isIntersecting }]) => isIntersecting && ring.classList.add("explorable-pulse"),
+    { threshold: 1 },
+  );
   const resized = new ResizeObserver(place);
   const stop = () => {
-    hand.remove();
+    ring.remove();
+    seen.disconnect();
     resized.disconnect();
+    app.placeHint = null;
   };
+  ring.addEventListener("animationend", stop);
   for (const event of ["pointerdown", "keydown", "input"])
     figure.addEventListener(event, stop, { once: true, capture: true });
-  box.append(hand);
+  box.append(ring);
+  app.placeHint = place;
   resized.observe(box);
+  seen.observe(ring);
 }
 
-/** On a page of its own a figure gets the width at which it can be magnified most, and fills the window. */
-function fillScreen(figure) {
+/** A presenter's keys, and a clicker's. */
+const TURNS = /^(Arrow\w+|Page\w+|Home|End|Escape|[ .b])$/;
+
+/** In a slide what one presses keeps no focus, and keys that turn slides go to reveal.js, unless the reader came to a control by Tab. */
+function serveSlide(figure) {
+  figure.classList.add("in-slide");
+  const free = () =>
+    setTimeout(() => {
+      document.activeElement.blur();
+      parent.focus();
+    });
+  for (const event of ["pointerup", "click"]) figure.addEventListener(event, free);
+  addEventListener("keydown", (event) => {
+    const { key, keyCode: code, target } = event;
+    const used = event.defaultPrevented || target.matches("input, button, select");
+    if (!TURNS.test(key) || (used && !key.startsWith("Page"))) return;
+    event.preventDefault();
+    parent.postMessage(JSON.stringify({ method: "triggerKey", args: [code] }), "*");
+    free();
+  });
+}
+
+/** On a page of its own a figure gets the width at which it can be magnified most, and fills the window; a slide wants its letters large. */
+function fillScreen(app, figure, inSlide) {
+  const [across, down] = [() => innerWidth - (inSlide ? 72 : 16), () => innerHeight - 16];
+  const height = () => figure.getBoundingClientRect().height;
   const magnified = (width) => {
     figure.style.width = `${width}px`;
-    const height = figure.getBoundingClientRect().height;
-    return Math.min((innerWidth - 16) / width, (innerHeight - 16) / height);
+    return Math.min(across() / width, down() / height());
+  };
+  const stretch = (panel, by) => panel.svg.attr("height", (panel.height = panel.natural + by));
+  /** Drawings as low as letters of a slide need, which is 1280 px wide. */
+  const lower = () => {
+    const panels = Object.values(app.panels).filter(({ follows }) => follows);
+    panels.forEach((panel) => stretch(panel, 0));
+    const zoom = (1.55 * innerWidth) / 1280;
+    figure.style.width = `${across() / zoom}px`;
+    const rows = new Set(panels.map(({ heading }) => heading.offsetTop)).size;
+    const over = Math.max(0, height() - down() / zoom) / rows;
+    panels.forEach((panel) => stretch(panel, -Math.min(over, 0.35 * panel.natural)));
+    app.redraw();
   };
   const fit = () => {
     figure.style.zoom = 1;
-    const widths = [700, 900, 1100, 1300, 1600].filter((width) => width <= innerWidth - 16);
+    if (inSlide) lower();
+    const widths = [700, 900, 1100, 1300, 1600].filter((width) => width <= across());
     if (!widths.length) return void (figure.style.width = "");
-    const factors = widths.map(magnified);
-    const most = Math.max(...factors);
-    figure.style.width = `${widths[factors.indexOf(most)]}px`;
-    figure.style.zoom = Math.max(1, most);
+    const most = Math.max(1, ...widths.map(magnified));
+    figure.style.width = `${across() / most}px`;
+    figure.style.zoom = most;
   };
   addEventListener("resize", fit);
   new ResizeObserver(fit).observe(figure.querySelector(".explorable-app")); // data may come late

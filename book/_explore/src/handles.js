@@ -148,21 +148,11 @@ export function valueFromKey(event, place, values) {
 export const nearest = (values, x, at) =>
   values.reduce((best, v) => (Math.abs(x(v) - at) < Math.abs(x(best) - at) ? v : best));
 
-/** The stop that a place on the scale x is so near to that it is meant, else the value there. */
-const between = (stops, x, at) => {
-  const stop = nearest(stops, x, at);
-  return Math.abs(x(stop) - at) < 14 ? stop : x.invert(at);
-};
-
-/**
- * A handle that moves a slider through its values, or with `stops` between them, too, but not by keys: a point with an arrow to either
- * side.
- */
+/** A handle that moves a slider through its values: a point with an arrow to either side. */
 export function drawSideways(app, panel, control, at, level, byDrag) {
-  const { name, spoken, stops, values = stops, text } = control;
+  const { name, spoken, values, text } = control;
   const value = app.state[name];
-  const found = values.indexOf(value);
-  const now = found < 0 ? values.filter((stop) => stop < value).length - 0.5 : found;
+  const now = values.indexOf(value);
   const range = { min: 0, max: values.length - 1, step: 1 };
   const { made, all } = drawHandles(panel, [now], range, "query");
   made.attr("aria-label", spoken);
@@ -188,11 +178,10 @@ export function drawSideways(app, panel, control, at, level, byDrag) {
 
 /**
  * A line across a drawing that readers move to one of a slider's values, by a handle at its top: `control` is the slider's, `x` the
- * scale, and `place` an empty group below what the line must not cross. With `stops` it goes between them, too, but not by keys, and
- * a stop near by holds it.
+ * scale, and `place` an empty group below what the line must not cross.
  */
 export function drawCursor(app, panel, place, control, x) {
-  const { name, stops, values, text } = control;
+  const { name, values, text } = control;
   const value = app.state[name];
   const at = x(value);
   const [bottom, top] = panel.yRange;
@@ -215,6 +204,6 @@ export function drawCursor(app, panel, place, control, x) {
     .style("font-weight", 700)
     .text(text(value));
   drawSideways(app, panel, control, at, level, (event) => ({
-    [name]: stops ? between(stops, x, event.x) : nearest(values, x, event.x),
+    [name]: nearest(values, x, event.x),
   }));
 }

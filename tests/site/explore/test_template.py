@@ -27,6 +27,7 @@ def test_a_copy_of_the_template_is_an_explorable(tmp_path, monkeypatch, browser)
 
     page = browser.new_page()
     page.set_content('<figure data-explorable="trial"><img class="explorable-static"></figure>')
+    page.add_style_tag(path=SOURCES.parent / "_static" / "explore" / "explorables.css")
     page.add_script_tag(content=script("trial"))
     for file in ("explorables", "trial"):
         page.add_script_tag(path=tmp_path / "explore" / f"{file}.min.js")
@@ -36,12 +37,14 @@ def test_a_copy_of_the_template_is_an_explorable(tmp_path, monkeypatch, browser)
     figure = page.locator("figure")
     first, second = template.data()["std"][:2]
     assert figure.evaluate(read) == round(first, 1)
-    assert figure.locator(".explorable-hint").count() == 1
+    ring = figure.locator(".explorable-hint")
+    around, thumb = ring.bounding_box(), page.get_by_role("slider").bounding_box()
+    assert around["x"] + around["width"] / 2 == pytest.approx(thumb["x"] + 8, abs=1)
     page.get_by_role("slider").press("ArrowRight")
     page.wait_for_function(
         f"second => ({read})(document.querySelector('figure')) === second", arg=round(second, 1)
     )
-    assert figure.locator(".explorable-hint").count() == 0
+    assert ring.count() == 0
     page.close()
 
 
