@@ -92,6 +92,10 @@ function addControl(app, parent, control) {
     input.addEventListener("input", () =>
       app.set({ [control.name]: values ? values[input.value] : Number(input.value) }),
     );
+    // A finger that turns out to scroll the page has moved nothing.
+    let before;
+    input.addEventListener("pointerdown", () => (before = app.state[control.name]));
+    input.addEventListener("pointercancel", () => app.set({ [control.name]: before }));
     app.synchronise.push(() => {
       const value = app.state[control.name];
       input.value = values ? values.indexOf(value) : value;
