@@ -8,21 +8,23 @@ import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 
 ALT = (
-    "Forty lines each, which begin at 0 and add up the terms of undivided dot products, on the "
-    "same axes: after 16 terms they end close together, with standard deviation 4, and after 256 "
-    "terms four times as far apart, with 16."
+    "Forty lines, which begin at 0 and add up the 256 terms of undivided dot products. They spread "
+    "like a fan, and a dashed curve of plus and minus the root of the number of terms goes with "
+    "them: 8 after 64 terms, and after 256, four times as far on, twice as much, 16."
 )
 
 
 def draw() -> None:
-    """The sums of forty pairs for few components and for more, on the same axes."""
-    _, axes = plotting.figure(columns=2, height=3.2, share_y=True)
+    """The sums of forty pairs, and as far as they are expected to spread."""
+    _, ax = plotting.figure(height=3.2)
     terms = sdpa.sample(40, 256, seed=0, stream=0) * sdpa.sample(40, 256, seed=0, stream=1)
+    sums = torch.nn.functional.pad(terms.cumsum(-1), (1, 0))
     color = plotting.style("none")["color"]
-    for ax, d_k in zip(axes, (16, 256), strict=True):
-        sums = torch.nn.functional.pad(terms[:, :d_k].cumsum(-1), (1, 0))
-        ax.plot(sums.T, color=color, linewidth=0.8, alpha=0.5)
-        ax.scatter([d_k] * 40, sums[:, -1], color=color, s=8, zorder=3)
-        ax.set_xticks([0, d_k // 2, d_k])
-        ax.set(title=f"$d_k = {d_k}$", xlabel="terms added up", ylim=(-44, 44))
-    axes[0].set_ylabel("sum")
+    ax.plot(sums.T, color=color, linewidth=0.8, alpha=0.5)
+    ax.scatter([256] * 40, sums[:, -1], color=color, s=8, zorder=3)
+    expected = torch.arange(257).sqrt()
+    for side in (1, -1):
+        ax.plot(side * expected, color=plotting.INK, linestyle="--", linewidth=1.2)
+    ax.text(262, 16, "±√terms", va="center")
+    ax.set_xticks([0, 16, 64, 256])
+    ax.set(xlabel="terms added up", ylabel="sum", xlim=(0, 300), ylim=(-48, 48))

@@ -8,22 +8,21 @@ from sdpa_book.drawing import plotting
 
 ALT = (
     "Variance of q·k over d_k against d_k, from 1 to 64: level at 1 where all assumptions hold, "
-    "level at 3 with means of 1 in queries and keys, and bending upwards to 6.7 with correlations "
-    "of 0.3 in both."
+    "lifted to 3 with means of 1 in queries and keys, and tilted up to 6.7 at 64 with correlations "
+    "of 0.3 in both. All three are straight."
 )
 
 
 def draw() -> None:
     """The derived variance over d_k against d_k, with each assumption dropped."""
     _, ax = plotting.figure(height=3.0)
-    d_k = 2.0 ** torch.linspace(0, 6, 61)
+    d_k = torch.tensor([1, 64])
     for constant, excess, label, at in (
-        (1, 0.0, "all assumptions hold", 0.3),
-        (3, 0.0, "mean 1 in both", 3.25),
-        (1, 0.09, "correlation 0.3 in both", 6.0),
+        (1, 0.0, "all assumptions hold", 1.2),
+        (3, 0.0, "mean 1 in both", 3.2),
+        (1, 0.09, "correlation 0.3 in both", 6.8),
     ):
         ax.plot(d_k, constant + (d_k - 1) * excess, color=plotting.ROLES["weights"])
-        ax.text(1.1 if excess == 0 else 50, at, label, ha="left" if excess == 0 else "right")
+        ax.text(64, at, label, ha="right")
     ax.set(xlabel="$d_k$", ylabel="variance of q·k, over $d_k$", ylim=(0, 8))
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(ticks := [1, 2, 4, 8, 16, 32, 64], ticks)
+    ax.set_xticks([1, 16, 32, 48, 64])

@@ -2,11 +2,14 @@
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
 import { makeGenerator, sampleNormal } from "./math.js";
-import { addButtons, axes, bar, fresh, layer, point, say } from "./shared.js";
+import { addButtons, axes, bar, element, fresh, layer, say, show2, wantsCalm } from "./shared.js";
 
 const DIMS = [4, 16, 64, 256];
+const MOST = DIMS.at(-1);
 const PAIRS = 40;
-const REACH = 44; // of the axis, which stands still: what is farther out leaves the frame
+const REACH = 48; // of the axis: three standard deviations of the longest sums
+const BIN = 2.5; // ends so close stand in one row
+const TYPICAL = 17; // the draw to begin with: within 8 % of what is expected at every stop
 
 /** For every pair of a draw its sums q_1 k_1 + ... + q_i k_i, from none of the terms to all. */
 function walks({ draw }, memory) {
@@ -14,7 +17,7 @@ function walks({ draw }, memory) {
     memory.drawn = draw;
     memory.walks = Array.from({ length: PAIRS }, (_, pair) => {
       const uniform = makeGenerator(PAIRS * draw + pair);
-      const [query, key] = [0, 1].map(() => sampleNormal(DIMS.at(-1), uniform));
+      const [query, key] = [0, 1].map(() => sampleNormal(MOST, uniform));
       let sum = 0;
       return [0, ...Array.from(query, (x, i) => (sum += x * key[i]))];
     });
@@ -24,19 +27,19 @@ function walks({ draw }, memory) {
 
 export const growth = {
   title: "How far do dot products spread?",
-  prompt: "Give queries and keys more components, and watch where the lines end.",
-  hint: { target: "input", by: [110, 0] },
+  prompt: "Add up more terms, and watch how far apart the lines end.",
+  hint: { target: "input", by: [100, 0] },
   controls: [
-    { name: "d_k", label: "components, d_k", values: DIMS, value: 16, text: String },
-    { name: "draw", label: "draw", min: 0, max: 999, step: 1, value: 0, drawn: true },
+    { name: "d_k", label: "terms added up, d_k", values: DIMS, value: 64, text: String },
+    { name: "draw", label: "draw", min: 0, max: 999, step: 1, value: TYPICAL, drawn: true },
   ],
   panelWidth: "100%",
   panels: [
     [
       "sums",
-      "sums of 40 unrelated pairs, a term at a time; dashed: ±√terms",
-      300,
-      { right: 66, top: 8, bottom: 24 },
+      "Each of 40 lines adds up the products of an unrelated query and key; a dot is where it ends.",
+      280,
+      { left: 30, right: 90, top: 22, bottom: 24 },
     ],
   ],
   forget({ memory }) {
@@ -45,14 +48,20 @@ export const growth = {
   update(app) {
     const { memory, state } = app;
     if (!memory.ready) prepare(app);
-    drawSums(app.panels.sums, walks(state, memory), state.d_k, memory.before);
-    return { said: answer(state.d_k, memory.before) };
+    const sums = walks(state, memory);
+    const ends = sums.map((walk) => walk[state.d_k]);
+    drawSums(app.panels.sums, sums, ends, state.d_k, memory.before);
+    return { said: answer(ends, state.d_k, memory.before) };
   },
 };
 
-/** A button for other pairs, and what the reader takes hold of the slider at, to compare with. */
+/** The slider's stops, a button for other pairs, and what the reader takes hold of the slider at, to compare with. */
 function prepare({ controls, memory, set, state }) {
   memory.ready = true;
+  const stops = DIMS.map((dK) => element("span", {}, String(dK)));
+  controls.firstChild.append(
+    element("div", { class: "explorable-stops", "aria-hidden": "true" }, ...stops),
+  );
   addButtons(controls, "pairs", [
     ["Draw other pairs", () => set({ draw: (state.draw + 1) % 1000 })],
   ]);
@@ -62,64 +71,82 @@ function prepare({ controls, memory, set, state }) {
     });
 }
 
-function answer(dK, before = dK) {
-  const spread = `with ${dK} the standard deviation is √${dK} = ${Math.sqrt(dK)}.`;
+function answer(ends, dK, before = dK) {
+  const found = `the standard deviation here is ${show2(Math.hypot(...ends) / Math.sqrt(PAIRS))}, expected √${dK}\u00a0=\u00a0${Math.sqrt(dK)}.`;
   if (dK > before)
-    return `${dK / before} times as many terms, ${Math.sqrt(dK / before)} times as wide: ${spread}`;
+    return `${dK / before} times the terms, ${Math.sqrt(dK / before)} times as wide: ${found}`;
   if (dK < before)
-    return `1/${before / dK} of the terms, ${Math.sqrt(before / dK)} times narrower: ${spread}`;
-  return `Each line adds up ${dK} terms: ${spread}`;
+    return `1/${before / dK} of the terms, ${Math.sqrt(before / dK)} times narrower: ${found}`;
+  return `After ${dK} terms ${found}`;
 }
 
-/** The sums, from 0 to q·k, and beside their ends a bar of one standard deviation to either side; pale, that of before. */
-function drawSums(panel, sums, dK, before = dK) {
-  const [left, right] = panel.xRange;
-  const x = d3.scaleLinear([0, dK], [left, right]);
+/** The sums, from 0 to q·k, their ends in rows of dots, and bars of one standard deviation to either side: of now, and of before. */
+function drawSums(panel, sums, ends, dK, before = dK) {
+  const x = d3.scaleLinear([0, MOST], panel.xRange);
   const y = d3.scaleLinear([-REACH, REACH], panel.yRange);
+  const [bottom, top] = panel.yRange;
+  const [left, right] = panel.xRange;
   axes(panel, {
     x,
     y,
-    xTicks: [0, dK],
-    xFormat: (terms) => (terms ? `${terms} terms` : "0"),
+    xTicks: DIMS.slice(1),
+    xFormat: (terms) => (terms === MOST ? `${terms} terms` : terms),
     yTicks: [-40, -20, 0, 20, 40],
     yFormat: (at) => String(at).replace("-", "−"),
   });
-  const [bottom, top] = panel.yRange;
-  layer(layer(panel.svg, "window", "clipPath").attr("id", "growth-window"), "inner", "rect")
+  const window_ = layer(panel.svg, "window", "clipPath").attr("id", "growth-window");
+  layer(window_, "inner", "rect")
     .attr("x", left)
-    .attr("y", top)
-    .attr("width", right - left + 4)
-    .attr("height", bottom - top);
-  const fan = fresh(panel.svg, "fan").attr("clip-path", "url(#growth-window)");
-  for (const walk of sums) {
-    const way = walk.slice(0, dK + 1).map((sum, terms) => [x(terms), y(sum)]);
-    fan
-      .append("path")
-      .attr("d", d3.line()(way))
-      .style("fill", "none")
-      .style("stroke", colour("none"))
-      .style("opacity", 0.45);
-    point(fan, ...way.at(-1), 3, colour("none"));
-  }
+    .attr("y", 0)
+    .attr("height", bottom + 20)
+    .style("transition", wantsCalm() ? null : "width 0.5s")
+    .attr("width", x(dK) - left);
+  const each = (parent, name, tag, values) =>
+    layer(parent, name).selectAll(tag).data(values).join(tag);
+  const line = d3.line((_, terms) => x(terms), y);
+  each(panel.svg, "fan", "path", sums)
+    .attr("d", line)
+    .style("fill", "none")
+    .style("stroke", colour("none"))
+    .style("opacity", 0.45);
+  panel.svg.select(".fan").attr("clip-path", "url(#growth-window)");
+  each(panel.svg, "expected", "path", [1, -1])
+    .attr("d", (side) => line(sums[0].map((_, terms) => side * Math.sqrt(terms))))
+    .style("fill", "none")
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5)
+    .style("stroke-dasharray", "5 4");
+  const rows = new Map();
+  const dots = ends.map((end) => {
+    const row = Math.round(end / BIN);
+    rows.set(row, (rows.get(row) ?? 0) + 1);
+    return [x(dK) + 8 + 6 * rows.get(row), y(row * BIN)];
+  });
+  each(layer(panel.svg, "now").classed("glides", true), "dots", "circle", dots)
+    .attr("r", 2.8)
+    .attr("cx", ([at]) => at)
+    .attr("cy", ([, level]) => level)
+    .style("fill", colour("none"));
   const notes = fresh(panel.svg, "notes");
-  for (const side of [1, -1]) {
-    const ends = Array.from({ length: 61 }, (_, i) => (dK * i) / 60);
-    notes
-      .append("path")
-      .attr("d", d3.line()(ends.map((terms) => [x(terms), y(side * Math.sqrt(terms))])))
-      .style("fill", "none")
-      .style("stroke", "var(--ex-ink)")
-      .style("stroke-width", 1.5)
-      .style("stroke-dasharray", "5 4");
-  }
   const upright = notes.append("g").attr("transform", "rotate(90)");
-  const drawBar = (of, at) => bar(upright.append("path"), y(Math.sqrt(of)), y(-Math.sqrt(of)), -at);
-  if (before !== dK) drawBar(before, right + 24).style("opacity", 0.4);
-  drawBar(dK, right + 14).style("stroke-width", 2.5);
-  say(notes, `±${Math.sqrt(dK)}`, right + 34, y(0) + 5, "start")
+  const drawBar = (of) =>
+    bar(upright.append("path"), y(Math.sqrt(of)), y(-Math.sqrt(of)), -x(of) - 5);
+  drawBar(dK).style("stroke-width", 2.5);
+  const most = Math.max(...dots.map(([at]) => at));
+  const close = most > x(before) - 40 && most < x(before) + 5; // to the bar of before
+  say(notes, `±${Math.sqrt(dK)}`, (close ? x(before) + 5 : most) + 8, y(0) + 5, "start")
     .style("font-weight", 700)
     .style("font-size", "15px");
+  if (dK < MOST) say(notes, "±√terms", right + 8, y(Math.sqrt(MOST)) + 4, "start");
+  if (before !== dK) {
+    drawBar(before);
+    notes
+      .append("path")
+      .attr("d", `M${x(before) + 5},${y(Math.sqrt(before))}V${top - 4}`)
+      .style("stroke", "var(--ex-ink)");
+    say(notes, `before: ±${Math.sqrt(before)}`, x(before) + 2, top - 9, "start");
+  }
   panel.describe(
-    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: standard deviation ${Math.sqrt(dK)}.`,
+    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: expected standard deviation ${Math.sqrt(dK)}.`,
   );
 }

@@ -24,18 +24,21 @@ def drawn(figure, pair):
 
 
 @pytest.mark.parametrize("d_k", [4, 16, 64, 256])
-def test_the_spread_is_the_librarys(explorable, d_k):
-    figure = explorable("growth", f"d_k={d_k}")
+def test_the_spread_is_the_librarys(explorable, scripts, d_k):
+    figure = explorable("growth", f"d_k={d_k},draw=0")
     std = math.sqrt(exact_moments(d_k).variance)
     for told in (said(figure), described(figure, "sums")):
         assert numbers(told)[-1] == std
+    ends = [sums(pair, d_k, scripts)[-1] for pair in range(40)]
+    assert numbers(said(figure))[1] == pytest.approx(np.sqrt(np.mean(np.square(ends))), rel=0.05)
 
 
 def test_a_line_is_the_sum_of_one_product_after_another(explorable, scripts):
-    figure = explorable("growth", "d_k=64")
-    assert np.corrcoef(drawn(figure, 7), sums(7, 64, scripts))[0, 1] == pytest.approx(1, abs=1e-6)
-    act(figure, figure.get_by_role("button", name="Draw").click)
-    assert np.corrcoef(drawn(figure, 7), sums(47, 64, scripts))[0, 1] == pytest.approx(1, abs=1e-6)
+    figure = explorable("growth", "draw=0")
+    for pair in (7, 47):
+        lines = np.corrcoef(drawn(figure, 7), sums(pair, 256, scripts))
+        assert lines[0, 1] == pytest.approx(1, abs=1e-6)
+        act(figure, figure.get_by_role("button", name="Draw").click)
 
 
 @pytest.mark.parametrize(("start", "key"), [(16, "End"), (256, "Home"), (64, "ArrowRight")])
@@ -43,10 +46,10 @@ def test_what_changes_is_compared_with_where_the_reader_took_hold(explorable, st
     figure = explorable("growth", f"d_k={start}")
     bars = figure.locator("[data-panel=sums] .bar")
     assert bars.count() == 1
-    act(figure, slider(figure, "components").press, key)
+    act(figure, slider(figure, "terms").press, key)
     few, many = sorted((start, int(state(figure)["d_k"])))
     assert numbers(said(figure).replace("1/", ""))[:2] == [many / few, math.sqrt(many / few)]
-    assert bars.count() == 2
+    assert f"before: ±{math.sqrt(start):.0f}" in figure.locator(".notes").text_content()
     figure.get_by_role("button", name="Reset").click()
     bars.nth(1).wait_for(state="detached")
-    assert numbers(said(figure))[0] == 16
+    assert numbers(said(figure))[0] == 64
