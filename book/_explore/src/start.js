@@ -1,55 +1,57 @@
 /** The first question: a token's weights on eight words as its head grows wider, undivided or divided. */
 import * as d3 from "./d3.js";
-import { colour, data } from "./data.js";
-import { divisorControl, layer, show, showCount, wantsCalm } from "./shared.js";
+import { colour, data, lettersColour } from "./data.js";
+import { divisorControl, fresh, layer, rule, say, show, showCount, wantsCalm } from "./shared.js";
 
 const { words, d_k: widths, weights } = data.start;
 const ASKS = words.indexOf("it");
 
-/** From which weight on a word is heard: it is bold, and named. */
+/** From which weight on a word is heard, and bold. */
 const HEARD = 0.05;
 
 export const start = {
   title: "Does “it” still listen to the whole sentence?",
-  prompt: "Make the head wider; then divide.",
+  prompt: "“it” compares its query with each word’s key: make these lists longer, then divide.",
   hint: { target: "input", by: [170, 0] },
   controls: [
     {
       name: "d_k",
-      label: "width of the head, d_k",
+      label: "numbers in each list, d_k",
       values: widths,
       value: widths[0],
-      text: (dK) => `${showCount(dK)} numbers`,
+      text: showCount,
     },
     divisorControl,
   ],
   panelWidth: "100%",
-  panels: [["words", "", 226, { left: 4, right: 4, top: 20, bottom: 90 }]],
+  panels: [["words", "", 286, { left: 4, right: 4, top: 22, bottom: 104 }]],
   update(app) {
     const { d_k: dK, divisor } = app.state;
-    const p = weights[divisor][widths.indexOf(dK)];
-    drawWords(app.panels.words, p, divisor);
+    const [p, undivided] = [divisor, "none"].map((name) => weights[name][widths.indexOf(dK)]);
+    drawWords(app.panels.words, p, divisor, undivided);
     return { said: answer(p, dK, divisor) };
   },
 };
 
-function answer(p, dK, divisor) {
-  const best = p.indexOf(Math.max(...p));
-  const share = `${Math.round(100 * p[best])} %`;
-  const wide = showCount(dK);
-  if (divisor === "sqrt_d_k")
-    return `Divided by √${wide} = ${Math.sqrt(dK)}, “${words[best]}” gets ${share} of the weight, and so it does at any width.`;
-  const others = words.filter((_, j) => j !== best && p[j] >= HEARD).map((word) => `“${word}”`);
-  if (!others.length)
-    return `With ${wide} numbers “${words[best]}” gets ${share} of the weight. The other words are lost.`;
-  return `With ${wide} numbers “${words[best]}” gets ${share} of the weight, and ${others.join(", ")} can be heard, too.`;
-}
-
 /** A weight with two digits, or 0 where they would show none of it. */
 const brief = (w) => (w < 0.005 ? "0" : show(w));
 
-/** A bar of weight over each word, and under the words lines from the one that asks, as strong as its weights. */
-function drawWords(panel, p, divisor) {
+function answer(p, dK, divisor) {
+  const best = p.indexOf(Math.max(...p));
+  const found = `“${words[best]}” gets ${Math.round(100 * p[best])}\u00a0% of the weight`;
+  const long = showCount(dK);
+  if (divisor === "sqrt_d_k")
+    return `Divided by √${long}\u00a0=\u00a0${Math.sqrt(dK)}, ${found}, as it does however long the lists are.`;
+  const others = words.filter((_, j) => j !== best);
+  const heard = others.filter((word) => p[words.indexOf(word)] >= HEARD);
+  if (heard.length)
+    return `With ${long} numbers ${found}, and ${heard.map((word) => `“${word}”`).join(", ")} at least ${100 * HEARD}\u00a0%.`;
+  const lost = p.every((w, j) => j === best || brief(w) === "0");
+  return `With ${long} numbers ${found}. The other words are ${lost ? "lost" : `almost lost: none has ${100 * HEARD}\u00a0%`}.`;
+}
+
+/** A bar of weight over each word, an outline where it was undivided, and below lines from the word that asks, as strong as its weights. */
+function drawWords(panel, p, divisor, undivided) {
   const x = d3
     .scaleBand(
       words.map((_, j) => j),
@@ -57,17 +59,27 @@ function drawWords(panel, p, divisor) {
     )
     .padding(0.25);
   const y = d3.scaleLinear([0, 1], panel.yRange);
-  const [ground] = panel.yRange;
+  const [ground, top] = panel.yRange;
   const ink = colour(divisor);
   const middle = (j) => x(j) + x.bandwidth() / 2;
-  const asks = [middle(ASKS), ground + 76];
-  const threads = layer(panel.svg, "threads").classed("glides", true);
-  const bars = layer(panel.svg, "bars");
-  const names = layer(panel.svg, "names");
-  const each = (group, tag) => group.selectAll(tag).data(p).join(tag);
-  each(threads, "path")
+  const asks = [middle(ASKS), ground + 92];
+  const each = (name, tag, values = p) =>
+    layer(panel.svg, name).selectAll(tag).data(values).join(tag);
+  const bars = (name, values) =>
+    each(name, "rect", values)
+      .attr("x", (_, j) => x(j))
+      .attr("width", x.bandwidth())
+      .style("transition", wantsCalm() ? null : "y 0.4s, height 0.4s")
+      .attr("y", (w) => y(w))
+      .attr("height", (w) => ground - y(w));
+  const write = (name, level) =>
+    each(name, "text")
+      .attr("x", (_, j) => middle(j))
+      .attr("y", level)
+      .attr("text-anchor", "middle");
+  each("threads", "path")
     .attr("d", (_, j) => {
-      const [to, level] = [middle(j), ground + 28];
+      const [to, level] = [middle(j), ground + 44];
       return `M${asks[0]},${asks[1] - 16}C${asks[0]},${level + 16},${to},${level + 20},${to},${level}`;
     })
     .style("fill", "none")
@@ -75,34 +87,44 @@ function drawWords(panel, p, divisor) {
     .style("stroke-linecap", "round")
     .style("stroke-width", (w) => 1 + 11 * w)
     .style("opacity", (w) => 0.08 + 0.75 * w);
-  each(bars, "rect")
-    .attr("x", (_, j) => x(j))
-    .attr("width", x.bandwidth())
-    .style("fill", ink)
-    .style("transition", wantsCalm() ? null : "y 0.4s, height 0.4s")
-    .attr("y", (w) => y(w))
-    .attr("height", (w) => ground - y(w));
-  each(bars, "text")
-    .attr("x", (_, j) => middle(j))
-    .attr("y", (w) => y(w) - 6)
-    .attr("text-anchor", "middle")
+  bars(
+    "all",
+    p.map(() => 1),
+  ).style("fill", "var(--ex-panel)");
+  bars("bars", p).style("fill", ink);
+  bars("before", divisor === "none" ? [] : undivided)
+    .style("fill", "none")
+    .style("stroke", colour("none"))
+    .style("stroke-width", 2);
+  write("weights", ground + 17)
     .style("font-weight", 700)
+    .style("font-size", "13px")
     .text(brief);
-  each(names, "text")
-    .attr("x", (_, j) => middle(j))
-    .attr("y", ground + 19)
-    .attr("text-anchor", "middle")
+  write("names", ground + 36)
     .style("font-size", "14px")
     .style("font-weight", (w) => (w < HEARD ? 400 : 700))
     .text((_, j) => words[j]);
-  const asking = layer(panel.svg, "asking");
-  layer(asking, "what", "text")
-    .attr("x", asks[0])
-    .attr("y", asks[1])
-    .attr("text-anchor", "middle")
+  const notes = fresh(panel.svg, "notes");
+  const [, right] = panel.xRange;
+  say(notes, "1: all of the weight", right, top - 8, "end");
+  rule(notes, [panel.xRange[0], top], [right, top], "var(--ex-muted)").style(
+    "stroke-dasharray",
+    "2 4",
+  );
+  rule(notes, [panel.xRange[0], ground], [right, ground], "var(--ex-muted)");
+  say(notes, "it", ...asks, "middle")
     .style("font-size", "15px")
-    .style("font-weight", 700)
-    .text("it");
+    .style("font-weight", 700);
+  if (divisor !== "none") {
+    const best = undivided.indexOf(Math.max(...undivided));
+    say(
+      notes,
+      `undivided: ${brief(undivided[best])}`,
+      x(best) + x.bandwidth() + 6,
+      y(undivided[best]) + 13,
+      "start",
+    ).style("fill", lettersColour("none"));
+  }
   panel.describe(
     `Weights that “it” gives: ${words.map((word, j) => `${word} ${brief(p[j])}`).join(", ")}.`,
   );

@@ -23,11 +23,19 @@ def test_the_weights_are_the_librarys_at_every_width(explorable, divisor):
         share = heard(figure, d_k, divisor)
         assert share in numbers(said(figure))
         if d_k < 1024:
-            act(figure, slider(figure, "width").press, "ArrowRight")
+            act(figure, slider(figure, "numbers in each list").press, "ArrowRight")
 
 
 def test_dividing_brings_the_sentence_back(explorable):
     figure = explorable("start", "d_k=1024")
+    outlines = figure.locator(".before rect")
     assert "The other words are lost" in said(figure)
+    assert outlines.count() == 0
     act(figure, figure.get_by_role("button", name="Divided by").click)
-    assert "so it does at any width" in said(figure)
+    assert "however long" in said(figure)
+    assert outlines.count() == len(WORDS)
+    assert "undivided: 1.00" in figure.locator(".notes").text_content()
+
+
+def test_words_with_little_weight_are_almost_lost(explorable):
+    assert "almost lost: none has 5" in said(explorable("start", "d_k=64"))
