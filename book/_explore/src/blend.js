@@ -3,7 +3,7 @@ import * as d3 from "./d3.js";
 import { colour, lettersColour } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { arrow, axes, element, fresh, layer, point, rich, rule, say, show } from "./shared.js";
+import { arrow, element, fresh, layer, point, rich, rule, say, show } from "./shared.js";
 
 const VALUES = [
   [0.9, 0.1],
@@ -15,7 +15,7 @@ const scoreRange = { min: -5, max: 5, step: 0.01 };
 
 export const blend = {
   title: "Where can the output o go?",
-  prompt: "Try to drag o out of the triangle; then drag a value v.",
+  prompt: "Drag o out of the triangle, if you can; then move a score, or drag a value v.",
   hint: { target: ".explorable-handle:last-child" },
   beside: true,
   controls: [
@@ -35,20 +35,28 @@ export const blend = {
       })),
     ),
   ],
-  panels: [["plane", "", 352, { left: 32, top: 8, bottom: 24, right: 8 }]],
+  panels: [
+    ["plane", "purple on each ring: the weight p", 340, { left: 8, top: 8, bottom: 8, right: 8 }],
+  ],
   forget({ memory }) {
-    for (const kept of ["visited", "before", "last"]) delete memory[kept];
+    delete memory.visited;
+  },
+  /** Keep what the reader has moved: of a score one number changes, of a value two, of the output three, and with Reset all. */
+  also(asked, { memory }) {
+    const changed = Object.keys(asked);
+    memory.moved = [null, changed[0], changed[0], "o"][changed.length];
   },
   update(app) {
     const scores = [1, 2, 3].map((j) => app.state[`z${j}`]);
     const values = [1, 2, 3].map((j) => [app.state[`x${j}`], app.state[`y${j}`]]);
     const p = math.softmax(scores);
     drawShares(app, p);
-    drawPlane(app, scores, values, p, math.blend(p, values));
+    drawPlane(app, values, p, math.blend(p, values));
     return { said: flat(values) ?? answer(app, p) };
   },
 };
 
+const RING = 13; // px, around a value
 const LEAST = 0.0005; // of the weights that are written in numbers
 
 /** A weight for reading: one that is small is not 0, nor is one that is large 1. */
@@ -58,20 +66,20 @@ function showWeight(w) {
 }
 
 /** What the output is, what stops it, and how far it goes with a value. */
-function answer({ state, memory }, p) {
-  const { before = state } = memory;
-  memory.last = Object.keys(state).find((name) => state[name] !== before[name]) ?? memory.last;
-  memory.before = { ...state };
+function answer({ memory: { moved } }, p) {
   const percent = p.map((w) => `${Math.round(100 * w)} %`);
-  const [, moved] = memory.last?.match(/[xy](.)/) ?? [];
-  if (moved)
-    return `The weights stay, and o goes ${percent[moved - 1]} of the way that v_${moved} goes.`;
-  const none = [1, 2, 3].filter((j) => p[j - 1] < LEAST);
-  const left = [1, 2, 3].filter((j) => !none.includes(j)).map((j) => `v_${j}`);
-  if (none.length)
-    return `Here o stops, ${left.length > 1 ? "on the edge from " : "at "}${left.join(" to ")}: no weight can be negative, and ${none.map((j) => `p_${j}`).join(" and ")} ${none.length > 1 ? "are" : "is"} below 0.001.`;
+  const [, value] = moved?.match(/[xy](.)/) ?? [];
+  if (value)
+    return `The weights stay, and o goes ${percent[value - 1]} of the way that v_${value} goes.`;
+  const most = p.findIndex((w) => w > 0.95) + 1;
+  if (most)
+    return `Here o is almost all v_${most}, and can go no farther: no weight can be negative.`;
+  const none = p.findIndex((w) => w < LEAST) + 1;
+  const left = [1, 2, 3].filter((j) => j !== none).map((j) => `v_${j}`);
+  if (none)
+    return `Here o stops, on the edge from ${left.join(" to ")}: no weight can be negative, and p_${none} is below 0.001.`;
   const [first, second, third] = percent.map((share, j) => `${share} v_${j + 1}`);
-  return `The output is ${first}, ${second} and ${third}: an average, and so inside the triangle.`;
+  return `The output o is ${first}, ${second} and ${third}${moved ? ": an average, and so inside the triangle" : ""}.`;
 }
 
 /** What is left of a triangle without an inside. */
@@ -127,15 +135,12 @@ function nearestWeights(values, [x, y]) {
   return onEdges.reduce((best, p) => (distance(p) < distance(best) ? p : best));
 }
 
-/** Scores that have these weights, as near to the old ones as their range allows: only their differences count. */
-function scoresFor(weights, old) {
+/** Scores that have these weights, or nearly, around 0: only their differences count. */
+function scoresFor(weights) {
   const largest = Math.max(...weights);
-  const span = scoreRange.max - scoreRange.min;
-  const gaps = weights.map((p) => Math.max(-span, Math.log(p / largest)));
-  const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
-  const lowest = scoreRange.min - Math.min(...gaps);
-  const shift = Math.min(scoreRange.max, Math.max(lowest, mean(old) - mean(gaps)));
-  return Object.fromEntries(gaps.map((gap, j) => [`z${j + 1}`, shift + gap]));
+  const gaps = weights.map((p) => Math.max(-8, Math.log(p / largest))); // a weight below LEAST
+  const middle = Math.min(...gaps) / 2;
+  return Object.fromEntries(gaps.map((gap, j) => [`z${j + 1}`, gap - middle]));
 }
 
 /** Scales with equal units along both axes, which show all places that values can have. */
@@ -151,10 +156,9 @@ function planeOf(panel) {
   };
 }
 
-function drawPlane(app, scores, values, p, output) {
+function drawPlane(app, values, p, output) {
   const panel = app.panels.plane;
   const { x, y } = planeOf(panel);
-  axes(panel, { x, y, xTicks: 7, yTicks: 7 });
   const at = ([a, b]) => [x(a), y(b)];
   const group = fresh(panel.svg, "vectors");
   group
@@ -168,20 +172,26 @@ function drawPlane(app, scores, values, p, output) {
     const [left, level] = at(math.blend(weights, values));
     point(been, left, level, 1.8, colour("weights"));
   }
-  point(group, x(0), y(0), 4, "var(--ex-ink)");
-  const sizes = p.map((w) => 4 + 10 * Math.sqrt(w));
+  const summed = /z/.test(app.memory.moved); // a score has moved, and arrows say how its weight counts
   const centre = [0, 1].map((c) => values.reduce((sum, value) => sum + at(value)[c] / 3, 0));
   const names = values.map((value, j) => {
     const [left, level] = at(value);
     const [right, down] = [left - centre[0], level - centre[1]]; // out of the triangle
     const towards = Math.hypot(right, down) < 1 ? -Math.PI / 2 : Math.atan2(down, right);
-    return { text: `v${"₁₂₃"[j]}`, at: [[left, level]], towards, gap: sizes[j] + 9, width: 15 };
+    return {
+      text: `v${"₁₂₃"[j]}`,
+      at: [[left, level]],
+      towards,
+      gap: RING + 8,
+      width: 20,
+      bold: true,
+    };
   });
   const lines = values.map((value, j) => [at(value), at(values[(j + 1) % 3])]);
   const terms = [];
   const arrows = [];
   let end = [0, 0];
-  values.forEach((value, j) => {
+  (summed ? values : []).forEach((value, j) => {
     const next = [end[0] + p[j] * value[0], end[1] + p[j] * value[1]];
     const [from, to] = [at(end), at(next)];
     arrows.push([from, to]);
@@ -209,46 +219,39 @@ function drawPlane(app, scores, values, p, output) {
     .style("fill-opacity", 0.5)
     .style("stroke", "var(--ex-ink)") // the last arrow is seen through it
     .style("stroke-width", 2);
-  // Both can be taken where they meet: the value is then a ring around the output, and hangs on a grip beside it.
   const [left, level] = at(output);
-  const hidden = names.map(({ at: [[x, y]] }) => Math.hypot(x - left, y - level) < 14);
-  const grips = names.map(({ at: [[x, y]], towards }, j) =>
-    hidden[j] ? gripOf(panel, [x, y], towards) : [0, 0],
-  );
-  const nowValues = all.filter((_, j) => j < 3);
-  nowValues
-    .select("circle:not(.ring)")
-    .style("fill", (_, j) => (hidden[j] ? "var(--ex-ground)" : colour("value")))
-    .style("stroke", (_, j) => (hidden[j] ? colour("value") : "var(--ex-ground)"))
-    .style("stroke-width", (_, j) => (hidden[j] ? 3 : 1.5));
-  nowValues.each(function (_, j) {
-    const [x, y] = grips[j];
-    const start = sizes[j] / 30;
-    layer(d3.select(this), "grip", "path")
-      .attr(
-        "d",
-        hidden[j] ? `M${start * x},${start * y}L${x},${y}m-6,0a6,6 0 1,0 12,0a6,6 0 1,0 -12,0` : "",
-      )
-      .style("fill", colour("value"))
-      .style("stroke", colour("value"))
-      .style("stroke-width", 2);
-  });
+  const close = values.some((value) => Math.hypot(x(value[0]) - left, y(value[1]) - level) < 36);
+  const size = (j) => (j === 3 && close ? 24 : 44); // beside the output its neighbour can be taken, too
   all
     .select("rect.touch")
-    .attr("x", (_, j) => (grips[j]?.[0] ?? 0) - (j < 3 && !hidden[j] ? 22 : 12))
-    .attr("y", (_, j) => (grips[j]?.[1] ?? 0) - (j < 3 && !hidden[j] ? 22 : 12))
-    .attr("width", (_, j) => (j < 3 && !hidden[j] ? 44 : 24))
-    .attr("height", (_, j) => (j < 3 && !hidden[j] ? 44 : 24));
-  const radii = [...sizes, 9];
+    .attr("x", (_, j) => -size(j) / 2)
+    .attr("y", (_, j) => -size(j) / 2)
+    .attr("width", (_, j) => size(j))
+    .attr("height", (_, j) => size(j));
+  all
+    .filter((_, j) => j < 3)
+    .each(function (_, j) {
+      for (const [name, ink, share] of [
+        ["whole", "var(--ex-grid)", 1],
+        ["part", colour("weights"), p[j]],
+      ])
+        layer(d3.select(this), name, "circle")
+          .attr("r", RING - 2)
+          .attr("pathLength", 1)
+          .attr("transform", "rotate(-90)")
+          .style("fill", "none")
+          .style("stroke", ink)
+          .style("stroke-width", 4)
+          .style("stroke-dasharray", `${share} 1`);
+    });
   all.attr("transform", (place) => `translate(${at(place)})`);
-  all.select("circle:not(.ring)").attr("r", (_, j) => radii[j]);
-  all.select("circle.ring").attr("r", (_, j) => radii[j] + 5);
+  all.select("circle.ring").attr("r", RING + 4);
   all
     .attr("aria-valuenow", (place) => place[0])
     .attr("aria-valuetext", (place) => `x ${show(place[0])}, y ${show(place[1])}`);
   const bring = (number, place) =>
     number === 4
-      ? scoresFor(nearestWeights(values, place), scores)
+      ? scoresFor(nearestWeights(values, place))
       : { [`x${number}`]: place[0], [`y${number}`]: place[1] };
   const byKey = (event, place, number) => {
     const axis = /Up|Down/.test(event.key) ? 1 : 0;
@@ -274,37 +277,27 @@ function drawPlane(app, scores, values, p, output) {
   for (const [from, to] of arrows) arrow(drawn, from, to, colour("weights"), 1.8);
   const taken = [
     ...lines.flatMap(along),
-    ...values.map((value, j) => [at(value), sizes[j] + 8]), // with the ring of the focus
-    [at([0, 0]), 4],
-    [[left, level], 14], // with its ring
-    ...values.flatMap((value, j) => {
-      const [x, y] = at(value);
-      return hidden[j]
-        ? along([
-            [x, y],
-            [x + grips[j][0], y + grips[j][1]],
-          ]).concat([[[x + grips[j][0], y + grips[j][1]], 8]])
-        : [];
-    }),
+    ...values.map((value) => [at(value), RING + 4]), // with the ring of the focus
+    [[left, level], RING + 4],
   ];
-  const middle = { text: "o", at: [[left, level]], towards: 0, gap: 14, width: 10, bold: true };
+  if (summed) {
+    point(drawn, x(0), y(0), 4, "var(--ex-ink)");
+    taken.push([at([0, 0]), 4]);
+    names.push({ text: "0", at: [at([0, 0])], towards: Math.PI / 2, gap: 6, width: 9 });
+  }
+  const middle = {
+    text: "o",
+    at: [[left, level]],
+    towards: 0,
+    gap: RING + 3,
+    width: 11,
+    bold: true,
+  };
   drawLabels(panel, above, [middle, ...names, ...terms], taken);
   panel.describe(
     `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Small dots: where the weights so far have put it.`,
     "group",
   );
-}
-
-/** Where a value hangs beside the output, seen from its place: outside the triangle, or on whichever side there is room. */
-function gripOf(panel, [x, y], towards) {
-  const [[left, right], [bottom, top]] = [panel.xRange, panel.yRange];
-  const ways = [0, 0.8, -0.8, 1.6, -1.6, 2.4, -2.4, Math.PI].map((turn) => [
-    30 * Math.cos(towards + turn),
-    30 * Math.sin(towards + turn),
-  ]);
-  const fits = ([dx, dy]) =>
-    x + dx > left + 8 && x + dx < right - 8 && y + dy > top + 8 && y + dy < bottom - 8;
-  return ways.find(fits);
 }
 
 /** A line as small discs [place, radius]. */
@@ -374,6 +367,6 @@ function drawLabels(panel, group, labels, taken) {
     }
     const words = say(group, text, place[0], place[1] + 4, "middle");
     if (role) words.style("fill", lettersColour(role));
-    if (bold) words.style("font", "700 15px system-ui, sans-serif");
+    if (bold) words.style("font", "700 17px system-ui, sans-serif");
   }
 }

@@ -27,14 +27,7 @@ export const budget = {
   hint: { target: ".explorable-handle" },
   controls: [stopControl],
   panelWidth: "100%",
-  panels: [
-    [
-      "models",
-      "a dot is a model that has learned; hollow, what the study would have seen",
-      318,
-      { left: 90, right: 66, top: 34 },
-    ],
-  ],
+  panels: [["models", "", 318, { left: 90, right: 66, top: 34 }]],
   forget({ memory }) {
     delete memory.furthest;
   },
@@ -46,14 +39,21 @@ export const budget = {
   },
 };
 
-/** What a study that stops can say of the undivided models. */
+const median = (times) => (times[times.length / 2 - 1] + times[times.length / 2]) / 2;
+
+/** What a study that stops can say of those that have not all learned; the undivided are the last. */
 function verdict(stop) {
-  const [many, all] = [seen(learned.none, stop), learned.none.length];
-  const root = seen(learned.sqrt_d_k, stop);
-  if (many === all)
-    return `By step ${stop} all ${all} undivided models have learned: what the missing division costs here is time.`;
-  const others = root ? `, and ${root} with the root` : "";
-  return `A study that stops at step ${stop} has seen ${many || "no"} undivided ${many === 1 ? "model" : "models"} learn${others}. It cannot tell “not yet” from “never”.`;
+  const [undivided, ...others] = names.flatMap((name) => {
+    const [many, all] = [seen(learned[name], stop), learned[name].length];
+    if (many === all) return [];
+    if (name === "none")
+      return `${many || "none"} of ${all} undivided models ${many === 1 ? "has" : "have"} learned`;
+    return `${many || "none"} with ${name === "sqrt_d_k" ? "the root" : labels[name]}`;
+  });
+  if (!undivided)
+    return `By step ${stop} all have learned: undivided in ${median(learned.none)} steps (the median), with the root in ${median(learned.sqrt_d_k)}. Late is not never.`;
+  const listed = [undivided, ...others].join(", ").replace(/, ([^,]*)$/, " and $1");
+  return `By step ${stop}, ${listed}. “Not yet” or “never”? Nobody can tell.`;
 }
 
 /** A row for each divisor with a dot at each model's step: none behind the stop, but hollow ones where the reader has been. */
@@ -61,12 +61,20 @@ function drawModels(app, stop) {
   const panel = app.panels.models;
   const x = d3.scaleLinear([0, end], panel.xRange);
   const rows = d3.scaleBand(names, [panel.margin.top, panel.yRange[0]]);
-  axes(panel, { x, y: d3.scaleLinear([0, 1], panel.yRange), xLabel: "step", yTicks: 0 });
-  const group = fresh(panel.svg, "rows");
+  const y = d3.scaleLinear([0, 1], panel.yRange);
+  axes(panel, { x, y, xLabel: `step; models are tested every ${steps[0]}`, yTicks: 0 });
+  const ahead = fresh(panel.svg, "ahead");
   const cursor = fresh(panel.svg, "cursor");
+  const group = fresh(panel.svg, "rows");
   const [left, right] = x.range();
   const [bottom, top] = panel.yRange;
-  group
+  const later = names.some((name) =>
+    learned[name].some((at) => at > stop && at <= app.memory.furthest),
+  );
+  panel.heading.textContent = later
+    ? "filled: seen by this study; hollow: learned later"
+    : "each dot is a model that has learned";
+  ahead
     .append("rect")
     .attr("x", x(stop))
     .attr("width", right - x(stop))
@@ -75,7 +83,7 @@ function drawModels(app, stop) {
     .style("fill", "var(--ex-panel)");
   for (const name of names) {
     const middle = rows(name) + rows.bandwidth() / 2;
-    rule(group, [left, middle], [right, middle], "var(--ex-grid)");
+    rule(ahead, [left, middle], [right, middle], "var(--ex-grid)");
     const count = seen(learned[name], stop);
     learned[name].slice(0, seen(learned[name], app.memory.furthest)).forEach((at, i) => {
       const alike = learned[name].slice(0, i).filter((other) => other === at).length; // they stand upon each other
@@ -90,6 +98,8 @@ function drawModels(app, stop) {
       name,
     );
   }
+  if (!later && right - x(stop) > 90)
+    say(ahead, "not seen yet", right - 6, bottom - 8, "end").style("fill", "var(--ex-muted)");
   drawCursor(app, panel, cursor, stopControl, x);
   panel.describe(
     `The study stops at step ${stop}. Learned: ${names.map((name) => `${labels[name]} ${seen(learned[name], stop)} of ${learned[name].length}`).join("; ")}.`,

@@ -25,7 +25,7 @@ def test_the_output_is_softmaxs_average_of_the_values(explorable, setting):
     figure = explorable("blend", setting)
     weights, values = standing(figure)
     assert output(figure) == pytest.approx((weights @ values).tolist(), abs=5.1e-3)
-    if weights.min() >= 5e-4:
+    if weights.min() >= 5e-4 and weights.max() <= 0.95:
         assert numbers(said(figure))[::2] == [round(100 * p) for p in weights.tolist()]
     for shown, weight in zip(figure.locator(".explorable-share").all(), weights, strict=True):
         text = shown.text_content()
@@ -51,10 +51,11 @@ def test_the_output_follows_as_far_as_the_triangle_goes(explorable, setting, key
 def test_what_is_moved_is_answered_and_reset_begins_again(explorable):
     figure = explorable("blend")
     first = said(figure)
-    assert "inside the triangle" in first
     act(figure, slider(figure, "output").press, "Home")
     assert "no weight can be negative" in said(figure)
     act(figure, figure.get_by_role("button", name="Reset").click)
     assert said(figure) == first
     act(figure, slider(figure, "value 2").press, "End")
     assert numbers(said(figure)) == [34, 2]
+    act(figure, slider(figure, "score").press, "ArrowRight")
+    assert "inside the triangle" in said(figure)

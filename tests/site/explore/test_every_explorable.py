@@ -188,7 +188,7 @@ def uses(control, hand):
         page.mouse.move(x + dx, y + dy, steps=3)
         page.mouse.up()
 
-    return [partial(move, *by) for by in ((60, 0), (0, -40), (-60, 0), (0, 120))]
+    return [partial(move, *by) for by in ((60, 0), (0, -40), (-60, 0), (0, 120), (250, 0))]
 
 
 def does(figure, use):
