@@ -329,7 +329,7 @@ function showHint(app, figure, box, { target }) {
       left += ((value - min) / (max - min)) * (width - THUMB);
       width = THUMB;
     }
-    if (type) height = width; // a box or a thumb is as high as wide, its element higher
+    if (type === "range" || type === "checkbox") height = width; // a box or a thumb is as high as wide, its element higher
     const by = found === framed ? 5 : 0; // a handle's own ring stands off already
     const sides = {
       left: left - by,

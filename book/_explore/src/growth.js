@@ -28,7 +28,7 @@ function walks({ draw }, memory) {
 export const growth = {
   title: "How far do dot products spread?",
   prompt: "Add up more terms, and watch how far apart the lines end.",
-  hint: { target: "input", by: [100, 0] },
+  hint: { target: "input" },
   controls: [
     { name: "d_k", label: "terms added up, d_k", values: DIMS, value: 64, text: String },
     { name: "draw", label: "draw", min: 0, max: 999, step: 1, value: TYPICAL, drawn: true },

@@ -77,7 +77,7 @@ const LINES = { left: 2, right: 2, top: 4, bottom: 2 };
 export const heads = {
   title: "Do more characters share a head’s weight than by chance?",
   prompt: "Press a character, which looks back at violet ones, or another head.",
-  hint: { target: "[data-panel=text] .character:nth-child(50)", by: [0, 0] },
+  hint: { target: "[data-panel=text] .character:nth-child(50)" },
   controls: [
     {
       name: "step",

@@ -19,7 +19,7 @@ const effectiveKeys = (n, sigma) => n ** share[counts.indexOf(n)][sigmas.indexOf
 export const phases = {
   title: "Do more keys share the weight of a longer row?",
   prompt: "Drag the point to the right, then up across the border, and to the right again.",
-  hint: { target: ".beyond", by: [90, 0] },
+  hint: { target: ".beyond" },
   controls: [
     { name: "n", label: "number of keys", values: counts, value: START, drawn: true },
     { name: "sigma", label: "spread of scores, σ", values: sigmas, value: 1, drawn: true },
@@ -122,7 +122,7 @@ function drawPlane(app, n, sigma) {
       .attr("data-sigma", spread)
       .style("stroke-width", 2)
       .style("stroke-dasharray", looks[name].dashes);
-    beside(level, `heads of ${WIDTH},`, name === "none" ? "undivided" : "÷ √d_k");
+    beside(level, `heads of ${WIDTH},`, looks[name].label);
   }
   const heads = app.memory.moved ? Object.values(HEADS).map(y) : [];
   drawCounts(group, x, y, n, sigma, [...heads, ...nameRegions(group, x, y, sigma)]);

@@ -44,7 +44,7 @@ const change = (name, p) => (most / least) ** exponent(name, p);
 export const power = {
   title: "Which power p makes width harmless?",
   prompt: "Scores are divided by d_k^p: move p until a line turns level.",
-  hint: { target: "input", by: [75, 0] },
+  hint: { target: "input" },
   controls: [
     {
       name: "p",

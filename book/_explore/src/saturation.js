@@ -1,17 +1,17 @@
 /** Softmax saturates: a head's width and divisor give eight scores, these their weights, and these how far each responds. */
 import * as d3 from "./d3.js";
-import { colour, data, lettersColour } from "./data.js";
+import { colour, data, lettersColour, looks } from "./data.js";
 import { effectiveKeys, softmax } from "./math.js";
 import { divisorControl, fresh, layer, rule, say, show, show2, wantsCalm } from "./shared.js";
 
 const { d_k: widths, nudge, pattern } = data.saturation;
 const OTHER = { none: "sqrt_d_k", sqrt_d_k: "none" };
-const CALLED = { none: "undivided", sqrt_d_k: "divided" };
+const CALLED = { none: looks.none.label, sqrt_d_k: "divided" };
 
 export const saturation = {
   title: "Does a weight still move when its score is nudged?",
   prompt: "Divide the scores by √d_k; then change the width.",
-  hint: { target: ".explorable-buttons button:nth-child(2)", by: [0, 0] },
+  hint: { target: ".explorable-buttons button:nth-child(2)" },
   controls: [
     {
       name: "d_k",
@@ -88,7 +88,11 @@ function drawBars(panel, { name, of, levels, ends, digits, told }, divisor, valu
       panel.xRange,
     )
     .padding(0.25);
-  const y = d3.scaleLinear(ends, levels);
+  const [bottom] = panel.yRange; // a slide has less room
+  const [low, high] = levels.map(
+    (level) => (level * bottom) / (panel.natural - panel.margin.bottom),
+  );
+  const y = d3.scaleLinear(ends, [low, high]);
   const bars = (of, ink, heights) =>
     layer(panel.svg, of)
       .style("fill", ink)
@@ -106,7 +110,7 @@ function drawBars(panel, { name, of, levels, ends, digits, told }, divisor, valu
     .style("stroke-width", 1.5);
   const words = fresh(panel.svg, `${of}-words`);
   rule(words, [x.range()[0], y(0)], [x.range()[1], y(0)], "var(--ex-muted)");
-  say(words, name, x.range()[0], levels[1] - 12, "start").style("font-weight", 700);
+  say(words, name, x.range()[0], high - 12, "start").style("font-weight", 700);
   values.forEach((v, j) => {
     if (!told(v, j)) return;
     const level = y(0) + (v < 0 ? -5 : 15);

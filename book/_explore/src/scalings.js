@@ -24,7 +24,7 @@ const longer = (a) => (a === 1 ? "as drawn" : a === 0.1 ? "a tenth as long" : `$
 export const scalings = {
   title: "Which divisors undo longer keys?",
   prompt: "Make the keys longer: which bars leave their marks?",
-  hint: { target: "input", by: [120, 0] },
+  hint: { target: "input" },
   controls: [{ name: "a", label: "all keys", values: LENGTHS, value: 1, text: longer }],
   panelWidth: "8.5rem",
   panels: names.map((name) => [

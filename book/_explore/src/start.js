@@ -12,7 +12,7 @@ const HEARD = 0.05;
 export const start = {
   title: "Does “it” still listen to the whole sentence?",
   prompt: "“it” compares its query with each word’s key: make these lists longer, then divide.",
-  hint: { target: "input", by: [170, 0] },
+  hint: { target: "input" },
   controls: [
     {
       name: "d_k",

@@ -20,7 +20,7 @@ const box = (name, label, dropped) => ({
 export const variance = {
   title: "What lifts the variance of q·k, and what tilts it?",
   prompt: "Tick a box: does the line lift or tilt?",
-  hint: { target: "[id$=mu_q]", by: [0, 0] },
+  hint: { target: "[id$=mu_q]" },
   controls: [
     { ...box("mu_q", "mean 1", 1), group: "query components" },
     box("rho_q", "correlated (0.3)", 0.3),
