@@ -22,8 +22,8 @@ def test_both_drawings_become_files_of_known_size(build, drawing):
     image, source = site.page().select_one("picture img"), site.page().select_one("picture source")
     assert (image["alt"], image["loading"], image["decoding"]) == ("A line.", "lazy", "async")
     assert source["media"] == "(max-width: 32rem)"
-    assert 640 < int(image["width"]) < 700
-    assert 420 < int(source["width"]) < 460
+    assert 740 < int(image["width"]) < 780
+    assert 380 < int(source["width"]) < 420
     assert int(source["height"]) > int(image["height"])
     wide = (site.folder / image["src"]).read_text(encoding="utf-8")
     narrow = (site.folder / source["srcset"]).read_text(encoding="utf-8")

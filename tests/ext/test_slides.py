@@ -116,7 +116,7 @@ def test_what_is_shown_is_what_the_cell_has_put_out(lecture):
     figure, on_paper = page.select("img.picture")
     assert "In batches of 32" in page.aside.text  # the caption is for the presenter
     assert "Undivided" in figure["alt"]
-    assert page.iframe["data-src"] == "../explore/growth.html?theme=light"
+    assert page.iframe["data-src"] == "../explore/growth.html?theme=light&slide"
     assert on_paper["src"] == "figures/02-movable-growth.svg"
 
 
