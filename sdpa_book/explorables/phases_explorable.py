@@ -34,7 +34,9 @@ def data() -> dict[str, Any]:
     return {"n": n, "sigma": sigma, "share": share, "weights": weights}
 
 
-def rows_of(n: int, sigma: list[float], block: int = 2**17) -> tuple[list, list]:
+def rows_of(
+    n: int, sigma: list[float], block: int = 2**17
+) -> tuple[list[float], list[list[float]]]:
     """By standard deviation the mean of ln(effective keys) over ln(n), and the mean weights in
     descending order, in at least 128 rows; so many scores are drawn at a time.
     """
