@@ -53,7 +53,7 @@ function verdict(stop) {
   if (!undivided)
     return `By step ${stop} all have learned: undivided in ${median(learned.none)} steps (the median), with the root in ${median(learned.sqrt_d_k)}. Late is not never.`;
   const listed = [undivided, ...others].join(", ").replace(/, ([^,]*)$/, " and $1");
-  return `By step ${stop}, ${listed}. “Not yet” or “never”? Nobody can tell.`;
+  return `By step ${stop}, ${listed}. “Not yet” or “never”? Such a study cannot tell.`;
 }
 
 /** A row for each divisor with a dot at each model's step: none behind the stop, but hollow ones where the reader has been. */

@@ -76,7 +76,7 @@ const LINES = { left: 2, right: 2, top: 4, bottom: 2 };
 
 export const heads = {
   title: "Do more characters share a head’s weight than by chance?",
-  prompt: "Press a character, which looks back at violet ones, or another head.",
+  prompt: "Press a character to see where it looks back, or another head.",
   hint: { target: "[data-panel=text] .character:nth-child(50)" },
   controls: [
     {
@@ -101,7 +101,7 @@ export const heads = {
     ["chance", "", 92, LINES],
     [
       "heads",
-      "each head: how many share it; tick: by chance",
+      "how many share it (log scale); tick: by chance",
       130,
       { left: 46, right: 4, top: 18, bottom: 26 },
     ],

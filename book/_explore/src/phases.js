@@ -163,8 +163,8 @@ function drawCounts(group, x, y, n, sigma, taken) {
 function nameRegions(group, x, y, sigma) {
   const middle = (x.range()[0] + x.range()[1]) / 2;
   const names = [
-    ["frozen: a few keys", 26, 13],
-    ["a fixed share of the keys", 0.33, 0.6],
+    ["a few keys have the weight", 26, 13],
+    ["many keys share the weight", 0.33, 0.6],
   ];
   return names.map(([text, ...places]) => {
     const far = (at) => Math.abs(y(at) - y(sigma));

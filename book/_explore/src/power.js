@@ -115,7 +115,7 @@ function drawLines(panel, p, random) {
     yFormat: (size) => (size === 1 ? "same" : factor(size)),
   });
   panel.heading.replaceChildren(
-    rich(`growth from d_k = ${least} on (points: ${random ? "measured" : "not measured here"})`),
+    rich(`size over that at d_k = ${least} (points: ${random ? "measured" : "not measured here"})`),
   );
   const still = (name) => name === "start" && !random; // where all scores start at 0 they stay there
   const ends = order.map((name) => (still(name) ? y(1) : y(change(name, p))));
@@ -124,16 +124,14 @@ function drawLines(panel, p, random) {
     const same = ends.flatMap((end, j) => (Math.abs(end - ends[i]) < 1 ? [j] : []));
     return BESIDE * (same.indexOf(i) - (same.length - 1) / 2);
   });
-  const ink = (name) => (still(name) ? "var(--ex-muted)" : inkOf(name));
   panel.svg
     .selectAll("path.curve")
     .data(order)
     .join("path")
     .attr("class", "curve")
     .style("transition", wantsCalm() ? null : "d 0.2s")
-    .style("stroke", ink)
-    .style("stroke-dasharray", (name) => (still(name) ? "3 4" : null))
-    .style("stroke-width", (name) => (isLevel(name, p) && !still(name) ? 3.5 : 2.5))
+    .style("stroke", (name) => (still(name) ? "none" : inkOf(name)))
+    .style("stroke-width", (name) => (isLevel(name, p) ? 3.5 : 2.5))
     .attr("d", (_, i) => `M${left},${y(1) + shift[i]}L${right},${ends[i] + shift[i]}`);
   const group = fresh(panel.svg, "points").raise();
   const heights = apart(ends, 36, 16, y.range()[0] - 18);

@@ -112,7 +112,7 @@ function drawWords(panel, p, divisor, undivided) {
     "2 4",
   );
   rule(notes, [panel.xRange[0], ground], [right, ground], "var(--ex-muted)");
-  say(notes, "it", ...asks, "middle")
+  say(notes, "it looks", ...asks, "middle")
     .style("font-size", "15px")
     .style("font-weight", 700);
   if (divisor !== "none") {
