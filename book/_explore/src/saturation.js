@@ -57,7 +57,7 @@ const ROWS = [
   { name: "scores", of: "scores", levels: [99, 25], ends: [-26, 6], digits: 1 },
   { name: "weights, by softmax", of: "weights", levels: [193, 135], ends: [0, 1], digits: 2 },
   {
-    name: `how far ${nudge} more on its score moves each weight`,
+    name: `how far +${nudge} on its score moves it`,
     of: "responses",
     levels: [307, 249],
     ends: [0, nudge / 4],
