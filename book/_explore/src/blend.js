@@ -72,8 +72,7 @@ function answer({ memory: { moved } }, p) {
   if (value)
     return `The weights stay, and o goes ${percent[value - 1]} of the way that v_${value} goes.`;
   const most = p.findIndex((w) => w > 0.95) + 1;
-  if (most)
-    return `Here o is almost all v_${most}, and can go no farther: no weight can be negative.`;
+  if (most) return `Here o is almost all v_${most}, and never quite: every weight stays above 0.`;
   const none = p.findIndex((w) => w < LEAST) + 1;
   const left = [1, 2, 3].filter((j) => j !== none).map((j) => `v_${j}`);
   if (none)

@@ -74,7 +74,7 @@ function verdict(width, passed) {
     return `With ${first} blocks the norm is ${undivided} undivided and ${root} with the root. And with more?`;
   }
   const [undivided, root] = medians.map((all) => `${brief(all[passed - 1] / all[0])} times`);
-  return `From ${first} to ${blocks} blocks it grows ${undivided} undivided, and ${root} with the root. Nothing vanishes.`;
+  return `From ${first} to ${blocks} blocks it grows ${undivided} undivided, and ${root} with the root.`;
 }
 
 /** Medians and models up to a depth, each line with its name at its end. */

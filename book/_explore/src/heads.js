@@ -3,7 +3,17 @@ import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { fromKey } from "./handles.js";
 import * as math from "./math.js";
-import { addButtons, fresh, layer, say, show, show2, showCount, wantsCalm } from "./shared.js";
+import {
+  addButtons,
+  fresh,
+  layer,
+  rule,
+  say,
+  show,
+  show2,
+  showCount,
+  wantsCalm,
+} from "./shared.js";
 
 const { text, moments, heads: count, layers, unit, normal, gap, first: FIRST, drawn } = data.heads;
 const places = [...text];
@@ -76,8 +86,8 @@ const LINES = { left: 2, right: 2, top: 4, bottom: 2 };
 
 export const heads = {
   title: "Do more characters share a head’s weight than by chance?",
-  prompt: "Press a character to see where it looks back, or another head.",
-  hint: { target: "[data-panel=text] .character:nth-child(50)" },
+  prompt: "Press another head, or a character to see where it looks back.",
+  hint: { target: ".head:nth-child(11)" },
   controls: [
     {
       name: "step",
@@ -101,7 +111,7 @@ export const heads = {
     ["chance", "", 92, LINES],
     [
       "heads",
-      "how many share it (log scale); tick: by chance",
+      "how many share it: ● in each head, ○ by chance",
       130,
       { left: 46, right: 4, top: 18, bottom: 26 },
     ],
@@ -235,22 +245,23 @@ function makeChoice(app, at, weights) {
     });
 }
 
-const PALE = `color-mix(in srgb, ${colour("weights")} 45%, var(--ex-panel))`;
-
-/** Bars for how many share the weight, strong past a tick, which stands where chance would end them. */
-function drawBar(group, keys, chance, top) {
-  const past = Math.max(0, keys - chance);
-  for (const [name, from, long, fill] of [
-    ["near", 0, Math.min(keys, chance), PALE],
-    ["past", chance, past, colour("weights")],
-    ["tick", chance - 1, 2.5, "var(--ex-ink)"],
+/** On one line a ring at the number by chance and a dot at the head's own. */
+function drawPair(group, keys, chance, level) {
+  rule(fresh(group, "way"), [chance, level], [keys, level], colour("weights")).style(
+    "stroke-width",
+    3,
+  );
+  for (const [name, at, fill, stroke] of [
+    ["chance", chance, "var(--ex-ground)", "var(--ex-ink)"],
+    ["own", keys, colour("weights"), "none"],
   ])
-    layer(group, name, "rect")
-      .attr("x", from)
-      .attr("y", name === "tick" ? top - 3 : top)
-      .attr("width", long)
-      .attr("height", name === "tick" ? 14 : 8)
-      .style("fill", fill);
+    layer(group, name, "circle")
+      .attr("cx", at)
+      .attr("cy", level)
+      .attr("r", name === "own" ? 5 : 4)
+      .style("fill", fill)
+      .style("stroke", stroke)
+      .style("stroke-width", 1.5);
 }
 
 /** A tile for each head, a row for each layer: arrow keys choose one, as in a list. */
@@ -314,20 +325,14 @@ function drawHeads(app, measured) {
     .style("fill", "var(--ex-panel)")
     .style("stroke", (_, i) => (chosen(i) ? "var(--ex-ink)" : "none"))
     .style("stroke-width", 2.5);
-  const long = d3.scaleLog([1, places.length], [1, x.bandwidth() - 12]);
+  const long = d3.scaleLog([1, places.length], [0, x.bandwidth() - 14]);
   all.each(function ({ keys, chance }) {
-    const bars = layer(d3.select(this), "bars").attr("transform", "translate(6)");
-    drawBar(bars, long(keys), long(chance), y.bandwidth() / 2 - 4);
+    const pair = layer(d3.select(this), "pair").attr("transform", "translate(7)");
+    drawPair(pair, long(keys), long(chance), y.bandwidth() / 2);
   });
-  const below = fresh(panel.svg, "key");
-  const level = panel.height - 14;
-  [
-    ["past it: more even", 26, 14],
-    ["short of it: sharper", 12, 24],
-  ].forEach(([words, keys, chance], i) => {
-    const at = 2 + 165 * i;
-    drawBar(below.append("g").attr("transform", `translate(${at})`), keys, chance, level);
-    say(below, words, at + 32, level + 9, "start");
-  });
+  const below = fresh(panel.svg, "scale");
+  for (const i of x.domain())
+    for (const keys of x.bandwidth() > 100 ? [1, 3, 10, 30] : [1, 10])
+      say(below, keys, x(i) + 7 + long(keys), panel.yRange[0] + 13, "middle");
   panel.describe("How many characters share the weight in each head, and by chance.", "group");
 }

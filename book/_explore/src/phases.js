@@ -25,7 +25,7 @@ export const phases = {
     { name: "sigma", label: "spread of scores, σ", values: sigmas, value: 1, drawn: true },
   ],
   panels: [
-    ["phases", "deeper violet: fewer keys share the weight", 292, { left: 38, right: 78 }],
+    ["phases", "more violet: fewer keys share the weight", 292, { left: 38, right: 78 }],
     ["row", "the row at the point", 292, { left: 26, right: 2, bottom: 44 }],
   ],
   forget: (app) => (app.memory = {}),

@@ -65,7 +65,10 @@ export const power = {
   panels: [["lines", "", 260, { left: 44, right: 126, top: 12 }]],
   update(app) {
     const { p, query } = app.state;
-    underSlider(app, "level at", "½: scores, descent", "1: Adam");
+    const found = (app.memory.found ??= {});
+    found[p] = true;
+    const level = (at, words) => (found[at] ? `${words} level` : "");
+    underSlider(app, "", level(0.5, "½: two"), level(1, "1: Adam"));
     drawLines(app.panels.lines, p, query === "random");
     return { said: verdict(query === "random" ? order : order.slice(0, 2), p, query) };
   },
@@ -80,7 +83,7 @@ function verdict(here, p, query) {
   };
   const others = listed(here.filter((name) => !level.includes(name)).map(changes));
   if (!level.length)
-    return `${p < 0.5 ? "Too small" : p < 1 ? "Between ½ and 1" : "Too large"}: at ${showCount(most)} components ${others}.`;
+    return `${p < 0.5 ? "p is too small" : p < 1 ? "p is between ½ and 1" : "p is too large"}: at ${showCount(most)} components ${others}.`;
   const end = query === "random" ? " No p levels all three." : "";
   const from = query === "random" ? "At" : "From scores 0, at";
   return `${from} p = ${plain(p)} ${listed(level.map((name) => lines[name].many))} keep their size at every width${others && `; ${others}`}.${end}`;
@@ -115,7 +118,9 @@ function drawLines(panel, p, random) {
     yFormat: (size) => (size === 1 ? "same" : factor(size)),
   });
   panel.heading.replaceChildren(
-    rich(`size over that at d_k = ${least} (points: ${random ? "measured" : "not measured here"})`),
+    rich(
+      `how many times as large as at d_k = ${least} (points: ${random ? "measured" : "not measured here"})`,
+    ),
   );
   const still = (name) => name === "start" && !random; // where all scores start at 0 they stay there
   const ends = order.map((name) => (still(name) ? y(1) : y(change(name, p))));

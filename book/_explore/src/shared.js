@@ -226,7 +226,7 @@ export function apart(levels, gap, top, bottom, given) {
 
 /** Words under an explorable's first slider: at its beginning, its middle and its end. */
 export function underSlider(app, ...words) {
-  if (app.controls.querySelector(".explorable-under")) return;
+  app.controls.querySelector(".explorable-under")?.remove();
   const marks = words.map((text) => element("span", {}, rich(text)));
   const row = element("div", { class: "explorable-under", "aria-hidden": "true" }, ...marks);
   app.controls.firstChild.append(row);

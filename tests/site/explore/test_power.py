@@ -49,7 +49,7 @@ def test_points_are_the_measurements(explorable, data):
 def test_a_move_of_p_turns_lines_level(explorable):
     figure = explorable("power")
     for _ in range(5):
-        assert said(figure).startswith("Too small")
+        assert said(figure).startswith("p is too small")
         act(figure, slider(figure, "p").press, "ArrowRight")
     assert said(figure).startswith(
         "At p = ½ steps of gradient descent and scores at the start keep their size"
