@@ -53,7 +53,7 @@ function verdict(stop) {
   if (!undivided)
     return `By step ${stop} all have learned: undivided in ${median(learned.none)} steps (the median), with the root in ${median(learned.sqrt_d_k)}. Late is not never.`;
   if (!names.some((name) => seen(learned[name], stop)))
-    return `By step ${stop} none of all the models has learned.`;
+    return `By step ${stop} no model has learned.`;
   const listed = [undivided, ...others].join(", ").replace(/, ([^,]*)$/, " and $1");
   return `By step ${stop}, ${listed}. “Not yet” or “never”? Such a study cannot tell.`;
 }

@@ -103,5 +103,5 @@ const total = (values) => values.reduce((sum, x) => sum + x, 0);
 function answer(undivided, divided) {
   const [seen, open] = [undivided, divided].map((row) => show(effectiveKeys(row.weights), 1));
   const far = show2((100 * total(undivided.responses)) / total(divided.responses));
-  return `Undivided, the row in effect sees ${seen} of 8 keys, divided ${open}, and its weights move ${far} % as far.`;
+  return `Undivided, the row in effect sees ${seen} of 8 keys, divided ${open}, and together the red weights move ${far} % as far.`;
 }

@@ -99,7 +99,7 @@ function drawWords(panel, p, divisor, undivided) {
   write("weights", ground + 17)
     .style("font-weight", 700)
     .style("font-size", "13px")
-    .text((w) => brief(w).replace(/^0$/, "<0.01"));
+    .text(brief);
   write("names", ground + 36)
     .style("font-size", "14px")
     .style("font-weight", (w) => (w < HEARD ? 400 : 700))
