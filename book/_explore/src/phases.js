@@ -159,19 +159,18 @@ function drawCounts(group, x, y, n, sigma, taken) {
   write(n, above, `${count(effectiveKeys(n, sigma))} of ${showCount(n)} keys`);
 }
 
-/** What the ground means, written where the point is not: at these heights. */
+/** What the ground means, written where the point and its number are not: at these heights. */
 function nameRegions(group, x, y, sigma) {
   const middle = (x.range()[0] + x.range()[1]) / 2;
   const names = [
     ["a few keys have the weight", 26, 13],
     ["many keys share the weight", 0.33, 0.6],
   ];
-  return names.map(([text, ...places]) => {
-    const far = (at) => Math.abs(y(at) - y(sigma));
-    const [first, other] = places;
-    const at = y(far(first) > 20 || far(first) > far(other) ? first : other);
+  return names.flatMap(([text, ...places]) => {
+    const at = places.map(y).find((level) => Math.abs(level - y(sigma)) > 40);
+    if (at === undefined) return [];
     say(group, text, middle, at + 4, "middle").style("font-style", "italic");
-    return at;
+    return [at];
   });
 }
 
