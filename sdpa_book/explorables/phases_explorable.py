@@ -71,4 +71,4 @@ def draw() -> None:
     ax.set(
         xscale="log", yscale="log", xlabel="number of keys", ylabel="spread of scores, $\\sigma$"
     )
-    ax.set_title("deeper violet: fewer keys share the weight")
+    ax.set_title("more violet: fewer keys share the weight")

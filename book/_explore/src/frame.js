@@ -1,17 +1,15 @@
 /**
- * The frame around an explorable: labelled controls, readouts that screen readers hear, and a state that lives in the address,
+ * The frame around an explorable: labelled controls, a sentence that screen readers hear, and a state that lives in the address,
  * #growth:d_k=64,p=0.5.
  *
  * An explorable is an object: `title`, `prompt`, one sentence that says what to do, `controls` (see `addControl`), `panels` [name, title,
  * height, margin], and `update(app)`, which draws app.state into app.panels and returns `said`, a sentence that answers, which is shown and
- * announced, or `spoken`, to announce another. It may have `readouts` [name, label, decimals or what writes the number], and then returns
- * their `values`. `hint` {target} says what a reader can move first: a ring pulses three times around what the selector `target` finds, a
- * slider's thumb, a handle, a box or a letter. `forget(app)` clears what it kept of the reader's way, before Reset; `also(changes, app)` returns what else changes when the
- * reader changes that. With `paired` two controls stand side by side on a phone, too; with `beside` the controls stand beside the panels where
- * there is room.
+ * announced. `hint` {target} says what a reader can move first: a ring pulses three times around what the selector `target` finds, a
+ * slider's thumb, a handle, a box or a letter. `forget(app)` clears what it kept of the reader's way, before Reset; `also(changes, app)`
+ * returns what else changes when the reader changes that. With `beside` the controls stand beside the panels where there is room.
  */
 import * as d3 from "./d3.js";
-import { addButtons, element, rich, show, show3, wantsCalm } from "./shared.js";
+import { addButtons, element, rich, show3, wantsCalm } from "./shared.js";
 
 /** A value that a control can have, nearest to the one asked for; its default where that is none. */
 function admissible(control, asked) {
@@ -48,11 +46,11 @@ function fromHash(name, spec) {
 }
 
 /**
- * A labelled control. `{name, label, value}` and one of: `options` {value: text}, a list to choose from, with `buttons`
- * a button for each, or with `check` two of which a box that is ticked means the second; `values`, a slider over
- * these numbers; `min, max, step`, a slider between. `text` turns a value into what is shown. With `drawn` the control is part of
- * the drawing, which calls app.set itself; with `below` it stands under the readouts, so that on a phone the others and the panels
- * are seen together. `group` is what this control and those behind it change: it stands before them, where there is room.
+ * A labelled control. `{name, label, value}` and one of: `options` {value: text}, with `buttons` a button for each, or with `check` two of
+ * which a box that is ticked means the second; `values`, a slider over these numbers; `min, max, step`, a slider between. `text` turns a
+ * value into what is shown; `marks` are words under a slider, at equal distances from its beginning to its end. With `drawn` the control
+ * is part of the drawing, which calls app.set itself. `group` is what this control and those behind it change: it stands before them,
+ * where there is room.
  */
 function addControl(app, parent, control) {
   if (control.drawn) return;
@@ -74,16 +72,8 @@ function addControl(app, parent, control) {
     app.synchronise.push(() => (input.checked = app.state[control.name] === on));
     box.classList.add("explorable-check");
     box.prepend(input);
-  } else if (control.options) {
-    const choices = Object.entries(control.options).map(([value, shown]) =>
-      element("option", { value }, shown),
-    );
-    input = element("select", { id }, ...choices);
-    input.addEventListener("change", () => app.set({ [control.name]: input.value }));
-    app.synchronise.push(() => (input.value = app.state[control.name]));
-    box.append(input);
   } else {
-    const { values } = control;
+    const { values, marks } = control;
     const [min, max, step] = values
       ? [0, values.length - 1, 1]
       : [control.min, control.max, control.step];
@@ -103,6 +93,10 @@ function addControl(app, parent, control) {
       output.textContent = text(value);
     });
     box.append(output, input);
+    if (marks) {
+      const words = marks.map((mark) => element("span", {}, mark));
+      box.append(element("div", { class: "explorable-marks", "aria-hidden": "true" }, ...words));
+    }
   }
   if (app.group) input.setAttribute("aria-describedby", app.group);
   parent.append(box);
@@ -173,11 +167,8 @@ export function start(figure, spec) {
   });
 
   const controls = (app.controls = element("div", { class: "explorable-controls" }));
-  const below = element("div", { class: "explorable-controls" });
   const panels = element("div", { class: "explorable-panels" });
-  if (spec.paired) controls.classList.add("explorable-paired");
   if (spec.panelWidth) panels.style.setProperty("--ex-panel-width", spec.panelWidth);
-  const readouts = element("dl", { class: "explorable-readouts" });
   const spoken = element("div", {
     class: "explorable-spoken",
     "aria-live": "polite",
@@ -188,15 +179,13 @@ export function start(figure, spec) {
   const addressed = Boolean(alone ?? chapter);
   const other = element("a", {}, alone ? "For a lecture" : "Back to the chapter");
   const reset = element("button", { type: "button" }, "Reset");
-  app.formula = element("p", { class: "explorable-formula" });
-  app.extra = element("div");
-  const title = (app.title = element(
+  const title = element(
     "p",
     { class: "explorable-title", id: `explorable-${name}-title` },
     rich(spec.title),
-  ));
-  app.prompt = element("p", { class: "explorable-prompt" }, rich(spec.prompt ?? ""));
-  app.said = element("p", { class: "explorable-said" });
+  );
+  const prompt = element("p", { class: "explorable-prompt" }, rich(spec.prompt ?? ""));
+  const said = element("p", { class: "explorable-said" });
   const box = element("div", {
     class: "explorable-app",
     role: "group",
@@ -205,40 +194,21 @@ export function start(figure, spec) {
   if (spec.beside) box.classList.add("explorable-beside");
   box.append(
     title,
-    app.prompt,
+    prompt,
     controls,
     panels,
-    app.said,
-    app.formula,
-    readouts,
-    app.extra,
+    said,
     element("div", { class: "explorable-foot" }, ...(addressed ? [link, other] : []), reset),
     spoken,
   );
-
-  const shown = {};
-  for (const [key, label] of spec.readouts ?? []) {
-    shown[key] = element("dd", { "data-readout": key });
-    readouts.append(element("div", {}, element("dt", {}, rich(label)), shown[key]));
-  }
 
   let frame = 0;
   let timer = 0;
   const draw = () => {
     frame = 0;
     app.synchronise.forEach((synchronise) => synchronise());
-    const { values = {}, said = "", spoken: sentence = said } = spec.update(app);
-    app.said.replaceChildren(rich(said));
-    for (const [key, , digits] of spec.readouts ?? []) {
-      if (values[key] === undefined) continue; // what it needs is still on its way
-      shown[key].textContent =
-        typeof values[key] === "string"
-          ? values[key]
-          : typeof digits === "number"
-            ? show(values[key], digits)
-            : (digits ?? show3)(values[key]);
-      shown[key].dataset.value = values[key];
-    }
+    const { said: sentence = "" } = spec.update(app);
+    said.replaceChildren(rich(sentence));
     link.href = toHash(name, app.state);
     other.href = (alone ?? chapter) + link.getAttribute("href");
     app.placeHint?.();
@@ -287,8 +257,7 @@ export function start(figure, spec) {
     figure.scrollIntoView({ behavior: calm ? "auto" : "smooth", block: "start" });
   };
 
-  for (const control of spec.controls) addControl(app, control.below ? below : controls, control);
-  if (below.hasChildNodes()) readouts.after(below);
+  for (const control of spec.controls) addControl(app, controls, control);
   reset.addEventListener("click", () => {
     spec.forget?.(app);
     app.set(defaults(spec));
@@ -374,7 +343,7 @@ function serveSlide(figure) {
   for (const event of ["pointerup", "click"]) figure.addEventListener(event, free);
   addEventListener("keydown", (event) => {
     const { key, keyCode: code, target } = event;
-    const used = event.defaultPrevented || target.matches("input, button, select");
+    const used = event.defaultPrevented || target.matches("input, button");
     if (!TURNS.test(key) || (used && !key.startsWith("Page"))) return;
     event.preventDefault();
     parent.postMessage(JSON.stringify({ method: "triggerKey", args: [code] }), "*");

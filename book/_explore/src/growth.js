@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
 import { makeGenerator, sampleNormal } from "./math.js";
-import { addButtons, axes, bar, element, fresh, layer, say, show2, wantsCalm } from "./shared.js";
+import { addButtons, axes, bar, fresh, layer, say, show2, wantsCalm } from "./shared.js";
 
 const DIMS = [4, 16, 64, 256];
 const MOST = DIMS.at(-1);
@@ -30,7 +30,14 @@ export const growth = {
   prompt: "Add up more terms, and watch how far apart the lines end.",
   hint: { target: "input" },
   controls: [
-    { name: "d_k", label: "terms added up, d_k", values: DIMS, value: 64, text: String },
+    {
+      name: "d_k",
+      label: "terms added up, d_k",
+      values: DIMS,
+      value: 64,
+      text: String,
+      marks: DIMS.map(String),
+    },
     { name: "draw", label: "draw", min: 0, max: 999, step: 1, value: TYPICAL, drawn: true },
   ],
   panelWidth: "100%",
@@ -55,13 +62,9 @@ export const growth = {
   },
 };
 
-/** The slider's stops, a button for other pairs, and what the reader takes hold of the slider at, to compare with. */
+/** A button for other pairs, and what the reader takes hold of the slider at, to compare with. */
 function prepare({ controls, memory, set, state }) {
   memory.ready = true;
-  const stops = DIMS.map((dK) => element("span", {}, String(dK)));
-  controls.firstChild.append(
-    element("div", { class: "explorable-stops", "aria-hidden": "true" }, ...stops),
-  );
   addButtons(controls, "pairs", [
     ["Draw other pairs", () => set({ draw: (state.draw + 1) % 1000 })],
   ]);

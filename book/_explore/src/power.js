@@ -1,18 +1,7 @@
 /** Divide by a power of d_k: which p keeps the scores, a step of gradient descent or one of Adam at every width? */
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
-import {
-  apart,
-  axes,
-  fresh,
-  rich,
-  say,
-  show,
-  show2,
-  showCount,
-  underSlider,
-  wantsCalm,
-} from "./shared.js";
+import { apart, axes, fresh, rich, say, show, show2, showCount, wantsCalm } from "./shared.js";
 
 const { d_k: widths, lines } = data.power;
 const [least, most] = [widths[0], widths.at(-1)];
@@ -52,6 +41,7 @@ export const power = {
       values: Array.from({ length: 21 }, (_, i) => i / 20),
       value: 0.25,
       text: plain,
+      marks: ["0", "½", "1"],
     },
     {
       name: "query",
@@ -65,10 +55,6 @@ export const power = {
   panels: [["lines", "", 260, { left: 44, right: 126, top: 12 }]],
   update(app) {
     const { p, query } = app.state;
-    const found = (app.memory.found ??= {});
-    found[p] = true;
-    const level = (at, words) => (found[at] ? `${words} level` : "");
-    underSlider(app, "", level(0.5, "½: two"), level(1, "1: Adam"));
     drawLines(app.panels.lines, p, query === "random");
     return { said: verdict(query === "random" ? order : order.slice(0, 2), p, query) };
   },

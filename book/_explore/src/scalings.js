@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { effectiveKeys, softmax } from "./math.js";
-import { layer, show, show2, underSlider, wantsCalm } from "./shared.js";
+import { layer, show, show2, wantsCalm } from "./shared.js";
 
 const { scores, divisors } = data.scalings;
 const names = Object.keys(divisors);
@@ -25,7 +25,16 @@ export const scalings = {
   title: "Which divisors undo longer keys?",
   prompt: "Make the keys longer: which bars leave their marks?",
   hint: { target: "input" },
-  controls: [{ name: "a", label: "all keys", values: LENGTHS, value: 1, text: longer }],
+  controls: [
+    {
+      name: "a",
+      label: "all keys",
+      values: LENGTHS,
+      value: 1,
+      text: longer,
+      marks: ["a tenth", "as drawn", "10 times"],
+    },
+  ],
   panelWidth: "8.5rem",
   panels: names.map((name) => [
     name,
@@ -35,7 +44,6 @@ export const scalings = {
   ]),
   update(app) {
     const { a } = app.state;
-    underSlider(app, "a tenth", "as drawn", "10 times");
     names.forEach((name) => drawWeights(app.panels[name], name, a));
     return { said: verdict(a) };
   },

@@ -223,11 +223,3 @@ export function apart(levels, gap, top, bottom, given) {
   }
   return at;
 }
-
-/** Words under an explorable's first slider: at its beginning, its middle and its end. */
-export function underSlider(app, ...words) {
-  app.controls.querySelector(".explorable-under")?.remove();
-  const marks = words.map((text) => element("span", {}, rich(text)));
-  const row = element("div", { class: "explorable-under", "aria-hidden": "true" }, ...marks);
-  app.controls.firstChild.append(row);
-}

@@ -131,9 +131,9 @@ def state(figure):
 
 
 def said(figure):
-    """The sentences under the drawing."""
-    told = figure.locator(":is(.explorable-said, .explorable-formula)").all_text_contents()
-    return " ".join(told).replace("\u2060", "").strip()
+    """The sentence under the drawing."""
+    told = figure.locator(".explorable-said").text_content()
+    return told.replace("\u2060", "").strip()
 
 
 def described(figure, panel):

@@ -41,7 +41,9 @@ def test_points_are_the_measurements(explorable, data):
             measured += (means / means[0]).tolist()
             stored = lines[name]["measured"][f"{p:g}"]
             assert stored == pytest.approx(measured[-len(means) :], rel=5e-4)
-        assert np.corrcoef(heights, np.log(measured))[0, 1] == pytest.approx(-1, abs=0.01)
+        # where lines coincide they stand side by side, some pixels apart
+        close = 1e-6 if p == 0.25 else 0.01
+        assert np.corrcoef(heights, np.log(measured))[0, 1] == pytest.approx(-1, abs=close)
     go(figure, "p=1,query=zero")
     assert points.count() == 0, "these started at random"
 
