@@ -123,7 +123,9 @@ def test_what_is_shown_is_what_the_cell_has_put_out(lecture):
 def test_the_lecture_types_no_number_that_was_measured():
     """Those with a point, or in thousands: what is counted by hand may be said."""
     text = (LECTURE / "index.md").read_text(encoding="utf-8")
-    text = re.sub(r"\{number\}`[^`]*`|\$[^$]*\$|^:(crop|letters):.*", "", html.unescape(text), flags=re.M)
+    text = re.sub(
+        r"\{number\}`[^`]*`|\$[^$]*\$|^:(crop|letters):.*", "", html.unescape(text), flags=re.M
+    )
     allowed = {"0.3", "1,000", "1,024", "1,920", "2,048", "8,192", "0.02", "2.7"}  # settings, and e
     allowed |= {"0.99", "0.01", "0.0099"}  # a product of two
     assert set(re.findall(r"\d+[.,]\d+", text)) - allowed == set()
