@@ -77,9 +77,9 @@ function prepare({ controls, memory, set, state }) {
 function answer(ends, dK, before = dK) {
   const found = `the standard deviation here is ${show2(Math.hypot(...ends) / Math.sqrt(PAIRS))}, expected √${dK}\u00a0=\u00a0${Math.sqrt(dK)}.`;
   if (dK > before)
-    return `${dK / before} times the terms, ${Math.sqrt(dK / before)} times as wide: ${found}`;
+    return `${dK / before} times the terms should be ${Math.sqrt(dK / before)} times as wide: ${found}`;
   if (dK < before)
-    return `1/${before / dK} of the terms, ${Math.sqrt(before / dK)} times narrower: ${found}`;
+    return `1/${before / dK} of the terms should be ${Math.sqrt(before / dK)} times narrower: ${found}`;
   return `After ${dK} terms ${found}`;
 }
 

@@ -48,7 +48,7 @@ function verdict(n, sigma) {
   const keys = effectiveKeys(n, sigma);
   if (n <= START) return `${side} the border: ${count(keys)} of ${n} keys share the weight.`;
   const times = keys / effectiveKeys(START, sigma);
-  const but = times < n / START / 2 ? "but only" : "and";
+  const but = ratio > 0.5 ? "but only" : "and";
   return `${side} the border: ${showCount(n / START)} times the keys, ${but} ${count(times)} times as many share the weight, ${count(keys)} of ${showCount(n)}.`;
 }
 
