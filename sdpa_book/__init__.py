@@ -7,8 +7,8 @@ torch and numpy: ``pip install -e "PATH[book]"``, with PATH a clone of the repos
 Importing it has three effects on the process. PyTorch computes with one thread, unless
 ``OMP_NUM_THREADS`` is set: the book's tensors are small, and threads that wait for each other cost
 more than they save. Matplotlib's settings become its defaults, so that figures are the same
-whatever a reader's own matplotlibrc says. And a warning that concerns only the users of Python
-3.13.0 is ignored, which belongs in no chapter.
+whatever a reader's own matplotlibrc says. And two warnings are ignored that belong in no chapter:
+one that concerns only the users of Python 3.13.0, and one of the first gradient on a GPU.
 """
 
 import os
@@ -30,3 +30,4 @@ if "OMP_NUM_THREADS" not in os.environ:
     torch.set_num_threads(1)
 mpl.rcdefaults()
 warnings.filterwarnings("ignore", "Guards may run slower on Python 3.13.0", RuntimeWarning)
+warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current", UserWarning)

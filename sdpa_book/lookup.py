@@ -84,7 +84,7 @@ def steps_to_learn(name: str, d_k: int, queries: int, rate: float = 3e-3) -> Ten
     held_out = _draw_batch(HELD_OUT, stream=4)
     start = lookup_loss(W_Q, W_K, *held_out, name).detach()
     levels = torch.stack([start / 2, torch.full_like(start, 0.3)])
-    first = torch.zeros(2, len(SEEDS), dtype=torch.long)
+    first = torch.zeros_like(levels, dtype=torch.long)
     for step in range(BATCHES):
         with torch.no_grad():
             above = lookup_loss(W_Q, W_K, *held_out, name) >= levels

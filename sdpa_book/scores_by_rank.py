@@ -36,7 +36,7 @@ def _from_tail(log_tail: Tensor) -> Tensor:
 
 def largest_scores(log_n: float, rows: int = 5000, top: int = 100, seed: int = 9) -> Tensor:
     """Rows of normal numbers, (rows, up to 1,024): all of up to 1,024, and of more the ``top``
-    largest, from the largest on.
+    largest, from the largest on. On the CPU.
 
     The i-th largest of n has an upper tail probability of T_i/n, where T_i is a sum of i
     independent exponential waiting times. So these are drawn, and tails are turned into numbers.
@@ -46,7 +46,9 @@ def largest_scores(log_n: float, rows: int = 5000, top: int = 100, seed: int = 9
         torch.Size([2, 100])
     """
     if log_n <= math.log(1024) + 1e-9:
-        return sdpa.sample(rows, round(math.exp(log_n)), seed=seed, dtype=torch.float64)
+        return sdpa.sample(
+            rows, round(math.exp(log_n)), seed=seed, device="cpu", dtype=torch.float64
+        )
     generator = torch.Generator().manual_seed(seed)
     u = torch.rand(rows, top, generator=generator, dtype=torch.float64)
     arrivals = -(1 - u).log().cumsum(-1)

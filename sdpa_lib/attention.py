@@ -255,7 +255,13 @@ def scaled_dot_product_attention(
         # row are NaN: a divisor that is not a number must not look like that.
         output = output.masked_fill(torch.as_tensor(divide).isnan(), math.nan)
     # Where there is nothing to add up PyTorch's function has the query's batch.
-    return output if output.shape[:-2] == whole else output.expand(*whole, *output.shape[-2:])
+    if output.shape[:-2] != whole:
+        output = output.expand(*whole, *output.shape[-2:])
+    if attn_mask is not None and not query.is_cpu:
+        # A GPU's kernels for half precision give a blend of all values to a row that sees nothing.
+        hides = ~attn_mask if attn_mask.dtype == torch.bool else attn_mask == -math.inf
+        output = output.masked_fill(hides.all(-1, keepdim=True), 0.0)
+    return output
 
 
 @_cast_by_autocast

@@ -96,7 +96,7 @@ def is_tracing() -> bool:
 def peek_range(x: Tensor) -> tuple[float, float] | None:
     """The smallest and the largest number of a tensor where looking at them is free, on the CPU;
     ``None`` on other devices, where there is no number, and where there is no one value: in a graph
-    being recorded, or under vmap.
+    being recorded, under vmap, or in forward mode before PyTorch 2.13.
 
     Example:
         >>> peek_range(torch.tensor([3.0, 1.0, 2.0]))
@@ -104,8 +104,8 @@ def peek_range(x: Tensor) -> tuple[float, float] | None:
     """
     if not x.is_cpu or x.numel() == 0 or is_tracing():
         return None
-    smallest, largest = (x.detach() if x.requires_grad else x).aminmax()
     try:
+        smallest, largest = (x.detach() if x.requires_grad else x).aminmax()
         return smallest.item(), largest.item()
     except RuntimeError:
         return None

@@ -61,7 +61,9 @@ class Distribution:
 
     def draw(self, shape: tuple[int, ...], generator: Generator) -> Tensor:
         """Draw a float32 CPU tensor of ``shape`` from ``generator``."""
-        return (self.standard_draw(shape, generator) * math.sqrt(self.variance)).add_(self.mean)
+        with torch.device("cpu"):  # whatever torch.set_default_device says
+            drawn = self.standard_draw(shape, generator)
+        return (drawn * math.sqrt(self.variance)).add_(self.mean)
 
 
 def student_t(df: float) -> Distribution:
@@ -114,15 +116,15 @@ def standard_normal(shape: tuple[int, ...], generator: Generator) -> Tensor:
     """
     size = math.prod(shape)
     if size < 16:  # too few to be vectorised: PyTorch computes these in double precision
-        return torch.randn(shape, generator=generator)
-    uniform = torch.rand(size, generator=generator)
-    drawn = torch.empty(size)
+        return torch.randn(shape, generator=generator, device="cpu")
+    uniform = torch.rand(size, generator=generator, device="cpu")
+    drawn = torch.empty(size, device="cpu")
     whole = size // 16 * 16
     for start in range(0, whole, BLOCK):
         end = min(start + BLOCK, whole)
         _box_muller(uniform[start:end], out=drawn[start:end])
     if whole < size:
-        _box_muller(torch.rand(16, generator=generator), out=drawn[-16:])
+        _box_muller(torch.rand(16, generator=generator, device="cpu"), out=drawn[-16:])
     return drawn.view(shape)
 
 

@@ -336,6 +336,8 @@ def sample_gradients(
         raise ValueError(
             f"divisor must have shape (n_queries, 1) = ({n_queries}, 1), got {tuple(divisor.shape)}"
         )
+    if isinstance(divisor, Tensor) and divisor.device != z.device:
+        raise ValueError(f"divisor must be on the device {z.device}, got {divisor.device}")
     c = (
         check_finite("divisor", divisor)
         if isinstance(divisor, Tensor)

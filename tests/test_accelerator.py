@@ -61,8 +61,11 @@ def test_gradients_agree_with_the_textbook_on_the_cpu(rescaling, mask):
 def test_the_default_is_pytorchs_bit_for_bit(dtype, mask):
     q, k, v = there(qkv(2, 3, dtype=dtype))
     given = there(arguments(mask, dtype))
+    ours = scaled_dot_product_attention(q, k, v, **given)
     theirs = F.scaled_dot_product_attention(q, k, v, **given)
-    assert torch.equal(scaled_dot_product_attention(q, k, v, **given), theirs)
+    if mask == "hides a row":  # of which PyTorch's kernels make what they like
+        ours, theirs = (torch.cat([x[..., :2, :], x[..., 3:, :]], -2) for x in (ours, theirs))
+    assert torch.equal(ours, theirs)
 
 
 @EVERY_CLASS

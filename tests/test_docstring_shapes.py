@@ -117,7 +117,7 @@ CALLS = {
     "measure_moments": lambda f, b: f(draw(*b, 5)),
     "normal_dot_product_density": lambda f, b: f(draw(*b, 5), 4),
     "sample_dot_products": lambda f, b: f(4, 7, seed=0),
-    "sample_gradients": lambda f, b: f(5, 3, 4, draw(5, 1).exp(), seed=0),
+    "sample_gradients": lambda f, b: f(5, 3, 4, draw(5, 1).exp(), seed=0, device="cpu"),
     "sample_normal_scores": lambda f, b: f(5, 3, 4, seed=0),
     "sample_qkv": lambda f, b: f(5, 3, 4, 6, seed=0),
     "saturation_of_rows": lambda f, b: f(*tensors(b)[:2]),

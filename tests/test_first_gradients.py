@@ -40,7 +40,7 @@ def test_a_matrix_receives_what_its_queries_and_keys_do():
 
 
 def test_even_weights_have_the_loss_of_the_blend():
-    W = torch.zeros(8, lookup.WIDTH, 4, dtype=torch.float64)
+    W = torch.zeros_like(lookup.matrices(4)[0])
     losses = [lookup.lookup_loss(W, W, *batch, "none") for batch in lookup.draw_batches()]
     expected = (1 - 1 / lookup.KEYS) ** 2 + (lookup.KEYS - 1) / lookup.KEYS**2
     assert torch.stack(losses).mean().item() == pytest.approx(expected, rel=0.01)

@@ -119,7 +119,7 @@ def stored(request):
 
 
 def normal(*shape, seed):
-    return sample(*shape, seed=seed, dtype=torch.float64)
+    return sample(*shape, seed=seed, device="cpu", dtype=torch.float64)
 
 
 # The text

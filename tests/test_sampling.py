@@ -60,6 +60,14 @@ def test_same_seed_same_numbers_in_every_dtype():
     assert not torch.equal(wide, sample(100, seed=8, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_torchs_default_device_changes_no_draw(distribution):
+    drawn = sample(100, seed=0, distribution=distribution, device="cpu")
+    with torch.device("meta"):
+        again = sample(100, seed=0, distribution=distribution, device="cpu")
+        torch.testing.assert_close(again, drawn, rtol=0, atol=0)
+
+
 def test_streams_are_independent():
     first, second = sample(N, seed=3, stream=0), sample(N, seed=3, stream=1)
     assert abs((first * second).mean().item()) < 4 / math.sqrt(N)

@@ -28,7 +28,7 @@ def module(**attributes):
 @pytest.fixture
 def qkv():
     """Two texts of six tokens, four heads of queries, two of keys, values wider than keys."""
-    query, key, value = sample_qkv(2 * 4 * 6, 2 * 2 * 6, 8, 10, seed=0)
+    query, key, value = sample_qkv(2 * 4 * 6, 2 * 2 * 6, 8, 10, seed=0, device="cpu")
     return query.view(2, 4, 6, 8), key.view(2, 2, 6, 8), value.view(2, 2, 6, 10)
 
 

@@ -17,7 +17,8 @@ ALT = (
 def draw() -> None:
     """The sums of forty pairs, and as far as they are expected to spread."""
     _, ax = plotting.figure(height=3.2)
-    terms = sdpa.sample(40, 256, seed=0, stream=0) * sdpa.sample(40, 256, seed=0, stream=1)
+    q, k = (sdpa.sample(40, 256, seed=0, stream=stream, device="cpu") for stream in (0, 1))
+    terms = q * k
     sums = torch.nn.functional.pad(terms.cumsum(-1), (1, 0))
     color = plotting.style("none")["color"]
     ax.plot(sums.T, color=color, linewidth=0.8, alpha=0.5)

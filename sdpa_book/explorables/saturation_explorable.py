@@ -24,7 +24,7 @@ NUDGE = 0.1
 
 def pattern() -> torch.Tensor:
     """Scores of eight random keys, the largest first, with the spread of divided ones."""
-    return sdpa.sample(8, seed=1).sort(descending=True).values.double()
+    return sdpa.sample(8, seed=1, device="cpu").sort(descending=True).values.double()
 
 
 def data() -> dict[str, Any]:

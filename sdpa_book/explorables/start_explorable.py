@@ -27,8 +27,8 @@ ALT = (
 @cache
 def weights(d_k: int, rescaling: str) -> list[float]:
     """What "it" gives to each word, in a head of ``d_k`` whose query has numbers of size 1."""
-    query = sdpa.sample(1, d_k, seed=0, stream=0).sign()
-    keys = sdpa.sample(8, d_k, seed=0, stream=1)
+    query = sdpa.sample(1, d_k, seed=0, stream=0, device="cpu").sign()
+    keys = sdpa.sample(8, d_k, seed=0, stream=1, device="cpu")
     along = query / d_k**0.5  # the direction of the query, with length 1
     keys = keys + (torch.tensor(REACH).unsqueeze(1) - keys @ along.T) * along
     found: list[float] = sdpa.attention_weights(query, keys, rescaling=rescaling)[0].tolist()

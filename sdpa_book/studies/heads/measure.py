@@ -102,8 +102,8 @@ def head_figures(
     Example:
         >>> q, k = (sample(1, 2, 64, 8, seed=s, dtype=torch.float64) for s in (0, 1))
         >>> figures = head_figures(q, k, q @ k.mT / 8**0.5, least=32)
-        >>> figures["sigma"].round()  # both heads have what is random
-        tensor([1., 1.], dtype=torch.float64)
+        >>> figures["sigma"].round().tolist()  # both heads have what is random
+        [1.0, 1.0]
     """
     check_query_key(query, key)
     for name, tensor in (("query", query), ("key", key)):
@@ -159,8 +159,8 @@ def position_part(scores: Tensor, *, least: int = LEAST, stride: int = STRIDE) -
 
     Example:
         >>> scores = sample(1, 1, 16, 16, seed=0).expand(3, 1, 16, 16)
-        >>> position_part(scores, least=8)
-        tensor([1.0000], dtype=torch.float64)
+        >>> f"{position_part(scores, least=8).item():.4f}"
+        '1.0000'
     """
     check_tensor("scores", scores, min_dim=4, shape="(B, H, n, n)")
     count = len(scores)
@@ -197,8 +197,8 @@ def parted_figures(
     Example:
         >>> scores = sample(4, 1, 64, 64, seed=0)
         >>> figures = parted_figures(scores, sample(1, 64, 64, seed=1), least=32)
-        >>> figures["read_sigma"].round(decimals=1)  # of the difference of what is random
-        tensor([1.4000], dtype=torch.float64)
+        >>> f"{figures['read_sigma'].item():.1f}"  # of the difference of what is random
+        '1.4'
     """
     check_tensor("scores", scores, min_dim=4, shape="(B, H, n, n)")
     check_tensor("place", place, min_dim=3, shape="(H, n, n)")
@@ -237,8 +237,9 @@ def unturned_figures(query: Tensor, key: Tensor) -> dict[str, Tensor]:
 
     Example:
         >>> query, key = (sample(1, 1, 64, 8, seed=s) for s in (0, 1))
-        >>> unturned_figures(query, key + 100)["unturned_whole_rank"].round()  # the shared part's
-        tensor([1.], dtype=torch.float64)
+        >>> figures = unturned_figures(query, key + 100)
+        >>> figures["unturned_whole_rank"].round().tolist()  # the shared part's
+        [1.0]
     """
     query, key = query.double(), key.double()
     of_vectors = _of_vectors(query, key)
@@ -292,12 +293,13 @@ def normal_rows(sigma: Tensor, n: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     place = 2 * n.log2()
     low = int(place.min().floor().item())
     high = max(low + 1, int(place.max().ceil().item()))
-    table = torch.stack([_drawn(step) for step in range(low, high + 1)])  # (N, ratios, 3)
+    table = torch.stack([_drawn(step) for step in range(low, high + 1)]).to(n.device)
     i = (place - low).floor().clamp(max=high - low - 1).long()
     along = (place - low - i).unsqueeze(-1)
+    ratios = RATIOS.to(n.device)  # of the table, (N, ratios, 3)
     ratio = (sigma / (2 * n.log()).sqrt()).clamp(max=RATIOS[-1].item())
-    j = torch.searchsorted(RATIOS, ratio, right=True).clamp(max=len(RATIOS) - 1) - 1
-    across = ((ratio - RATIOS[j]) / (RATIOS[j + 1] - RATIOS[j])).unsqueeze(-1)
+    j = torch.searchsorted(ratios, ratio, right=True).clamp(max=len(RATIOS) - 1) - 1
+    across = ((ratio - ratios[j]) / (ratios[j + 1] - ratios[j])).unsqueeze(-1)
     near = table[i, j] * (1 - across) + table[i, j + 1] * across
     far = table[i + 1, j] * (1 - across) + table[i + 1, j + 1] * across
     entropy, log_squares, tail = (near * (1 - along) + far * along).unbind(-1)
