@@ -486,9 +486,9 @@ def memory_here() -> dict[str, object]:
     names = [TORCH, *RESCALINGS]
     results: dict[str, object] = {"shape": LONGEST, "query_bytes": size(LONGEST)}
     # Each measurement has a process of its own, forked before the first calculation: no memory that
-    # an earlier one left.
+    # an earlier one left. A GPU's memory is counted by PyTorch, and one process is enough.
     with multiprocessing.get_context("spawn" if ON_GPU else "fork").Pool(
-        1, maxtasksperchild=1
+        1, maxtasksperchild=None if ON_GPU else 1
     ) as pool:
         for order, is_causal in (("full", False), ("causal", True)):
             results[order] = {
@@ -519,7 +519,7 @@ def memory_here() -> dict[str, object]:
             {"d_k": d}
             | {
                 name: pool.apply(sampler_memory, (name, d, 1024))
-                for name in ("exact", "blocks", "NumPy")
+                for name in ("exact", "blocks", *(() if ON_GPU else ("NumPy",)))
             }
             for d in (2**6, 2**9, 2**12, 2**15)
         ]
