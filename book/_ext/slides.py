@@ -50,6 +50,9 @@ g:has(> g[transform*="scale(0.1"]:only-child) {{
   transform-box: fill-box; transform-origin: center; transform: scale({});
 }}
 </style>"""
+KEPT = "if (this.getAttribute('src')) this.removeAttribute('data-src')"
+"""On leaving a slide reveal.js empties the frames that have a data-src, and what was moved is lost.
+"""
 VIEW = re.compile(r'width="[^"]*" height="[^"]*" viewBox="0 0 (\S+) (\S+)"')
 
 logger = logging.getLogger(__name__)
@@ -184,7 +187,7 @@ class Shown(Slide):
             return raw(image)
         page = f"../explore/{movable[1]}.html?theme=light&amp;slide"
         return raw(
-            f'<iframe class="movable" data-src="{page}" '
+            f'<iframe class="movable" data-src="{page}" onload="{KEPT}" '
             f'title="A figure to move: {alt}"></iframe>{image}'
         )
 
