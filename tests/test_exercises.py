@@ -46,6 +46,13 @@ def test_a_function_that_raises_is_told_on_which_case():
     )
 
 
+def test_dots_that_are_left_in_what_an_answer_calls_are_named():
+    for answer in (lambda d_k: d_k * (lambda: ...)(), lambda d_k: torch.sum(...)):
+        feedback = check("square_root.largest_variance", answer)
+        assert feedback.passed is None
+        assert "Ellipsis" in feedback.message
+
+
 def test_a_slip_that_raises_on_one_case_keeps_its_hint():
     """S1's slip, as a learner writes it: 0/0 on the case of two scores of zero."""
     feedback = check("saturation.first_weight", lambda a, b: a / (a + b))

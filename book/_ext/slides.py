@@ -5,16 +5,22 @@
   ``:crop:`` the part of a drawing that is shown, ``:letters:`` how many times as large its are.
 - ``{poll} 04`` is the chapter's Predict box, a step for each question and each answer, or the one
   question of it that ``:only:`` counts. With ``:talk:`` neighbours talk between shows of hands.
+  Its content, where it has some, asks the question in fewer words, or, with options, another one.
 - ``{box} 05 What we do not know`` is another box, ``{source} 05`` says whose the numbers are.
 - The role ``{number}`` is a number that a cell has put out; ``stored.number`` says how it is named.
+  ``{worked}`` is one that is worked out on the slide, to three digits: its text is the sum.
+- ``{steps} 2`` holds a table, a list or formulas, and those behind the second come one at a time.
 - ``{part} 2`` marks where the second of ``lecture_parts`` begins; its notes say by what minute.
-- ``{notes} 3`` is what the presenter says in three minutes; ``{notes} 3 spare`` marks a slide that
-  a late class leaves out. Each slide has some, and together they are ``lecture_minutes``.
+- ``{notes} 3`` is what the presenter says in three minutes. With ``3 spare`` a late class leaves
+  the slide out, ``3 check`` says when to be there, and ``backup`` is for a slide behind the last,
+  shown if somebody asks. Each slide has notes. Together they are ``lecture_minutes`` without
+  ``lecture_reserve``, and none has fewer than its words and polls ask for (``needed``).
 - ``{book}`` is where the book is to be found.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from html import escape
 from pathlib import Path
@@ -41,29 +47,49 @@ HANDS = {
     False: "One show of hands, and no talk; the next step marks the right one: {}.",
 }
 PART = "<p><b>Checkpoint: part {} of {} begins at minute {}.</b> {}</p>"
+CHECK = "<p><b>Checkpoint: be here by minute {}.</b> The reserve has {} minutes.</p>"
+BACKUP = "<p><b>Backup: show it if somebody asks.</b></p>"
 LATE = "If you are later, leave out slides with a {}: in this part they take {} minutes."
 SPARE = "◇"
 """The mark of a slide that a late class leaves out."""
+
+PICTURE, FORMULA, MOVED, ASKED, VOTED, TALKED = 1.0, 0.75, 2.5, 1.0, 2.5, 0.5
+"""Minutes beside the words: to look at a picture or a table and at a formula, to move a figure, to
+wait for an answer, for a show of hands, and for neighbours who talk. A lecturer with a clock needed
+109 minutes for the 37 slides of an earlier edition, where these come to 106.
+"""
+SHORTEST = 0.75
+"""Minutes that a slide is looked at, at least."""
 
 LETTERS = """<style>
 g:has(> g[transform*="scale(0.1"]:only-child) {{
   transform-box: fill-box; transform-origin: center; transform: scale({});
 }}
 </style>"""
+KEPT = "if (this.getAttribute('src')) this.removeAttribute('data-src')"
+"""On leaving a slide reveal.js empties the frames that have a data-src, and what was moved is lost.
+"""
 VIEW = re.compile(r'width="[^"]*" height="[^"]*" viewBox="0 0 (\S+) (\S+)"')
+
+ASKED_IN_TEXT = re.compile(r"((?:^(?!- |\().+\n+)+)((?:^- .+\n?)+)", re.M)
+"""Questions and their options."""
 
 logger = logging.getLogger(__name__)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("lecture_minutes", 90, "env")
+    app.add_config_value("lecture_reserve", 0, "env")
+    app.add_config_value("lecture_pace", 0, "env")  # words a minute; with 0 nobody counts
     app.add_config_value("lecture_parts", [], "env", [list])
     app.add_config_value("lecture_address", "", "env")
     app.add_node(notes, revealjs=(visit_notes, depart_notes))
     directives = {"shown": Shown, "poll": Poll, "box": Box, "source": Source}
     for name, directive in {**directives, "part": Part, "notes": Notes, "book": Book}.items():
         app.add_directive(name, directive)
+    app.add_directive("steps", Steps)
     app.add_role("number", number)
+    app.add_role("worked", worked)
     app.connect("doctree-read", set_times)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -184,7 +210,7 @@ class Shown(Slide):
             return raw(image)
         page = f"../explore/{movable[1]}.html?theme=light&amp;slide"
         return raw(
-            f'<iframe class="movable" data-src="{page}" '
+            f'<iframe class="movable" data-src="{page}" onload="{KEPT}" '
             f'title="A figure to move: {alt}"></iframe>{image}'
         )
 
@@ -193,14 +219,19 @@ class Poll(Slide):
     """A Predict box. An option that is right is marked a step after its question."""
 
     option_spec: ClassVar = {"only": int, "talk": flag}
+    has_content = True
 
     def show(self, chapter: str, rest: str) -> list[nodes.Node]:
-        text = stored.quotation(chapter, "Predict")
-        asked = re.findall(r"((?:^(?!- |\().+\n+)+)((?:^- .+\n?)+)", text, re.M)
+        own = "\n".join(self.content)
+        given = ASKED_IN_TEXT.search(own)
+        text = own if given else stored.quotation(chapter, "Predict")
+        asked = ASKED_IN_TEXT.findall(text)
         if not asked:
             raise LookupError(f"the Predict box of {chapter} has no options")
         if "only" in self.options:
             asked = asked[self.options["only"] - 1 :][:1]
+        if own and not given:
+            asked = [(own, options) for _, options in asked[:1]]
         shown: list[nodes.Node] = []
         right = []
         for place, (question, options) in enumerate(asked):
@@ -258,13 +289,46 @@ class Notes(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        minutes, _, spare = self.arguments[0].partition(" ")
-        if spare not in ("", "spare"):
-            raise self.error(f"notes are spare or not, and not {spare}")
-        made = notes(minutes=int(minutes), spare=bool(spare))
+        first, _, kind = self.arguments[0].partition(" ")
+        if kind not in ("", "spare", "check"):
+            raise self.error(f"notes are spare, or a check, or neither, and not {kind}")
+        backup = first == "backup"
+        made = notes(minutes=0.0 if backup else float(first), kind="backup" if backup else kind)
         self.state.nested_parse(self.content, self.content_offset, made)
+        if backup:
+            return [made, raw('<p class="spare backup">backup</p>')]
         mark = f'<p class="spare" title="A late class leaves this out">{SPARE}</p>'
-        return [made, *([raw(mark)] if spare else [])]
+        return [made, *([raw(mark)] if kind == "spare" else [])]
+
+
+class Steps(SphinxDirective):
+    """A table, a list or formulas, of which one row comes after the other."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        around = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, around)
+        kinds = nodes.tbody, nodes.bullet_list
+        found = [node for kind in kinds for node in around.findall(kind)]
+        if not found:
+            around.children = [nodes.container("", child) for child in around.children]
+        rows = (found[0] if found else around).children
+        for row in rows[int(self.arguments[0]) :]:
+            assert isinstance(row, nodes.Element)
+            row["classes"].append("fragment")
+        return around.children
+
+
+def worked(
+    _name: str, _text: str, reference: str, line: int, inliner: Any, *_rest: Any
+) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+    try:
+        value = eval(reference, {"__builtins__": {}}, {"exp": math.exp, "sqrt": math.sqrt})
+    except Exception as error:
+        return [], [inliner.reporter.error(f"{reference}: {error}", line=line)]
+    return [raw(f"{value:#.3g}")], []
 
 
 def number(
@@ -276,10 +340,47 @@ def number(
         return [], [inliner.reporter.error(str(error), line=line)]
 
 
+def needed(section: nodes.section, pace: float) -> float:
+    """Minutes that a slide takes: its words and those of its notes at so many a minute, what there
+    is to look at, and each vote.
+    """
+    shown = [part for part in section.children if not isinstance(part, nodes.section)]
+    shown = [part for part in shown if not (isinstance(part, notes) and part.get("last"))]
+    html = "".join(markup(part) for part in shown)
+    said = re.sub(r"<svg.*?</svg>|<table.*?</table>|<[^>]*>", " ", html, flags=re.S)
+    words = len(re.findall(r"\w[\w.,'’-]*", said))
+    votes = html.count('class="question"')
+    moved = html.count("<iframe")
+    looks = 0 if moved else len(re.findall(r"<img|<table|<svg", html))
+    formulas = html.count("<formula")
+    minutes = words / pace + FORMULA * formulas + PICTURE * looks + MOVED * moved
+    minutes += VOTED * votes + TALKED * said.count("a minute with the neighbour")
+    return max(SHORTEST, minutes + ASKED * len(re.findall(r"\bAsk\b|class compute", said)))
+
+
+def markup(node: nodes.Node) -> str:
+    """Enough of a node's HTML to count what is in it."""
+    if isinstance(node, nodes.raw):
+        html = node.astext()
+        return "" if re.match(r'<(p|ol) class="(from|parts|spare)', html) else html
+    if isinstance(node, nodes.math_block):
+        return "<formula>"
+    if isinstance(node, nodes.math):
+        return " x "
+    if isinstance(node, nodes.table):
+        return "<table></table>"
+    if isinstance(node, nodes.Text):
+        return escape(node.astext(), quote=False) + " "
+    inside = "".join(markup(child) for child in node.children)
+    if isinstance(node, nodes.container) and "question" in node["classes"]:
+        return f'<div class="question">{inside}</div>'
+    return inside
+
+
 def set_times(app: Sphinx, document: nodes.document) -> None:
     """Say when each slide begins and ends; the presenter's view counts the time that it has."""
-    clock = 0
-    begun: list[tuple[int, int, notes, list[int]]] = []  # part, minute, notes, spare minutes
+    clock = 0.0
+    begun: list[tuple[int, float, notes, list[float]]] = []  # part, minute, notes, spare minutes
     for section in document.findall(nodes.section):
         said = [part for part in section.children if isinstance(part, notes)]
         timed = [part for part in said if "minutes" in part]
@@ -287,11 +388,18 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
             logger.warning("a slide has one {notes}, this one %d", len(timed), location=section)
             continue
         (main,) = timed
-        minutes = main["minutes"]
+        minutes, kind = main["minutes"], main["kind"]
+        pace = app.config.lecture_pace
+        if pace and kind != "backup" and (need := needed(section, pace)) > minutes + 0.25:
+            told = "a slide of %g minutes takes %.2f to say and to show"
+            logger.warning(told, minutes, need, location=section)
         until = clock + minutes
-        first: list[nodes.Node] = [raw(f"<p><b>Minutes {clock} to {until}</b></p>")]
-        if main["spare"]:
+        time = f"<p><b>Minutes {clock:g} to {until:g}</b></p>"
+        first: list[nodes.Node] = [raw(BACKUP if kind == "backup" else time)]
+        if kind == "spare":
             first.append(raw(f"<p><b>{SPARE} If you are late, leave this out.</b></p>"))
+        if kind == "check":
+            first.append(raw(CHECK.format(f"{clock:g}", app.config.lecture_reserve)))
         for other in said:  # the presenter's order: time, the poll, what to say, the caption
             if other is main:
                 continue
@@ -302,13 +410,14 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
                 main.extend(other.children)
             else:
                 first.extend(other.children)
-        if begun and main["spare"]:
+        if begun and kind == "spare":
             begun[-1][3].append(minutes)
         main[0:0] = first
-        section.append(revealjs_section(**{"data-timing": 60 * minutes}))
+        section.append(revealjs_section(**{"data-timing": round(60 * minutes)}))
         clock = until
     for part, minute, main, spare in begun:
-        late = LATE.format(SPARE, sum(spare)) if spare else ""
-        main.insert(1, raw(PART.format(part, len(begun), minute, late)))
-    if clock != app.config.lecture_minutes:
-        logger.warning("the slides take %d minutes, not %d", clock, app.config.lecture_minutes)
+        late = LATE.format(SPARE, f"{sum(spare):g}") if spare else ""
+        main.insert(1, raw(PART.format(part, len(begun), f"{minute:g}", late)))
+    if clock + app.config.lecture_reserve != app.config.lecture_minutes:
+        asked = app.config.lecture_minutes - app.config.lecture_reserve
+        logger.warning("the slides take %g minutes, not %g", clock, asked)

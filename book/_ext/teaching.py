@@ -86,7 +86,8 @@ def lab(pages: str | None = None, repository: str | None = None, *, solved: bool
     for place, exercise in enumerate(exercises, 1):
         cells += exercise.cells(place, pages, solved=solved)
     if not solved:
-        cells.append(new_markdown_cell(f"## At the end\n\n{sections['At the end'].strip()}"))
+        told, _, code, _ = CODE.split(sections["At the end"])
+        cells += [new_markdown_cell(f"## At the end\n\n{told.strip()}"), new_code_cell(code)]
     for place, cell in enumerate(cells):
         cell["id"] = f"lab-{place:02}"  # the same in each build
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}

@@ -32,6 +32,14 @@ UNANSWERED = Feedback(
 )
 
 
+DOTS = Feedback(
+    None,
+    "Some dots are left in the code that you call, which Python names Ellipsis: put an answer in "
+    "their place.",
+)
+_OF_DOTS = re.compile("'ellipsis'|not ellipsis$", re.I)
+"""What Python, and PyTorch, say of dots in place of a number or a tensor."""
+
 SHOWN = 9
 """How many numbers a message shows at most."""
 
@@ -69,6 +77,8 @@ class Exercise:
         outcomes = [_outcome(given, case) for case in self.cases]
         if outcomes[0] is ... or outcomes[0] is None:
             return UNANSWERED
+        if any(isinstance(one, TypeError) and _OF_DOTS.search(str(one)) for one in outcomes):
+            return DOTS
         expected = [self.answer(*case) for case in self.cases]
         right = [self._same(*pair) for pair in zip(outcomes, expected, strict=True)]
         if all(right):

@@ -1,8 +1,11 @@
 """Exercises of the lab of an hour that no chapter has."""
 
+from functools import cache
+
 import torch
 from torch import Tensor
 
+from sdpa_book import lookup
 from sdpa_book.exercises.exercise import Exercise
 from sdpa_lib.sampling import sample
 
@@ -48,6 +51,29 @@ def _found(scores: Tensor, dim: int = -1) -> list[float]:
     return [(weights.argmax(-1) == 0).double().mean().item(), weights[:, 0].mean().item()]
 
 
+@cache
+def _batches() -> list[tuple[Tensor, Tensor, Tensor]]:
+    return lookup.draw_batches()
+
+
+def _train(
+    divisor: str, steps: int, *, clear: bool = True, move: bool = True, sign: int = 1
+) -> Tensor:
+    """The mean loss of the eight lookup layers before each of their steps."""
+    W_Q, W_K = lookup.matrices(64)
+    update = torch.optim.Adam([W_Q, W_K], lr=0.003)
+    losses = []
+    for batch in _batches()[:steps]:
+        loss = lookup.lookup_loss(W_Q, W_K, *batch, divisor)
+        losses.append(loss.detach().mean())
+        if clear:
+            update.zero_grad()
+        (sign * loss).sum().backward()  # type: ignore[no-untyped-call]
+        if move:
+            update.step()
+    return torch.stack(losses)
+
+
 def _above_half(d_k: int, divisor: float) -> list[float]:
     weights = torch.softmax(_dots(d_k) / divisor, dim=-1)[:, 0]
     return [(weights > 0.5).double().mean().item(), weights.mean().item()]
@@ -60,6 +86,18 @@ def _above_average(d_k: int, divisor: float) -> list[float]:
 
 
 EXERCISES: dict[str, Exercise] = {
+    "train": Exercise(
+        answer=_train,
+        cases=(("sqrt_d_k", 5), ("none", 4)),
+        mistakes={
+            "The weights stay where they are: after backward() call "
+            "update.step().": lambda divisor, steps: _train(divisor, steps, move=False),
+            "The gradients of all steps add up: call update.zero_grad() before "
+            "backward().": lambda divisor, steps: _train(divisor, steps, clear=False),
+            "This goes up the loss: backward() belongs to loss.sum(), without a "
+            "minus.": lambda divisor, steps: _train(divisor, steps, sign=-1),
+        },
+    ),
     "agreement": Exercise(
         answer=lambda g: _pairs(_cosines(g)).mean(),
         cases=(

@@ -47,6 +47,19 @@ def test_the_lecture_works_from_a_folder_and_every_slide_holds_what_it_shows(tab
     assert elsewhere(wrong) == []
 
 
+def test_a_figure_stays_as_it_was_left(tab):
+    page, wrong = tab(LECTURE)
+    page.evaluate("Reveal.slide(1, 1)")
+    figure = page.frame_locator("section.present iframe.movable")
+    figure.locator("input[type=range]").first.fill("3")
+    page.evaluate("Reveal.slide(4, 4)")
+    page.wait_for_timeout(500)  # reveal.js would have emptied the frame
+    page.evaluate("Reveal.slide(1, 1)")
+    figure.locator("input[type=range]").first.wait_for()
+    assert figure.locator("input[type=range]").first.input_value() == "3"
+    assert elsewhere(wrong) == []
+
+
 def test_on_paper_a_slide_is_a_page_and_a_figure_to_move_is_a_picture(tab):
     page, wrong = tab(f"{LECTURE}?print-pdf")
     page.wait_for_selector(".pdf-page")
