@@ -1,85 +1,103 @@
-"""A pretend GPU, which computes on the CPU and refuses what a real one refuses: tensors on two
-devices, a generator of the CPU's, NumPy.
+"""A pretend GPU, for machines without one: it computes on the CPU and refuses what a real one
+refuses, tensors on two devices, a generator of the CPU's and NumPy.
 
-``SDPA_DEVICE`` names it once this module is imported: ``pytest -p pretend_gpu`` does so.
+``python -m pytest -p tests.pretend_gpu book sdpa_book tests/test_accelerator.py`` has it as the
+device of the tests and of the notebooks' kernels.
 """
 
 import os
 
 import torch
 from torch.utils import _pytree as pytree
-from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 NAME = "pretend"
-_setup_privateuseone_for_python_backend(NAME)
-torch._C._set_only_lift_cpu_tensors(True)  # so that torch.tensor(…, device=…) comes by
-os.environ |= {"SDPA_DEVICE": NAME, "PYTHONSTARTUP": __file__}  # the latter for kernels
-TAKES_OTHERS = {"aten::copy_", "aten::_to_copy"}
+TAKES_BOTH = {"aten::copy_", "aten::_to_copy"}
 TAKES_INDICES = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"}
+LIBRARY = torch.library.Library("_", "IMPL", "PrivateUse1")
 
 
 class Pretend(torch.Tensor):
-    """A tensor on the pretend device, whose numbers are those of ``real``, on the CPU."""
+    """A tensor on the pretend device, whose numbers are those of ``there``, on the CPU."""
 
     @staticmethod
-    def __new__(cls, real):
+    def __new__(cls, there):
         made = torch.Tensor._make_wrapper_subclass(
             cls,
-            real.shape,
-            strides=real.stride(),
-            storage_offset=real.storage_offset(),
-            dtype=real.dtype,
+            there.shape,
+            strides=there.stride(),
+            storage_offset=there.storage_offset(),
+            dtype=there.dtype,
             device=torch.device(NAME, 0),
         )
-        made.real_one = real
+        made.there = there
         return made
 
-    def tolist(self):
-        return self.cpu().tolist()
+    # For subclasses PyTorch has none of these four.
 
     def numpy(self, *, force=False):
         if force:
             return self.detach().cpu().numpy()
-        raise TypeError(
-            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy "
-            "the tensor to host memory first."
-        )
+        raise TypeError(f"can't convert {self.device} device type tensor to numpy.")
 
-    def __repr__(self):
-        return f"{self.cpu()!r}"[:-1] + f", device='{self.device}')"
+    def tolist(self):
+        return self.cpu().tolist()
 
     def __format__(self, spec):
-        return format(self.item() if self.dim() == 0 else repr(self), spec)
+        return format(repr(self) if self.dim() else self.item(), spec)
+
+    def __repr__(self):
+        return repr(self.cpu()).removesuffix(")") + f", device='{self.device}')"
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        return on_the_cpu(func, args, kwargs or {})
+        return compute(func, *args, **kwargs or {})
 
 
-def on_the_cpu(func, args, kwargs):
-    """What ``func`` gives, on the pretend device where that of a GPU would be there."""
-    name, flat = func._schema.name, pytree.tree_leaves((args, kwargs))
-    given = {id(getattr(x, "real_one", x)): x for x in flat if isinstance(x, torch.Tensor)}
-    if any(isinstance(x, torch.Generator) for x in flat):
+def compute(func, *args, **kwargs):
+    """What ``func`` gives, on the CPU, and on the pretend device if it belongs there."""
+    name, given = func._schema.name, pytree.tree_leaves((args, kwargs))
+    if any(isinstance(x, torch.Generator) for x in given):
         raise RuntimeError(f"Expected a '{NAME}' device type for generator but found 'cpu'")
-    checked = args[:1] + args[2:] if name in TAKES_INDICES else args
-    others = [x for x in pytree.tree_leaves((checked, kwargs)) if isinstance(x, torch.Tensor)]
-    if name not in TAKES_OTHERS and any(not isinstance(x, Pretend) and x.dim() for x in others):
+    checked = args[:1] + args[2:] if name in TAKES_INDICES else given
+    tensors = [x for x in pytree.tree_leaves(checked) if isinstance(x, torch.Tensor)]
+    if name not in TAKES_BOTH and any(x.is_cpu and x.dim() for x in tensors):
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "
             f"{NAME}:0 and cpu! ({name})"
         )
-    there = torch.device(kwargs.get("device") or NAME).type == NAME
+    away = kwargs.get("device") is not None and kwargs["device"].type != NAME
     if "device" in kwargs:
-        kwargs = kwargs | {"device": torch.device("cpu")}
-    args, kwargs = pytree.tree_map_only(Pretend, lambda x: x.real_one, (args, kwargs))
-    made = func(*args, **kwargs)
+        kwargs["device"] = torch.device("cpu")
+    known = {id(getattr(x, "there", x)): x for x in given}  # what is changed in place, or filled
 
     def back(x):
-        return given[id(x)] if id(x) in given else Pretend(x) if there else x
+        return known.get(id(x), x) if away or id(x) in known else Pretend(x)
 
-    return pytree.tree_map_only(torch.Tensor, back, made)
+    args, kwargs = pytree.tree_map_only(Pretend, lambda x: x.there, (args, kwargs))
+    return pytree.tree_map_only(torch.Tensor, back, func(*args, **kwargs))
 
 
-library = torch.library.Library("_", "IMPL", "PrivateUse1")
-library.fallback(lambda func, *args, **kwargs: on_the_cpu(func, args, kwargs), "PrivateUse1")
+def taking_lists(make):
+    """``torch.tensor`` of a list of tensors, which it would read behind the subclass's back."""
+
+    def made(data, **named):
+        if not isinstance(data, torch.Tensor):
+            data = pytree.tree_map_only(Pretend, torch.Tensor.cpu, data)
+        return make(data, **named)
+
+    return made
+
+
+def pytest_configure():
+    """Make it the device, here and in the notebooks' kernels, which start with this file."""
+    from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
+    _setup_privateuseone_for_python_backend(NAME)
+    LIBRARY.fallback(compute, "PrivateUse1")
+    torch._C._set_only_lift_cpu_tensors(True)  # or torch.tensor(…, device=…) would not come by
+    torch.tensor, torch.as_tensor = map(taking_lists, (torch.tensor, torch.as_tensor))
+    os.environ |= {"SDPA_DEVICE": NAME, "PYTHONSTARTUP": __file__}
+
+
+if __name__ == "__main__":
+    pytest_configure()
