@@ -1,4 +1,4 @@
-"""Eight keys in narrow heads and in wide ones: their scores, weights and responses."""
+"""Eight keys in narrow heads and in wide ones: their weights, and how far a nudge moves these."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
 
 ALT = (
-    "Three rows of bars, scores, weights and response, in four groups of eight keys. Undivided at "
-    "d_k = 4 the scores lie within 5, and all keys respond; effective keys are 3.21. At 64 nine "
-    "tenths of the weight are on the first key, and only it and the second respond. At 256 the "
-    "scores reach about -25, one key has all of the weight and hardly any response is left. "
-    "Divided by the root all eight keys have some weight, and all respond."
+    "Four panels of eight bars, the weights of eight keys with their scores, and in full colour "
+    "what each gains when its own score is raised by 1. Undivided at d_k = 4 all eight gain. At 64 "
+    "the first key has nine tenths of the weight, and only it and the second gain. At 256 the "
+    "scores reach -24.4, the first key has all of the weight, and hardly any gain is left. Divided "
+    "by the root all keys have some weight, and all gain."
 )
 
-NUDGE = 0.1
-"""By which a score is raised, to see how its weight responds."""
+NUDGE = 1
+"""By which the score that softmax sees is raised, to see how far its weight moves."""
 
 
 def pattern() -> torch.Tensor:
@@ -34,21 +34,21 @@ def data() -> dict[str, Any]:
 
 
 def draw() -> None:
-    """Scores, weights and responses at three widths, undivided, and divided at any."""
-    spreads = {"$d_k = 4$": 2, "$d_k = 64$": 8, "$d_k = 256$": 16, "any $d_k$,\ndivided": 1}
-    _, axes = plotting.figure(3, height=1.75, share_x=True)
-    for i, spread in enumerate(spreads.values()):
+    """The weights at three widths, undivided, and divided at any, and what each key gains."""
+    spreads = {"undivided,\n$d_k = 4$": 2, "undivided,\n$d_k = 64$": 8}
+    spreads |= {"undivided,\n$d_k = 256$": 16, "divided,\nany $d_k$": 1}
+    _, axes = plotting.figure(columns=4, height=2.6)
+    for ax, (name, spread) in zip(axes, spreads.items(), strict=True):
         scores = spread * pattern()
         weights = torch.softmax(scores, -1)
         raised = torch.softmax(scores + NUDGE * torch.eye(8), -1).diagonal()
         color = plotting.style("sqrt_d_k" if spread == 1 else "none")["color"]
-        for ax, heights in zip(axes, (scores, weights, raised - weights), strict=True):
-            ax.bar(range(10 * i, 10 * i + 8), heights.tolist(), color=color)
-        seen = f"{sdpa.effective_keys(weights):.2f}\neffective\nkeys"
-        axes[1].text(10 * i + 5, 0.5, seen, ha="center", color=plotting.INK)
-    for ax, name in zip(axes, ("scores", "weights", "response"), strict=True):
-        ax.set_ylabel(name)
-        ax.grid(visible=False, axis="x")
-    axes[1].set_ylim(0, 1.05)
-    axes[2].set_xticks([3.5, 13.5, 23.5, 33.5], spreads)
-    axes[0].figure.align_ylabels(axes)
+        ax.barh(range(8), weights.tolist(), color=color, alpha=0.4)
+        ax.barh(range(8), (raised - weights).tolist(), left=weights.tolist(), color=color)
+        told = [f"{round(z, 1) + 0.0:.1f}".replace("-", "−") for z in scores.tolist()]
+        ax.set_yticks(range(8), told)
+        ax.set(title=name, xlim=(0, 1), xlabel="weight")
+        ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        ax.grid(visible=False, axis="y")
+        ax.invert_yaxis()
+    axes[0].set_ylabel("score")

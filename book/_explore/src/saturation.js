@@ -1,16 +1,17 @@
-/** Softmax saturates: a head's width gives eight scores, undivided and divided, these their weights, and these how far each responds. */
+/** Softmax saturates: the reader raises one key's score by as much undivided as divided, and sees how far the weights move. */
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour, looks } from "./data.js";
-import { effectiveKeys, softmax } from "./math.js";
+import { softmax } from "./math.js";
 import { fresh, layer, rule, say, show, show2, wantsCalm } from "./shared.js";
 
 const { d_k: widths, nudge, pattern } = data.saturation;
-const BOTH = ["none", "sqrt_d_k"];
+const KEYS = pattern.map((_, j) => j);
+const SIDES = ["none", "sqrt_d_k"];
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
-  prompt: "Make the head wider or narrower: what do the red bars do, and what the blue ones?",
-  hint: { target: "input" },
+  prompt: `Press a key to add ${nudge} to the score that softmax sees; then make the head narrower.`,
+  hint: { target: ".explorable-key:nth-child(6) circle" },
   controls: [
     {
       name: "d_k",
@@ -19,89 +20,172 @@ export const saturation = {
       value: 64,
       text: String,
     },
+    { name: "key", values: KEYS.map((j) => j + 1), value: 3, drawn: true },
   ],
   panelWidth: "100%",
-  panels: [["rows", "", 325, { left: 2, right: 2 }]],
-  update({ state: { d_k: dK }, panels: { rows } }) {
-    const [undivided, divided] = BOTH.map((divisor) => rowOf(dK, divisor));
-    const described = ROWS.map((row) => {
-      BOTH.forEach((divisor, i) =>
-        drawBars(rows, row, divisor, i, [undivided, divided][i][row.of]),
-      );
-      const told = (values) => values.map((x) => brief(x, row.digits)).join("; ");
-      return `${row.name}: ${told(undivided[row.of])}; divided ${told(divided[row.of])}`;
-    });
-    const words = fresh(rows.svg, "which");
-    const name = (text, of, level) =>
-      say(words, text, rows.xRange[1] - 8, level, "end").style("fill", lettersColour(of));
-    name(looks.none.label, "none", 147);
-    name(`divided by √${dK} = ${Math.sqrt(dK)}`, "sqrt_d_k", 163);
-    rows.describe(`Eight keys. ${described.join(". ")}.`);
-    return { said: answer(undivided, divided) };
+  panels: [["keys", "", 308, { left: 0, right: 0, top: 46, bottom: 0 }]],
+  update(app) {
+    const { d_k: dK, key } = app.state;
+    const sides = SIDES.map((divisor) => sideOf(dK, divisor, key - 1));
+    drawKeys(app, sides);
+    return { said: answer(sides, key) };
   },
 };
 
-/** Scores of eight keys, their weights, and how far each weight moves when its own score is raised. */
-function rowOf(dK, divisor) {
+/** Scores of eight keys, their weights before and after one score is raised, and what that key gains. */
+function sideOf(dK, divisor, raised) {
   const scores = pattern.map((z) => (divisor === "none" ? Math.sqrt(dK) * z : z));
-  const weights = softmax(scores);
-  const raised = (j) => softmax(scores.map((z, i) => (i === j ? z + nudge : z)))[j];
-  return { scores, weights, responses: weights.map((p, j) => raised(j) - p) };
+  const before = softmax(scores);
+  const after = softmax(scores.with(raised, scores[raised] + nudge));
+  return { scores, before, after, gain: after[raised] - before[raised] };
 }
 
-/** A number, or 0 where its decimals would show none of it. */
-const brief = (x, digits) => (Math.abs(x) < 0.5 * 10 ** -digits ? "0" : show(x, digits));
+/** A part of the weight in words. */
+const share = (w) => (w < 0.001 ? "less than 0.1\u00a0%" : `${show2(100 * w)}\u00a0%`);
 
-/** The three rows of bars: how they are called, at which height, and the values there. */
-const ROWS = [
-  { name: "scores", of: "scores", levels: [99, 25], ends: [-26, 6], digits: 1 },
-  { name: "weights, by softmax", of: "weights", levels: [193, 135], ends: [0, 1], digits: 2 },
-  {
-    name: `how far +${nudge} on its score moves it`,
-    of: "responses",
-    levels: [307, 249],
-    ends: [0, nudge / 4],
-    digits: 3,
-  },
-];
-
-/** One divisor's bars of a row: the undivided ones on the left of each key's place, the others on the right. The first weight is told. */
-function drawBars(panel, { name, of, levels, ends, digits }, divisor, side, values) {
-  const x = d3
-    .scaleBand(
-      values.map((_, j) => j),
-      panel.xRange,
-    )
-    .padding(0.25);
-  const [bottom] = panel.yRange; // a slide has less room
-  const [low, high] = levels.map(
-    (level) => (level * bottom) / (panel.natural - panel.margin.bottom),
-  );
-  const y = d3.scaleLinear(ends, [low, high]);
-  const width = x.bandwidth() / 2;
-  layer(panel.svg, `${of}-${divisor}`)
-    .style("fill", colour(divisor))
-    .selectAll("rect")
-    .data(values)
-    .join("rect")
-    .attr("x", (_, j) => x(j) + side * width)
-    .attr("width", width)
-    .style("transition", wantsCalm() ? null : "y 0.4s, height 0.4s")
-    .attr("y", (v) => y(Math.max(v, 0)))
-    .attr("height", (v) => Math.abs(y(v) - y(0)));
-  if (side) return;
-  const words = fresh(panel.svg, `${of}-words`);
-  rule(words, [x.range()[0], y(0)], [x.range()[1], y(0)], "var(--ex-muted)");
-  say(words, name, x.range()[0], high - 12, "start").style("font-weight", 700);
-  if (of !== "weights") return;
-  const number = say(words, show(values[0], digits), x(0) + width / 2, y(0) + 15, "middle");
-  number.style("fill", lettersColour(divisor));
+function answer([undivided, divided], key) {
+  const far = undivided.gain / divided.gain;
+  const verdict =
+    far < 0.1
+      ? "Undivided, weights hardly move"
+      : far < 0.5
+        ? "Undivided, weights move less"
+        : "Here weights move undivided, too";
+  return `${verdict}: with +${nudge} key ${key} gains ${share(undivided.gain)} of the weight, divided ${share(divided.gain)}.`;
 }
 
-const total = (values) => values.reduce((sum, x) => sum + x, 0);
+/** A weight with two decimals, or 0 where they would show none of it. */
+const brief = (w) => (w < 0.005 ? "0" : show(w));
 
-function answer(undivided, divided) {
-  const [seen, open] = [undivided, divided].map((row) => show(effectiveKeys(row.weights), 1));
-  const far = show2((100 * total(undivided.responses)) / total(divided.responses));
-  return `Undivided, the row in effect sees ${seen} of 8 keys, divided ${open}, and together the red weights move ${far} % as far.`;
+/** A line for each key: a button that raises its score, and on both sides the score and the weight. */
+function drawKeys(app, sides) {
+  const panel = app.panels.keys;
+  const [left, right] = panel.xRange;
+  const [bottom, top] = panel.yRange;
+  const y = d3.scaleBand(KEYS, [top, bottom]);
+  const raised = app.state.key - 1;
+  const middle = (j) => y(j) + y.bandwidth() / 2;
+  layer(panel.svg, "band", "rect")
+    .attr("x", left)
+    .attr("width", right - left)
+    .attr("y", y(raised))
+    .attr("height", y.bandwidth())
+    .attr("rx", 6)
+    .style("fill", "var(--ex-panel)");
+  const from = left + 24;
+  const width = (right - from) / 2;
+  const words = fresh(panel.svg, "words");
+  say(words, "key", left + 11, top - 8, "middle");
+  const described = sides.map((side, i) => {
+    const [start, end] = [from + i * width, from + (i + 1) * width - 8];
+    const name = i
+      ? `divided by √${app.state.d_k} = ${Math.sqrt(app.state.d_k)}`
+      : looks.none.label;
+    const last = i && width < 200;
+    say(words, name, last ? right : start + 20, top - 28, last ? "end" : "start")
+      .style("fill", lettersColour(SIDES[i]))
+      .style("font-weight", 700)
+      .style("font-size", "13px");
+    drawSide(panel, words, { side, divisor: SIDES[i], start, end, raised, middle });
+    const told = (values) => values.map((w) => w.toFixed(3)).join("; ");
+    return `${i ? "Divided" : "Undivided"}: scores ${side.scores.map(decimal).join("; ")}; weights before ${told(side.before)}; now ${told(side.after)}`;
+  });
+  drawButtons(app, panel, { y, middle, right, left, raised });
+  panel.describe(`Key ${raised + 1} is raised by ${nudge}. ${described.join(". ")}.`, "group");
+}
+
+/** A score with one decimal. */
+const decimal = (z) =>
+  z
+    .toFixed(1)
+    .replace(/^-0\.0$/, "0.0")
+    .replace("-", "−");
+
+/** One divisor's side: a score, and pale its weight, in full colour what the raised key gains. */
+function drawSide(panel, words, { side, divisor, start, end, raised, middle }) {
+  const { scores, before, after, gain } = side;
+  const top = panel.margin.top;
+  const wide = end - start > 200;
+  const [scoreEnd, ground] = wide ? [start + 68, start + 80] : [start + 53, start + 58];
+  const x = d3.scaleLinear([0, 1], [ground, end - 34]);
+  const bars = (name, from, to) =>
+    layer(panel.svg, `${name}-${divisor}`)
+      .style("fill", colour(divisor))
+      .selectAll("rect")
+      .data(KEYS)
+      .join("rect")
+      .style("transition", wantsCalm() ? null : "x 0.4s, width 0.4s")
+      .attr("x", (j) => x(from(j)))
+      .attr("width", (j) => x(to(j)) - x(from(j)))
+      .attr("y", (j) => middle(j) - 10)
+      .attr("height", 20);
+  const kept = (j) => Math.min(before[j], after[j]);
+  bars("kept", () => 0, kept).style("opacity", 0.4);
+  bars("gained", kept, (j) => after[j]);
+  rule(words, [ground, top], [ground, middle(7) + 14], "var(--ex-muted)");
+  const plus = wide ? " + " : "+";
+  const write = (text, at, level, anchor) =>
+    say(words, text, at, level, anchor).attr("class", null);
+  for (const j of KEYS) {
+    const level = middle(j) + 4;
+    const tip = x(after[j]) + 5;
+    const chosen = j === raised;
+    const score = write(decimal(scores[j]), scoreEnd, level, "end");
+    const sum = brief(before[j]) + plus + brief(gain);
+    const fits = tip + 7 * sum.length < end;
+    const text = !chosen ? brief(after[j]) : fits ? brief(before[j]) : "";
+    const weight = write(text, tip, level, "start");
+    if (!chosen) continue;
+    for (const [words, more] of [
+      [score, plus + nudge],
+      [weight, (fits ? plus : "+") + brief(gain)],
+    ])
+      words.append("tspan").style("font-weight", 700).text(more);
+    weight.select("tspan").style("fill", lettersColour(divisor));
+  }
+  write("score", scoreEnd, top - 8, "end");
+  write("weight", ground, top - 8, "start");
+}
+
+/** The keys' buttons: of these one is pressed, and a press anywhere in a key's line is one. */
+function drawButtons(app, panel, { y, middle, left, right, raised }) {
+  const list = layer(panel.svg, "list").attr("role", "radiogroup").attr("aria-label", "key");
+  const keys = list.selectAll("g").data(KEYS);
+  const made = keys.enter().append("g").attr("class", "explorable-key").attr("role", "radio");
+  made.append("rect").style("fill", "transparent");
+  made.append("circle").attr("r", 10).style("stroke", "var(--ex-ink)");
+  made.append("text").attr("text-anchor", "middle").style("font-weight", 700);
+  const all = made.merge(keys);
+  const choose = (j) => app.set({ key: j + 1 });
+  all
+    .attr("tabindex", (j) => (j === raised ? 0 : -1))
+    .attr("aria-checked", (j) => String(j === raised))
+    .attr("aria-label", (j) => `key ${j + 1}: add ${nudge} to its score`)
+    .on("click", (_, j) => choose(j))
+    .on("keydown", (event, j) => {
+      const moves = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
+      const to = { Home: 0, End: KEYS.length - 1 }[event.key] ?? j + moves[event.key];
+      const node = all.nodes()[to];
+      if (!node) return;
+      event.preventDefault();
+      node.focus();
+      choose(to);
+    });
+  all
+    .select("rect")
+    .attr("x", left)
+    .attr("width", right - left)
+    .attr("y", (j) => y(j))
+    .attr("height", y.bandwidth());
+  all
+    .select("circle")
+    .attr("cx", left + 11)
+    .attr("cy", middle)
+    .style("fill", (j) => (j === raised ? "var(--ex-ink)" : "var(--ex-ground)"));
+  all
+    .select("text")
+    .attr("x", left + 11)
+    .attr("y", (j) => middle(j) + 4)
+    .text((j) => j + 1)
+    .style("fill", (j) => (j === raised ? "var(--ex-ground)" : "var(--ex-ink)"));
 }

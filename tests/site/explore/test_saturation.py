@@ -1,46 +1,58 @@
-"""Undivided, one key of a wide head takes the weight and hardly responds; divided, all respond."""
+"""Undivided, one key of a wide head has the weight and nothing moves it; divided, all move."""
 
 import pytest
-import torch
 
-import sdpa_lib as sdpa
 from sdpa_book.explorables.saturation_explorable import NUDGE, pattern
 
-from .conftest import act, described, numbers, said, slider, state
+from .conftest import act, described, go, numbers, said, slider, state
 
 
-def rows(d_k, divisor):
-    """Scores, weights, and how far each weight moves when its own score alone is raised."""
+def side(d_k, divisor, key):
+    """Scores, and weights before and after that key's score alone is raised."""
     scores = pattern() * (d_k**0.5 if divisor == "none" else 1)
-    weights = scores.softmax(-1)
-    moved = (scores + NUDGE * torch.eye(8)).softmax(-1).diagonal() - weights
-    return scores, weights, moved
+    raised = scores.clone()
+    raised[key - 1] += NUDGE
+    return scores, scores.softmax(-1), raised.softmax(-1)
 
 
-def drawn(figure, divisor):
-    """The three rows of that divisor, as they are described."""
-    both = [part.rpartition(": ")[2] for part in described(figure, "rows").split(". ")[1:]]
-    return [numbers(row.split("; divided ")[divisor != "none"]) for row in both]
+def gain(d_k, divisor, key):
+    """What the raised key gains, in per cent of the weight."""
+    _, before, after = side(d_k, divisor, key)
+    return 100 * (after - before)[key - 1].item()
 
 
-def test_scores_weights_and_responses_are_those_of_softmax(explorable):
-    figure = explorable("saturation", "d_k=4")
-    for d_k in (4, 16, 64, 256):
-        assert state(figure)["d_k"] == str(d_k)
-        for divisor in ("none", "sqrt_d_k"):
-            expected = rows(d_k, divisor)
-            digits = (0.1, 0.01, 0.001)
-            for row, values, digit in zip(drawn(figure, divisor), expected, digits, strict=True):
-                assert row == pytest.approx(values.tolist(), abs=0.51 * digit)
-        if d_k < 256:
-            act(figure, slider(figure, "width").press, "ArrowRight")
-
-
-def test_the_sentence_compares_with_the_divided_row(explorable):
+def test_scores_and_weights_before_and_after_are_those_of_softmax(explorable):
     figure = explorable("saturation")
-    both = [rows(64, divisor) for divisor in ("none", "sqrt_d_k")]
-    seen = [sdpa.effective_keys(weights).item() for _, weights, _ in both]
-    far = both[0][2].sum() / both[1][2].sum()
-    told = numbers(said(figure))
-    assert told[:3] == pytest.approx([seen[0], 8, seen[1]], abs=0.051)
-    assert told[3] == pytest.approx(100 * far.item(), abs=0.5)
+    for d_k, key in ((4, 1), (16, 2), (64, 3), (256, 8)):
+        go(figure, f"d_k={d_k},key={key}")
+        drawn = described(figure, "keys").split(". ")[1:]
+        for told, divisor in zip(drawn, ("none", "sqrt_d_k"), strict=True):
+            scores, before, after = side(d_k, divisor, key)
+            read = numbers(told)
+            assert read[:8] == pytest.approx(scores.tolist(), abs=0.051)
+            assert read[8:16] == pytest.approx(before.tolist(), abs=0.00051)
+            assert read[16:] == pytest.approx(after.tolist(), abs=0.00051)
+
+
+@pytest.mark.parametrize(
+    ("d_k", "key", "verdict"),
+    [(64, 3, "hardly"), (256, 1, "hardly"), (64, 1, "move less"), (4, 3, "move undivided, too")],
+)
+def test_the_sentence_says_how_much_weight_the_key_gains(explorable, d_k, key, verdict):
+    sentence = said(explorable("saturation", f"d_k={d_k},key={key}"))
+    assert verdict in sentence
+    *_, undivided, divided = numbers(sentence)
+    least = 0.1 if "less than 0.1" in sentence else 0
+    assert undivided == pytest.approx(max(least, gain(d_k, "none", key)), rel=0.05)
+    assert divided == pytest.approx(gain(d_k, "sqrt_d_k", key), rel=0.05)
+
+
+def test_a_press_or_an_arrow_raises_another_key(explorable):
+    figure = explorable("saturation")
+    act(figure, figure.get_by_role("radio", name="key 6").click)
+    act(figure, figure.page.keyboard.press, "ArrowDown")
+    assert state(figure)["key"] == "7"
+    assert figure.get_by_role("radio", checked=True).count() == 1
+    assert "key 7 gains" in said(figure)
+    act(figure, slider(figure, "width").press, "ArrowLeft")
+    assert state(figure) == {"d_k": "16", "key": "7"}

@@ -1,13 +1,14 @@
 """Which assumption guards the constant of the variance of q·k, and which the power."""
 
 import itertools
+from statistics import correlation
 
 import pytest
 
 from sdpa_lib.moments import exact_moments
 from sdpa_lib.sampling import get_distribution
 
-from .conftest import act, described, go, numbers, said, state
+from .conftest import act, described, go, numbers, said
 
 BOXES = {"mu_q": 1, "mu_k": 1, "rho_q": 0.3, "rho_k": 0.3}
 TICKED = list(itertools.product(*([0, value] for value in BOXES.values())))
@@ -43,5 +44,17 @@ def test_without_the_other_vectors_correlation_the_line_is_level(explorable):
     figure = explorable("variance", "rho_q=0.3,rho_k=0.3")
     assert "The line tilts" in said(figure)
     act(figure, figure.get_by_label("correlated").last.uncheck)
-    assert state(figure)["rho_k"] == "0"
     assert "query alone" in said(figure)
+    act(figure, figure.get_by_label("correlated").first.uncheck)
+    assert "as before" in figure.locator("[data-panel=line] svg").text_content()
+
+
+def test_the_points_are_what_is_ticked_and_the_line_stays_in_its_frame(explorable):
+    figure = explorable("variance", "mu_q=1,mu_k=1,rho_q=0.3,rho_k=0.3")
+    ends = numbers(figure.locator("[data-panel=line] .line").get_attribute("d"))
+    assert all(level > 0 for level in ends[1::2])
+    for panel in ("query", "key"):
+        assert described(figure, panel).endswith("mean 1, correlation 0.3.")
+        points = figure.locator(f"[data-panel={panel}] circle")
+        asks = "all => ['cx', 'cy'].map((c) => all.map((point) => +point.getAttribute(c)))"
+        assert correlation(*points.evaluate_all(asks)) == pytest.approx(-0.3, abs=0.05)
