@@ -13,7 +13,6 @@ import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 from sdpa_book.drawing.attended_text import looked_at
 from sdpa_book.explorables import rounded
-from sdpa_book.studies.heads.measure import normal_rows
 from sdpa_book.studies.heads.plan import DecoderRun
 from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
 
@@ -35,8 +34,11 @@ LEVELS_PER_ROOT = 24
 where a weight is, coarse where none is.
 """
 
-GAP = 0.125
+GAP = 0.25
 """From one spread of normal rows to the next: between, their keys are interpolated."""
+
+MIDDLE = torch.tensor([0.05, 0.95], dtype=torch.float64)
+"""Between these shares of normal rows a row is as by chance."""
 
 
 def standard(rows: Tensor) -> Tensor:
@@ -58,10 +60,19 @@ def typical(keys: int) -> Tensor:
     return draws[off.argmin()]
 
 
+def by_chance(keys: int, spreads: Tensor) -> Tensor:
+    """Effective keys of normal rows at the shares of `MIDDLE`, a row for each spread."""
+    rows = standard(sdpa.sample(2000, keys, seed=0, device="cpu").double())
+    return torch.stack(
+        [sdpa.effective_keys((spread * rows).softmax(-1)).quantile(MIDDLE) for spread in spreads]
+    )
+
+
 def data() -> dict[str, Any]:
-    """Which passage, and of which moments of a training a decoder's scores are there. `normal` is,
-    by the character that looks, from `first` on, and by the spread, what normal rows with as many
-    keys have of effective ones; `drawn` are random scores of a typical row.
+    """Which passage, and of which moments of a training a decoder's scores are there. `chance` is,
+    by the character that looks, from `first` on, and by the spread, between which numbers nine in
+    ten normal rows with as many keys have their effective ones; `drawn` are random scores of a
+    typical row.
     """
     stored = load_results(LONGER)
     query, key = load_vectors(HEADS, "line", LONGER)
@@ -69,13 +80,13 @@ def data() -> dict[str, Any]:
     rows = [scores[..., at, : at + 1] for at in range(FIRST, key.shape[-2])]
     widest = max(row.std(-1, correction=0).max().item() for row in rows)
     spreads = torch.arange(0, widest + GAP, GAP)
-    _, squares, _ = normal_rows(spreads, torch.tensor([[row.shape[-1]] for row in rows]))
+    chance = [by_chance(row.shape[-1], spreads) for row in rows]
 
     return {
         "first": FIRST,
         "gap": GAP,
         "drawn": [rounded(z) for z in typical(key.shape[-2]).tolist()],
-        "normal": [[float(f"{x:.3g}") for x in of_row] for of_row in (1 / squares).tolist()],
+        "chance": [[[float(f"{x:.3g}") for x in ends] for ends in one.tolist()] for one in chance],
         "text": stored.passages["line"],
         "moments": stored.kept[f"{HEADS.name}, line"],
         "layers": key.shape[1],
@@ -106,7 +117,8 @@ def draw() -> None:
     row = sdpa.attention_scores(query, key)[-1].double()
     random = row.std(correction=0) * standard(typical(len(row)))
     _, axes = plotting.figure(columns=2, height=1.5)
-    for ax, name, scores in zip(axes, ("a trained head", "by chance"), (row, random), strict=True):
+    names = "a trained head looks at", "by chance: at"
+    for ax, name, scores in zip(axes, names, (row, random), strict=True):
         weights = scores.softmax(-1)
         looked_at(ax, data()["text"], weights.expand(len(row), -1), (len(row) - 1,))
-        ax.set_title(f"{name}: {sdpa.effective_keys(weights):.0f} characters share it")
+        ax.set_title(f"{name} {sdpa.effective_keys(weights):.0f} characters")

@@ -11,7 +11,7 @@ from sdpa_book.explorables import looks, rounded
 from sdpa_book.studies import optimiser_steps as steps
 
 ALT = (
-    "Size of scores at the start, of a step of gradient descent and of a step of Adam, over those "
+    "Size of first scores, of a step of gradient descent and of a step of Adam, over those "
     "at 16 components, when the root divides: the first two stay at 1 up to 4,096 components, the "
     "third rises to about 16."
 )
@@ -21,13 +21,12 @@ class Growth(NamedTuple):
     """Something that grows like a power of d_k.
 
     Attributes:
-        short, many: its name beside a line, and within a sentence.
+        short: its name beside a line.
         optimiser, stored: where ``steps.json`` has it.
         exponents: of d_k, which are linear in p, at p = 0 and 1.
     """
 
     short: str
-    many: str
     optimiser: str
     stored: str
     exponents: tuple[float, float]
@@ -41,23 +40,23 @@ class Growth(NamedTuple):
         return found
 
 
-def step_of(optimiser: str, short: str, words: str) -> Growth:
+def step_of(optimiser: str, short: str) -> Growth:
     """An optimiser's first step, by study D's theorem."""
     exponent = steps.OPTIMISERS[optimiser].step
     ends = exponent(0.0), exponent(1.0)
-    return Growth(short, f"steps of {words}", optimiser, "one step", ends)
+    return Growth(short, optimiser, "one step", ends)
 
 
 GROWTHS = {
-    "start": Growth("scores at the start", "scores at the start", "SGD", "start", (0.5, -0.5)),
-    "SGD": step_of("SGD", "descent: one step", "gradient descent"),
-    "Adam": step_of("Adam", "Adam: one step", "Adam"),
+    "start": Growth("first scores", "SGD", "start", (0.5, -0.5)),
+    "SGD": step_of("SGD", "descent’s step"),
+    "Adam": step_of("Adam", "Adam’s step"),
 }
 
 
 def data() -> dict[str, Any]:
     """The widths, and for each line its names, the theorem's exponents and what was measured."""
-    names = ("short", "many", "exponents")
+    names = ("short", "exponents")
     return {
         "d_k": steps.WIDTHS,
         "lines": {

@@ -1,21 +1,11 @@
-/** A trained head: how many characters share the weight that a character gives, and how many do by chance. */
+/** A head that is trained: how many characters it looks at, and how many it would by chance. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { fromKey } from "./handles.js";
 import * as math from "./math.js";
-import {
-  addButtons,
-  fresh,
-  layer,
-  rule,
-  say,
-  show,
-  show2,
-  showCount,
-  wantsCalm,
-} from "./shared.js";
+import { fresh, layer, rule, say, show, show2, showCount } from "./shared.js";
 
-const { text, moments, heads: count, layers, unit, normal, gap, first: FIRST, drawn } = data.heads;
+const { text, moments, heads: count, layers, unit, chance, gap, first: FIRST, drawn } = data.heads;
 const places = [...text];
 const shown = { " ": "·", "\n": "⏎" };
 const here = document.currentScript.src;
@@ -23,8 +13,6 @@ const names = Array.from({ length: layers * count }, (_, i) => [
   String(i),
   `layer ${Math.floor(i / count) + 1}, head ${(i % count) + 1}`,
 ]);
-const APART = 1.2; // times as many characters as by chance, or as few, and a row is more even, or sharper
-const PAUSE = 1100; // milliseconds at each moment of training
 
 const scores = new Map();
 
@@ -62,12 +50,12 @@ const average = (values) => values.reduce((sum, x) => sum + x, 0) / values.lengt
 /** The standard deviation of a row. */
 const spread = (row) => Math.sqrt(average(row.map((s) => s * s)) - average(row) ** 2);
 
-/** Effective keys of normal rows with as many keys and the same spread, between those that the build has drawn. */
-function normalKeys(row) {
-  const known = normal[row.length - 1 - FIRST];
+/** The least and most effective keys of nine in ten normal rows with as many keys and the same spread, between those that the build has drawn. */
+function byChance(row) {
+  const known = chance[row.length - 1 - FIRST];
   const at = Math.min(spread(row) / gap, known.length - 1.001);
-  const [below, above] = [known[Math.floor(at)], known[Math.ceil(at)]].map(Math.log);
-  return Math.exp(below + (at % 1) * (above - below));
+  const [below, above] = [known[Math.floor(at)], known[Math.ceil(at)]];
+  return below.map((keys, end) => keys * (above[end] / keys) ** (at % 1));
 }
 
 /** The weights of random scores that are spread as a row's. */
@@ -76,26 +64,21 @@ function randomWeights(row) {
   return math.softmax(scores, spread(scores) / spread(row));
 }
 
-/** A row's weights, its effective keys, and those of chance. */
+/** How many characters a row looks at, and between which numbers it would by chance. */
 function measure(row) {
-  const weights = math.softmax(row);
-  return { weights, keys: math.effectiveKeys(weights), chance: normalKeys(row) };
+  const keys = math.effectiveKeys(math.softmax(row));
+  const [low, high] = byChance(row);
+  return { keys, low, high };
 }
 
-const LINES = { left: 2, right: 2, top: 4, bottom: 2 };
+const LINES = { left: 2, right: 2, top: 2, bottom: 2 };
 
 export const heads = {
-  title: "Do more characters share a head’s weight than by chance?",
-  prompt: "Press another head, or a character to see where it looks back.",
-  hint: { target: ".head:nth-child(11)" },
+  title: "How many of 16 heads look at more characters than by chance?",
+  prompt: "Train the model on Python code, then press another head or character.",
+  hint: { target: "input" },
   controls: [
-    {
-      name: "step",
-      label: "after training steps",
-      values: moments,
-      value: moments.at(-1),
-      text: showCount,
-    },
+    { name: "step", label: "training steps", values: moments, value: 0, text: showCount },
     { name: "head", options: Object.fromEntries(names), value: "4", drawn: true },
     {
       name: "place",
@@ -106,86 +89,67 @@ export const heads = {
       drawn: true,
     },
   ],
+  panelWidth: "100%",
   panels: [
-    ["text", "", 92, LINES],
-    ["chance", "", 92, LINES],
-    [
-      "heads",
-      "how many share it: ● in each head, ○ by chance",
-      130,
-      { left: 46, right: 4, top: 18, bottom: 26 },
-    ],
+    ["text", "", 30, LINES],
+    ["chance", "", 30, LINES],
+    ["heads", "", 170, { left: 22, right: 2, top: 10, bottom: 24 }],
   ],
-  forget({ memory }) {
-    clearInterval(memory.playing);
-  },
   update(app) {
     const { step, place, head } = app.state;
-    addPlay(app);
+    const { memory, panels } = app;
     load(step, app.redraw);
-    const levels = scores.get(step) ?? app.memory.levels;
-    if (!levels) return {};
-    app.memory.levels = levels;
-    const measured = names.map(([one]) => measure(rowOf(levels, Number(one), place)));
-    const { weights, keys, chance } = measured[head];
-    const { text, chance: random } = app.panels;
-    const cells = drawText(text, weights, place);
-    drawText(random, randomWeights(rowOf(levels, Number(head), place)), place);
-    const many = keys < 1.05 ? "one character has" : `${show2(keys)} characters share`;
-    text.heading.textContent = `this head: ${many} the weight`;
-    random.heading.textContent = `by chance (random scores): ${show2(chance)} share it`;
-    random.describe("Whom it would look at by chance, with random scores of the same spread.");
-    makeChoice(app, cells, weights);
+    const levels = scores.get(step);
+    if (!levels) return { said: memory.said };
+    const rows = names.map(([one]) => rowOf(levels, Number(one), place));
+    const [weights, random] = [math.softmax(rows[head]), randomWeights(rows[head])];
+    const keys = (p) => show2(math.effectiveKeys(p));
+    const who = names[head][1];
+    const many = `how many of ${place + 1} characters each head looks at`;
+    panels.heads.heading.textContent = `${many}; grey: chance, 9 times in 10`;
+    panels.text.heading.textContent = `from “${seen(place)}” ${who} looks at ${keys(weights)} characters`;
+    panels.chance.heading.textContent = `by chance, random scores as widely spread: ${keys(random)}`;
+    makeChoice(app, drawText(panels.text, weights, place), weights);
+    drawText(panels.chance, random, place);
+    panels.chance.describe("Where it would look by chance, with random scores of the same spread.");
+    const measured = rows.map(measure);
     drawHeads(app, measured);
-    const who = names[head][1].replace("l", "L");
-    return { said: `${who}: ${many} the weight of ${quoted(place)}, ${verdict(keys / chance)}.` };
+    memory.said = answer(step, measured);
+    return { said: memory.said };
   },
 };
 
+function answer(step, measured) {
+  const when = step ? `After ${showCount(step)} steps` : "Before training";
+  const [more, fewer] = [isMore, isLess].map((is) => measured.filter(is).length);
+  const look = more === 1 ? "looks" : "look";
+  const others = fewer ? `, ${fewer} at fewer` : "";
+  return `${when} ${more || "none"} of 16 heads ${look} at more characters than by chance${others}.`;
+}
+
+const isMore = ({ keys, high }) => keys > high;
+const isLess = ({ keys, low }) => keys < low;
 const seen = (place) => shown[places[place]] ?? places[place];
-const quoted = (place) => `“${seen(place)}”`;
-
-/** So many times as many characters as by chance, in words. */
-function verdict(ratio) {
-  if (ratio > APART) return `${show2(ratio)} times as many as by chance: more even`;
-  if (ratio < 1 / APART) return `${show2(100 * ratio)} % as many as by chance: sharper`;
-  return "about as many as by chance";
-}
-
-/** A button that goes through the moments of training, once; or to the next of them, where motion is unwelcome. */
-function addPlay(app) {
-  const { memory } = app;
-  if (memory.play) return;
-  const to = (at) => app.set({ step: moments[at % moments.length] });
-  const next = () => {
-    const at = moments.indexOf(app.state.step) + 1;
-    if (at < moments.length || wantsCalm()) to(at);
-    else clearInterval(memory.playing);
-  };
-  const play = () => {
-    if (wantsCalm()) return next();
-    clearInterval(memory.playing);
-    to(0);
-    memory.playing = setInterval(next, PAUSE);
-  };
-  [memory.play] = addButtons(app.controls, "training", [["Watch it learn", play]]);
-}
 
 const TINT = 46; // percent of the weights' colour, under which letters keep a contrast of 4.5
+const ROOMY = 560; // px, from which the passage stands on one line, and not line by line as it was written
 
-/** The passage, line by line as it was written, darker where weight goes, and grey where the character in the frame cannot look. */
+/** The passage, darker where weight goes, and grey where the character in the frame cannot look. */
 function drawText(panel, weights, place) {
-  const lines = text.split("\n");
   const [left, right] = panel.xRange;
-  const width = Math.min(20, (right - left) / (1 + Math.max(...lines.map((one) => one.length))));
-  const height = (panel.height - 6) / lines.length;
+  const breaks = (i) => places[i - 1] === "\n" && places[i] !== "\n" && right - left < ROOMY;
   const at = [];
   let [line, column] = [0, 0];
-  for (const character of places) {
-    at.push([left + column * width, panel.margin.top + line * height]);
+  places.forEach((_, i) => {
+    [line, column] = breaks(i) ? [line + 1, 0] : [line, column];
+    at.push([column, line]);
     column += 1;
-    if (character === "\n") [line, column] = [line + 1, 0];
-  }
+  });
+  const width = (right - left) / (1 + Math.max(...at.map(([column]) => column)));
+  const height = 24;
+  for (const one of at)
+    [one[0], one[1]] = [left + one[0] * width, panel.margin.top + one[1] * height];
+  panel.svg.attr("height", (line + 1) * height + 4);
   const cells = layer(panel.svg, "text").selectAll("g.character").data(places);
   const made = cells.enter().append("g").attr("class", "character");
   made.append("rect").attr("class", "cell");
@@ -245,65 +209,36 @@ function makeChoice(app, at, weights) {
     });
 }
 
-/** On one line a ring at the number by chance and a dot at the head's own. */
-function drawPair(group, keys, chance, level) {
-  rule(fresh(group, "way"), [chance, level], [keys, level], colour("weights")).style(
-    "stroke-width",
-    3,
-  );
-  for (const [name, at, fill, stroke] of [
-    ["chance", chance, "var(--ex-ground)", "var(--ex-ink)"],
-    ["own", keys, colour("weights"), "none"],
-  ])
-    layer(group, name, "circle")
-      .attr("cx", at)
-      .attr("cy", level)
-      .attr("r", name === "own" ? 5 : 4)
-      .style("fill", fill)
-      .style("stroke", stroke)
-      .style("stroke-width", 1.5);
-}
-
-/** A tile for each head, a row for each layer: arrow keys choose one, as in a list. */
+/** A column for each head: a bar from the least to the most by chance, and a dot, filled above it. Arrow keys choose one, as in a list. */
 function drawHeads(app, measured) {
   const panel = app.panels.heads;
-  const scale = (many, range) =>
-    d3
-      .scaleBand(
-        Array.from({ length: many }, (_, i) => i),
-        range,
-      )
-      .padding(0.08);
-  const x = scale(count, panel.xRange);
-  const y = scale(layers, [panel.margin.top, panel.yRange[0]]);
-  const around = fresh(panel.svg, "around");
-  const name = (words, at, level, anchor) =>
-    around
-      .append("text")
-      .attr("class", "axis-label")
-      .attr("x", at)
-      .attr("y", level)
-      .attr("text-anchor", anchor)
-      .text(words);
-  for (const i of x.domain())
-    name(`head ${i + 1}`, x(i) + x.bandwidth() / 2, panel.margin.top - 6, "middle");
-  for (const i of y.domain())
-    name(`layer ${i + 1}`, panel.margin.left - 4, y(i) + y.bandwidth() / 2 + 4, "end");
+  const x = d3.scaleBand(Array.from(names.keys()), panel.xRange);
+  const y = d3.scaleLog([1, places.length], panel.yRange);
+  const [bottom, top] = panel.yRange;
+  const scale = fresh(panel.svg, "scale");
+  for (const keys of [1, 3, 10, 30]) {
+    rule(scale, [panel.xRange[0], y(keys)], [panel.xRange[1], y(keys)], "var(--ex-grid)");
+    say(scale, keys, panel.xRange[0] - 5, y(keys) + 4, "end");
+  }
+  for (let i = 0; i < layers; i += 1)
+    say(scale, `layer ${i + 1}`, x(i * count) + (count * x.bandwidth()) / 2, bottom + 18, "middle");
   const list = layer(panel.svg, "tiles").attr("role", "radiogroup").attr("aria-label", "head");
   const tiles = list.selectAll("g.head").data(measured);
-  const made = tiles.enter().append("g").attr("class", "head").attr("role", "radio");
+  const made = tiles.enter().append("g").attr("class", "head glides").attr("role", "radio");
   made.style("cursor", "pointer");
-  made.append("rect").attr("class", "cell").attr("rx", 3);
+  made.append("rect").attr("rx", 3);
+  made.append("path");
+  made.append("circle").attr("r", 5.5);
   const all = made.merge(tiles);
   const chosen = (i) => names[i][0] === app.state.head;
   all
-    .attr("transform", (_, i) => `translate(${x(i % count)},${y(Math.floor(i / count))})`)
+    .attr("transform", (_, i) => `translate(${x(i)})`)
     .attr("tabindex", (_, i) => (chosen(i) ? 0 : -1))
     .attr("aria-checked", (_, i) => String(chosen(i)))
     .attr(
       "aria-label",
-      ({ keys, chance }, i) =>
-        `${names[i][1]}: ${show2(keys)} characters, by chance ${show2(chance)}`,
+      ({ keys, low, high }, i) =>
+        `${names[i][1]}: ${show2(keys)} characters, by chance ${show2(low)} to ${show2(high)}`,
     )
     .on("click", function () {
       app.set({ head: names[all.nodes().indexOf(this)][0] });
@@ -311,28 +246,34 @@ function drawHeads(app, measured) {
     .on("keydown", function (event) {
       const at = all.nodes().indexOf(this);
       const [Home, End] = [-at, names.length - 1 - at];
-      const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -count, ArrowDown: count, Home, End };
+      const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home, End };
       const to = all.nodes()[at + moves[event.key]];
       if (!to) return;
       event.preventDefault();
       to.focus();
       app.set({ head: names[all.nodes().indexOf(to)][0] });
     });
+  const middle = x.bandwidth() / 2;
   all
     .select("rect")
+    .attr("y", top - 8)
     .attr("width", x.bandwidth())
-    .attr("height", y.bandwidth())
-    .style("fill", "var(--ex-panel)")
+    .attr("height", bottom - top + 12)
+    .style("fill", "transparent")
     .style("stroke", (_, i) => (chosen(i) ? "var(--ex-ink)" : "none"))
-    .style("stroke-width", 2.5);
-  const long = d3.scaleLog([1, places.length], [0, x.bandwidth() - 14]);
-  all.each(function ({ keys, chance }) {
-    const pair = layer(d3.select(this), "pair").attr("transform", "translate(7)");
-    drawPair(pair, long(keys), long(chance), y.bandwidth() / 2);
-  });
-  const below = fresh(panel.svg, "scale");
-  for (const i of x.domain())
-    for (const keys of x.bandwidth() > 100 ? [1, 3, 10, 30] : [1, 10])
-      say(below, keys, x(i) + 7 + long(keys), panel.yRange[0] + 13, "middle");
-  panel.describe("How many characters share the weight in each head, and by chance.", "group");
+    .style("stroke-width", 2);
+  all
+    .select("path")
+    .attr("d", ({ low, high }) => `M${middle},${y(low)}V${y(high)}`)
+    .style("stroke", "var(--ex-muted)")
+    .style("stroke-width", 8)
+    .style("opacity", 0.45);
+  all
+    .select("circle")
+    .attr("cx", middle)
+    .attr("cy", ({ keys }) => y(keys))
+    .style("fill", (one) => (isMore(one) ? colour("weights") : "var(--ex-ground)"))
+    .style("stroke", colour("weights"))
+    .style("stroke-width", 2);
+  panel.describe("How many characters each head looks at, and how many by chance.", "group");
 }

@@ -31,8 +31,8 @@ const isLevel = (name, p) => Math.abs(exponent(name, p)) < 1e-9;
 const change = (name, p) => (most / least) ** exponent(name, p);
 
 export const power = {
-  title: "Which power p makes width harmless?",
-  prompt: "Scores are divided by d_k^p: move p until a line turns level.",
+  title: "Which power p keeps first scores and steps the same in wider heads?",
+  prompt: "Scores are divided by d_k^p: move p until a line is level.",
   hint: { target: "input" },
   controls: [
     {
@@ -52,32 +52,30 @@ export const power = {
     },
   ],
   panelWidth: "100%",
-  panels: [["lines", "", 260, { left: 44, right: 126, top: 12 }]],
+  panels: [["lines", "", 260, { left: 44, right: 108, top: 12 }]],
   update(app) {
     const { p, query } = app.state;
     drawLines(app.panels.lines, p, query === "random");
-    return { said: verdict(query === "random" ? order : order.slice(0, 2), p, query) };
+    return { said: verdict(p, query === "random") };
   },
 };
 
-/** What is level at p and what is not; where nothing is, which way p has to go. */
-function verdict(here, p, query) {
-  const level = here.filter((name) => isLevel(name, p));
-  const changes = (name) => {
-    const size = change(name, p);
-    return `${lines[name].many} ${size > 1 ? `grow ${brief(size)} times` : `shrink to 1/${brief(1 / size)}`}`;
-  };
-  const others = listed(here.filter((name) => !level.includes(name)).map(changes));
-  if (!level.length)
-    return `${p < 0.5 ? "p is too small" : p < 1 ? "p is between ½ and 1" : "p is too large"}: at ${showCount(most)} components ${others}.`;
-  const end = query === "random" ? " No p levels all three." : "";
-  const from = query === "random" ? "At" : "From scores 0, at";
-  return `${from} p = ${plain(p)} ${listed(level.map((name) => lines[name].many))} keep their size at every width${others && `; ${others}`}.${end}`;
+/** What is level at p, and how what matters most is not. */
+function verdict(p, random) {
+  const at = `p = ${plain(p)}`;
+  const [SGD, Adam, first] = order.map((name) => change(name, p));
+  const [all, both] = random ? ["all three", "first scores and "] : ["both steps", ""];
+  if (p < 0.5) return `${at} is too small: ${all} grow, up to ${brief(Adam)} times.`;
+  if (p === 0.5) {
+    const end = random ? ": no p keeps all three" : "";
+    return `${at} keeps ${both}descent’s step, but Adam’s grows ${brief(Adam)} times${end}.`;
+  }
+  if (p < 1) return `${at} is too large for ${both}descent’s step, and too small for Adam’s.`;
+  const shrinks = `descent’s step shrinks to 1/${brief(1 / SGD)}`;
+  return random
+    ? `${at} keeps Adam’s step, but first scores shrink to 1/${brief(1 / first)}: no p keeps all three.`
+    : `${at} keeps Adam’s step, and scores start at 0 at every width; ${shrinks}.`;
 }
-
-/** "a, b and c" */
-const listed = (words) =>
-  [words.slice(0, -1).join(", "), ...words.slice(-1)].filter(Boolean).join(" and ");
 
 /** A power without needless zeros, and the one that matters as people say it. */
 function plain(p) {
@@ -104,29 +102,27 @@ function drawLines(panel, p, random) {
     yFormat: (size) => (size === 1 ? "same" : factor(size)),
   });
   panel.heading.replaceChildren(
-    rich(
-      `how many times as large as at d_k = ${least} (points: ${random ? "measured" : "not measured here"})`,
-    ),
+    rich(`times as large as at d_k = ${least}${random ? " (points: measured)" : ""}`),
   );
-  const still = (name) => name === "start" && !random; // where all scores start at 0 they stay there
-  const ends = order.map((name) => (still(name) ? y(1) : y(change(name, p))));
+  const here = random ? order : order.slice(0, 2); // where all scores start at 0 they have no size
+  const ends = here.map((name) => y(change(name, p)));
   // Side by side where they coincide.
-  const shift = order.map((_, i) => {
+  const shift = here.map((_, i) => {
     const same = ends.flatMap((end, j) => (Math.abs(end - ends[i]) < 1 ? [j] : []));
     return BESIDE * (same.indexOf(i) - (same.length - 1) / 2);
   });
   panel.svg
     .selectAll("path.curve")
-    .data(order)
+    .data(here)
     .join("path")
     .attr("class", "curve")
     .style("transition", wantsCalm() ? null : "d 0.2s")
-    .style("stroke", (name) => (still(name) ? "none" : inkOf(name)))
+    .style("stroke", inkOf)
     .style("stroke-width", (name) => (isLevel(name, p) ? 3.5 : 2.5))
     .attr("d", (_, i) => `M${left},${y(1) + shift[i]}L${right},${ends[i] + shift[i]}`);
   const group = fresh(panel.svg, "points").raise();
   const heights = apart(ends, 36, 16, y.range()[0] - 18);
-  order.forEach((name, i) => {
+  here.forEach((name, i) => {
     for (const [place, size] of (random ? lines[name].measured[p] : []).entries())
       group
         .append("path")
@@ -137,9 +133,9 @@ function drawLines(panel, p, random) {
         .style("stroke", inkOf(name))
         .style("stroke-width", 1.8);
     const label = say(group, "", right + 12, heights[i], "start");
-    label.style("fill", still(name) ? "var(--ex-muted)" : lettersOf(name));
+    label.style("fill", lettersOf(name));
     const level = isLevel(name, p);
-    const says = still(name) ? "0 at the start" : level ? "level" : factor(change(name, p));
+    const says = level ? "level" : factor(change(name, p));
     [lines[name].short, says].forEach((text, row) =>
       label
         .append("tspan")
@@ -150,10 +146,6 @@ function drawLines(panel, p, random) {
         .text(text),
     );
   });
-  const told = order.filter((name) => !still(name));
-  panel.describe(
-    `In a head of ${most} components, over one of ${least}: ${told
-      .map((name) => `${lines[name].many} ${show(change(name, p), 3)}`)
-      .join(", ")}`,
-  );
+  const told = here.map((name) => `${lines[name].short} ${show(change(name, p), 3)}`);
+  panel.describe(`In a head of ${most} components, over one of ${least}: ${told.join(", ")}`);
 }
