@@ -1,74 +1,85 @@
-"""How many keys share the weight of a row of normal scores."""
+"""How many keys hold the weight of a row of normal scores."""
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any
 
-import numpy as np
 import torch
+from torch import Tensor
 
 from sdpa_book.drawing import plotting
 from sdpa_book.names import plot_label
 
 ALT = (
-    "A map of the spread of the scores against the number of keys: far below the border a "
-    "fixed share of the keys has the weight, above it a few keys have. Undivided scores of heads "
-    "of 64 lie above the border, those with the root below it."
+    "The share of the weight on the heaviest keys against their number, on a logarithmic axis, for "
+    "rows of 32 and of 4,096 keys. Divided by the root, half of the weight lies on 6 and on 650 "
+    "keys, and the curves are far apart. Undivided, both begin with most of the weight on one key."
 )
 
-SHOWN = 32
-"""So many weights of a row are drawn."""
+ROWS = 128
+"""At least so many rows of each kind are drawn."""
 
 
 @cache
 def data() -> dict[str, Any]:
-    """For each number of keys and each standard deviation of normal scores the mean of ln(effective
-    keys) over ln(n), 0 where one key has all weight and 1 where all share it; and the means of the
-    heaviest weight, the second, and so on.
+    """For each number of keys and each standard deviation of normal scores the mean share of the
+    weight on one key, the heaviest, on two, three, four, six and so on up to all.
     """
-    n = [2**e for e in range(1, 18)]
-    sigma = [float(f"{2 ** (i / 4 - 2):.4g}") for i in range(29)]
-    share, weights = zip(*(rows_of(m, sigma) for m in n), strict=True)
-    return {"n": n, "sigma": sigma, "share": share, "weights": weights}
+    n = [2**e for e in range(5, 18)]
+    sigma = [float(f"{2 ** (i / 4):.4g}") for i in range(-4, 17)]
+    keys = sorted({round(2 ** (i / 2)) for i in range(35)})
+    gathered = [
+        [
+            [round(share, 3) for share in of_sigma.tolist()]
+            for of_sigma in gathered_by(m, sigma, keys)
+        ]
+        for m in n
+    ]
+    return {"n": n, "sigma": sigma, "keys": keys, "gathered": gathered}
 
 
-def rows_of(
-    n: int, sigma: list[float], block: int = 2**17
-) -> tuple[list[float], list[list[float]]]:
-    """By standard deviation the mean of ln(effective keys) over ln(n), and the mean weights in
-    descending order, in at least 128 rows; so many scores are drawn at a time.
+def gathered_by(n: int, sigma: list[float], keys: list[int], block: int = 2**17) -> Tensor:
+    """By standard deviation the mean weight on so many of the heaviest of n keys; so many scores
+    are drawn at a time.
     """
     generator = torch.Generator().manual_seed(n)
-    rows, blocks = block // n, max(1, 128 * n // block)
-    logs = torch.zeros(len(sigma))
-    heaviest = torch.zeros(len(sigma), min(n, SHOWN))
+    rows, blocks = block // n, max(1, ROWS * n // block)
+    last = torch.tensor([k for k in keys if k <= n]) - 1
+    shares = torch.zeros(len(sigma), len(last))
     for _ in range(blocks):
-        scores = torch.randn(rows, n, generator=generator)
+        scores = torch.randn(rows, n, generator=generator).sort(descending=True).values
         for i, s in enumerate(sigma):
-            w = torch.softmax(s * scores, -1)
-            # the effective keys are 1 over the sum of squares
-            logs[i] -= w.square().sum(-1).log().mean() / blocks
-            heaviest[i] += w.topk(min(n, SHOWN)).values.mean(0) / blocks
-    share = [round(x, 3) for x in (logs / math.log(n)).tolist()]
-    return share, [[round(x, 4) for x in row] for row in heaviest.tolist()]
+            shares[i] += torch.softmax(s * scores, -1).cumsum(-1)[:, last].mean(0) / blocks
+    return shares
 
 
 def draw() -> None:
-    """How many keys share the weight, by their number and the scores' spread, and the border."""
-    _, ax = plotting.figure(height=4.2)
+    """The weight gathered by the heaviest keys of a short and of a long row, undivided and with
+    the root.
+    """
+    _, ax = plotting.figure(height=3.4)
     told = data()
-    share = np.array(told["share"]).T
-    ax.contourf(told["n"], told["sigma"], share, np.linspace(0, 1, 11), cmap="Purples_r")
-    keys = torch.tensor(told["n"])
-    ax.plot(keys, (2 * keys.log()).sqrt(), color=plotting.INK)
-    ax.text(9e4, 2.6, "border, $\\sqrt{2 \\ln n}$", ha="right", va="top")
-    for name, sigma, color in (("none", 8, "white"), ("sqrt_d_k", 1, "black")):
-        ax.axhline(sigma, **plotting.style(name))
-        label = f"heads of 64, {plot_label(name)}"
-        ax.text(9e4, 1.1 * sigma, label, color=color, ha="right")
-    ax.set(
-        xscale="log", yscale="log", xlabel="number of keys", ylabel="spread of scores, $\\sigma$"
+    short, long = told["n"][0], 4096
+    for name, sigma in (("none", 8), ("sqrt_d_k", 1)):
+        for n, look in ((short, {"alpha": 0.6}), (long, {"linewidth": 2.5})):
+            shares = told["gathered"][told["n"].index(n)][told["sigma"].index(sigma)]
+            color = plotting.style(name)["color"]
+            ax.plot(told["keys"][: len(shares)], shares, color=color, **look)
+            if name == "sqrt_d_k":
+                label = f"{plot_label(name)}, {n:,} keys"
+                ax.text(0.42 * n, 0.6, label, color=color, va="center")
+    ax.text(
+        30,
+        0.9,
+        f"{plot_label('none')}, {short} and {long:,} keys",
+        color=plotting.style("none")["color"],
+        va="top",
     )
-    ax.set_title("more violet: fewer keys share the weight")
+    ax.axhline(0.5, color=plotting.MUTED, linewidth=1, linestyle=":")
+    ax.set(xscale="log", ylim=(0, 1.05), xlabel="number of keys, the heaviest first")
+    ax.set(xlim=(0.9, 2e4), yticks=(0, 0.5, 1))
+    ticks = [1, 10, 100, 1000, 10_000]
+    ax.set_xticks(ticks, ["one key", *(f"{k:,}" for k in ticks[1:])])
+    ax.minorticks_off()
+    ax.set_title("share of the weight on them")

@@ -36,14 +36,21 @@ def query_and_keys() -> tuple[Tensor, Tensor]:
 
 
 def data() -> dict[str, Any]:
-    """The scores, undivided, and for each divisor its size and whether it grows with the keys."""
+    """The keys' lengths, the scores, undivided, and for each divisor its size and whether it grows
+    with the keys.
+    """
     query, keys = query_and_keys()
     divisors = {}
     for name, title in COMPARED.items():
         size, longer = (float(sdpa.RESCALINGS[name](a * keys)) for a in (1, 2))
         divisors[name] = {"title": title, "size": rounded(size), "grows": longer > 1.5 * size}
     scores = (query @ keys.T)[0].tolist()
-    return {"scores": [rounded(score) for score in scores], "divisors": divisors}
+    lengths = [rounded(length) for length in keys.norm(dim=-1).tolist()]
+    return {
+        "lengths": lengths,
+        "scores": [rounded(score) for score in scores],
+        "divisors": divisors,
+    }
 
 
 def draw() -> None:

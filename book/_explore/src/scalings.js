@@ -1,10 +1,10 @@
 /** Alternative scalings: one query's weights under four divisors, while its keys are made longer. */
 import * as d3 from "./d3.js";
-import { colour, data } from "./data.js";
+import { colour, data, lettersColour } from "./data.js";
 import { effectiveKeys, softmax } from "./math.js";
-import { layer, show, show2, wantsCalm } from "./shared.js";
+import { arrow, fresh, layer, rule, say, show, show2, wantsCalm } from "./shared.js";
 
-const { scores, divisors } = data.scalings;
+const { lengths, scores, divisors } = data.scalings;
 const names = Object.keys(divisors);
 const n = scores.length;
 
@@ -19,7 +19,7 @@ const weightsAt = (a, name) => softmax(scores, sizeAt(a, name) / a);
 
 const keysAt = (a, name) => effectiveKeys(weightsAt(a, name));
 
-const longer = (a) => (a === 1 ? "as drawn" : a === 0.1 ? "a tenth as long" : `${a} times as long`);
+const longer = (a) => (a === 1 ? "as drawn" : a === 0.1 ? "a tenth" : `${a} times`);
 
 export const scalings = {
   title: "Which divisors undo longer keys?",
@@ -28,22 +28,25 @@ export const scalings = {
   controls: [
     {
       name: "a",
-      label: "all keys",
+      label: `length of the query’s ${n} keys`,
       values: LENGTHS,
       value: 1,
       text: longer,
-      marks: ["a tenth", "as drawn", "10 times"],
     },
   ],
   panelWidth: "8.5rem",
-  panels: names.map((name) => [
-    name,
-    divisors[name].title,
-    176,
-    { left: 2, right: 2, top: 34, bottom: 38 },
-  ]),
+  panels: [
+    ["keys", "", 80, { left: 2, right: 14 }],
+    ...names.map((name) => [
+      name,
+      divisors[name].title,
+      146,
+      { left: 2, right: 2, top: 34, bottom: 24 },
+    ]),
+  ],
   update(app) {
     const { a } = app.state;
+    drawKeys(app.panels.keys, a);
     names.forEach((name) => drawWeights(app.panels[name], name, a));
     return { said: verdict(a) };
   },
@@ -54,10 +57,35 @@ function verdict(a) {
   const keys = (length) => names.map((name) => show(keysAt(length, name), 1));
   const [none, root, mean, total] = keys(a);
   if (a === 1)
-    return `As drawn, ${root} of ${n} keys share the weight under the root, ${mean} under the mean, ${total} under the total, and ${none} undivided.`;
+    return `As drawn, the root lets ${root} of ${n} keys share the weight, the mean ${mean}, the total ${total}; undivided, ${none} do.`;
   const [noneBefore, before] = keys(1);
   const way = a > 1 ? "falls" : "rises";
-  return `Only mean (still ${mean} of ${n} keys) and total (${total}, always nearly even) undo it; the root ${way} from ${before} to ${root}, undivided from ${noneBefore} to ${none}.`;
+  return `Mean (${mean} of ${n} keys) and total (${total}) undo it; the root ${way} from ${before} to ${root}, undivided from ${noneBefore} to ${none}.`;
+}
+
+/** The keys as arrows of their lengths, marks where these were drawn, and their mean length. */
+function drawKeys(panel, a) {
+  const x = d3.scaleLinear([0, LENGTHS.at(-1) * Math.max(...lengths)], panel.xRange);
+  const group = fresh(panel.svg, "keys");
+  const level = (j) => 24 + 7 * j;
+  const mean = x(sizeAt(a, "k_mean"));
+  lengths.forEach((length, j) =>
+    arrow(group, [x(0), level(j)], [x(a * length), level(j)], colour("key"), 2.5),
+  );
+  lengths.forEach((length, j) =>
+    rule(group, [x(length), level(j) - 4], [x(length), level(j) + 4], "var(--ex-ink)").style(
+      "stroke-width",
+      2,
+    ),
+  );
+  rule(group, [mean, 18], [mean, level(n - 1) + 6], colour("k_mean")).style("stroke-width", 2);
+  const far = mean > panel.width / 2;
+  say(group, `mean length ${show2(sizeAt(a, "k_mean"))}`, mean, 13, far ? "end" : "start")
+    .style("fill", lettersColour("k_mean"))
+    .style("font-weight", 700);
+  const marked = far ? [x(0), 13] : [Math.max(x(lengths[0]), x(a * lengths[0])) + 16, level(n / 2)];
+  say(group, "mark: as drawn", ...marked, "start");
+  panel.describe(`The keys’ lengths: ${lengths.map((length) => show2(a * length)).join(", ")}.`);
 }
 
 /** The divisor’s size; a bar for each weight, and a mark where it began; and how many keys these weights are. */
@@ -92,21 +120,10 @@ function drawWeights(panel, name, a) {
   const drawn = weightsAt(1, name);
   const marks = drawn.map((w, j) => `M${x(j) - 2},${y(w)}h${x.bandwidth() + 4}`);
   path("marks", marks.join("")).style("stroke-width", 2);
-  if (name === "sqrt_d_k") write("drawn", x(2), y(drawn[1]) + 4, "mark: as drawn");
   const keys = keysAt(a, name);
   const told = `${show(keys, 1)} of ${n} keys`;
   write("keys", left, ground + 17, told)
     .style("font-size", "14px")
     .style("font-weight", 700);
-  // The same drawn: a strip with a cell for each key.
-  const along = d3.scaleLinear([0, n], panel.xRange);
-  layer(panel.svg, "filled", "rect")
-    .attr("x", left)
-    .attr("y", ground + 26)
-    .attr("width", along(keys) - left)
-    .attr("height", 9)
-    .style("fill", colour(name));
-  const cells = p.map((_, j) => `M${along(j)},${ground + 26}H${along(j + 1)}v9H${along(j)}Z`);
-  path("cells", cells.join("")).style("fill", "none");
   panel.describe(`${size}: weights ${p.map((w) => w.toFixed(2)).join(", ")}: ${told}`);
 }

@@ -6,7 +6,7 @@ import pytest
 
 from sdpa_book.studies import depth
 
-from .conftest import act, go, numbers, said, slider
+from .conftest import act, go, numbers, said, slider, state
 
 NAMES = ("none", "sqrt_d_k")
 
@@ -22,6 +22,9 @@ def test_the_growth_that_is_told_is_the_studys(explorable, stored):
     def median(d_k, blocks, name):
         return statistics.median(stored[depth.Depth(d_k, blocks, name, "pre", "1/inputs")].total)
 
+    go(figure, "blocks=48,guess=1000")
+    guessed = numbers(said(figure))[3]
+    assert guessed == pytest.approx(1000 / median(256, 2, "none"), rel=0.05)
     for d_k in depth.DIMENSIONS:
         for blocks in depth.LAYERS[1:]:
             go(figure, f"d_k={d_k},blocks={blocks}")
@@ -36,3 +39,14 @@ def test_nothing_is_drawn_beyond_the_line(explorable, stored):
     for reached in range(1, len(depth.LAYERS)):
         assert models.count() == dots * reached
         act(figure, line.press, "ArrowRight")
+
+
+def test_the_ring_is_dragged_and_the_answer_waits_for_the_line(explorable):
+    figure = explorable("depth")
+    ring = slider(figure, "your guess")
+    act(figure, ring.press, "PageUp")
+    assert float(state(figure)["guess"]) == 400
+    assert "guessed" not in said(figure)
+    for _ in range(2):
+        act(figure, slider(figure, "blocks of the model").press, "ArrowRight")
+    assert "where you guessed" in said(figure)

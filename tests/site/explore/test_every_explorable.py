@@ -295,7 +295,7 @@ def test_a_finger_takes_a_handle_all_the_way(phone, name):
     figure, _ = phone(name)
     held = figure.locator(".explorable-handle rect.touch").first
     assert (figure.locator("svg.explorable-pressable").count() == 1) == (name in PRESSABLE)
-    ways = ((60, 0), (0, 50), (-60, 0), (0, -50))
+    ways = ((80, 0), (0, 50), (-60, 0), (0, -50))
     followed = (len({*swipe(figure, place_in(held), *way)}) for way in ways)
     assert any(states > 2 for states in followed)
 

@@ -12,6 +12,8 @@ from .conftest import act, described, go, numbers, said, slider, state
 def test_the_weights_are_the_librarys_at_every_length(explorable, a):
     figure = explorable("scalings", f"a={a}")
     query, keys = query_and_keys()
+    lengths = numbers(described(figure, "keys"))
+    assert lengths == pytest.approx((a * keys).norm(dim=-1).tolist(), rel=0.051)
     for name in COMPARED:
         p = sdpa.attention_weights(query, a * keys, rescaling=name)[0]
         divisor, *shown, count, of = numbers(described(figure, name))
@@ -25,7 +27,7 @@ def test_the_weights_are_the_librarys_at_every_length(explorable, a):
 def test_two_rows_stay_and_two_collapse(explorable):
     figure = explorable("scalings")
     before = [described(figure, name) for name in COMPARED]
-    act(figure, slider(figure, "all keys").press, "End")
+    act(figure, slider(figure, "length of").press, "End")
     assert state(figure)["a"] == "10"
     after = [described(figure, name) for name in COMPARED]
     same = [numbers(old)[1:] == numbers(new)[1:] for old, new in zip(before, after, strict=True)]
