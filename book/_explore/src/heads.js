@@ -266,7 +266,7 @@ function drawHeads(app, measured) {
     .select("path")
     .attr("d", ({ low, high }) => `M${middle},${y(low)}V${y(high)}`)
     .style("stroke", "var(--ex-muted)")
-    .style("stroke-width", 8)
+    .style("stroke-width", 16)
     .style("opacity", 0.45);
   all
     .select("circle")
