@@ -1,6 +1,6 @@
 /** The two phases: how many of the heaviest keys of a row gather its weight, a row of 32 keys beside it, and the scores' spread to drag across the border. */
 import * as d3 from "./d3.js";
-import { colour, data, lettersColour } from "./data.js";
+import { colour, data, lettersColour, looks } from "./data.js";
 import { drawSideways, nearest } from "./handles.js";
 import * as math from "./math.js";
 import { axes, fresh, point, richText, rule, say, show2, showCount } from "./shared.js";
@@ -12,7 +12,7 @@ const WIDTH = 64; // of the heads whose spreads are marked
 /** The spreads of fresh heads, undivided and with the root. */
 const HEADS = [
   ["sqrt_d_k", 1, "divided by √d_k"],
-  ["none", Math.sqrt(WIDTH), "undivided"],
+  ["none", Math.sqrt(WIDTH), looks.none.label],
 ];
 
 const spreadControl = {
