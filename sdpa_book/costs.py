@@ -9,12 +9,13 @@ from typing import Any
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 
 
-def load_benchmarks() -> list[dict[str, Any]]:
-    """The results of every device on which ``benchmarks/run.py`` was run.
+def load_benchmarks(gpu: bool = False) -> list[dict[str, Any]]:
+    """The results of every CPU, or of every GPU, on which ``benchmarks/run.py`` was run.
 
     Example:
         >>> sorted({"device", "attention", "memory"} & set(load_benchmarks()[0]))
         ['attention', 'device', 'memory']
     """
     files = sorted(RESULTS.glob("*.json"))
-    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    found = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return [run for run in found if ("thread" not in run["device"]) == gpu]
