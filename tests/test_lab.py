@@ -58,7 +58,7 @@ def printed(notebook):
 def test_without_answers_the_lab_says_what_is_missing_and_asks_for_guesses(notebooks):
     lab = printed(notebooks[False])
     assert "in place of the dots first: train" in lab
-    assert "in place of the dots first: spread power" in lab
+    assert "in place of the dots first: spread exponent" in lab
     assert "in place of the dots first: together" in lab
     assert lab.count("no guess") == 8
     assert "what its author has forgotten: no guess" in lab
