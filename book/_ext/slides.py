@@ -2,13 +2,17 @@
 
 - ``{shown} 05 late`` is what a cell puts out: a figure, a table, a print, or a figure to move; of
   a text cell its table. ``:heads:`` says a table's headings for those who see nothing else;
-  ``:crop:`` the part of a drawing that is shown, ``:letters:`` how many times as large its are.
+  ``:crop:`` the part of a drawing that is shown, ``:letters:`` how many times as large its are,
+  as in ``1.5 left``, which keeps the left ends of words where they are. Of a figure to move
+  ``:only:`` names the divisors that it shows and ``:state:`` where it begins; ``:paper:`` is the
+  cell whose picture stands for it on paper and in the presenter's view.
 - ``{poll} 04`` is the chapter's Predict box, a step for each question and each answer, or the one
   question of it that ``:only:`` counts. With ``:talk:`` neighbours talk between shows of hands.
   Its content, where it has some, asks the question in fewer words, or, with options, another one.
 - ``{box} 05 What we do not know`` is another box, ``{source} 05`` says whose the numbers are.
 - The role ``{number}`` is a number that a cell has put out; ``stored.number`` says how it is named.
-  ``{worked}`` is one that is worked out on the slide, to three digits: its text is the sum.
+  ``{worked}`` is one that is worked out on the slide, to three digits, or whole: its text is the
+  sum, with numbers of cells in braces; of these it has two digits.
 - ``{steps} 2`` holds a table, a list or formulas, and those behind the second come one at a time.
 - ``{part} 2`` marks where the second of ``lecture_parts`` begins; its notes say by what minute.
 - ``{notes} 3`` is what the presenter says in three minutes. With ``3 spare`` a late class leaves
@@ -62,10 +66,13 @@ SHORTEST = 0.75
 """Minutes that a slide is looked at, at least."""
 
 LETTERS = """<style>
-g:has(> g[transform*="scale(0.1"]:only-child) {{
+g:has(> g[transform*="scale(0.1"]:only-child > use ~ use),
+g[transform*="scale(0.1"]:not(:has(> use ~ use)) > use {{
   transform-box: fill-box; transform-origin: center; transform: scale({});
 }}
+g:has(> g[transform*="scale(0.1"]:only-child > use ~ use) {{ transform-origin: {} }}
 </style>"""
+"""Words grow as a whole, about their middle or from the left, single letters each by itself."""
 KEPT = "if (this.getAttribute('src')) this.removeAttribute('data-src')"
 """On leaving a slide reveal.js empties the frames that have a data-src, and what was moved is lost.
 """
@@ -73,6 +80,9 @@ VIEW = re.compile(r'width="[^"]*" height="[^"]*" viewBox="0 0 (\S+) (\S+)"')
 
 ASKED_IN_TEXT = re.compile(r"((?:^(?!- |\().+\n+)+)((?:^- .+\n?)+)", re.M)
 """Questions and their options."""
+
+WORKED = {"exp": math.exp, "int": int, "sqrt": math.sqrt}
+"""What a sum that is worked out on a slide may use."""
 
 logger = logging.getLogger(__name__)
 
@@ -143,7 +153,8 @@ class Source(Slide):
 
 
 class Shown(Slide):
-    option_spec: ClassVar = {"heads": str, "crop": str, "letters": float}
+    option_spec: ClassVar = {"heads": str, "crop": str, "letters": str}
+    option_spec |= {"only": str, "state": str, "paper": str}
 
     def show(self, chapter: str, rest: str) -> list[nodes.Node]:
         cell = stored.cell(chapter, rest)
@@ -154,7 +165,7 @@ class Shown(Slide):
             return self.parsed(stored.relinked(rows[0], chapter))
         said = [self.caption(cell)] if "caption" in cell.metadata else []
         if drawing := stored.data(cell, "image/svg+xml"):
-            return [self.picture(chapter, cell, drawing), *said]
+            return [raw(self.picture(chapter, cell, drawing)), *said]
         if html := stored.data(cell, "text/html"):
             return [raw(self.headed(table(html))), *said]
         if printed := stored.data(cell, "stream"):
@@ -182,7 +193,8 @@ class Shown(Slide):
         """A drawing as the slide has it: a part of it, with larger letters."""
         drawing = NARROW.sub("", drawing)
         if "letters" in self.options:
-            letters = LETTERS.format(self.options["letters"])
+            size, _, origin = self.options["letters"].partition(" ")
+            letters = LETTERS.format(float(size), origin or "center")
             drawing = drawing.replace("<defs>", f"{letters}<defs>", 1)
         if "crop" in self.options:
             left, top, right, bottom = (float(x) / 100 for x in self.options["crop"].split())
@@ -195,23 +207,29 @@ class Shown(Slide):
             drawing = drawing.replace(found[0], sizes, 1)
         return drawing
 
-    def picture(self, chapter: str, cell: Any, drawing: str) -> nodes.raw:
+    def picture(self, chapter: str, cell: Any, drawing: str) -> str:
         """An image; of a figure to move the figure, and the image on paper."""
-        part = self.options.get("crop", "").split()
-        file = f"{FIGURES}/{'-'.join([chapter, cell.id, *part])}.svg"
-        folder = Path(self.env.app.outdir, FIGURES)
-        folder.mkdir(parents=True, exist_ok=True)
-        Path(self.env.app.outdir, file).write_text(self.drawn(drawing), encoding="utf-8")
         movable = SHOWN.search(cell.source)
-        alt = cell.metadata["caption" if movable else "mystnb"]
-        alt = escape(alt if movable else alt["image"]["alt"])
-        image = f'<img class="picture" src="{file}" alt="{alt}">'
+        if movable and "paper" in self.options:
+            other = stored.cell(chapter, self.options["paper"])
+            image = self.picture(chapter, other, stored.data(other, "image/svg+xml") or "")
+        else:
+            part = self.options.get("crop", "").split()
+            file = f"{FIGURES}/{'-'.join([chapter, cell.id, *part])}.svg"
+            folder = Path(self.env.app.outdir, FIGURES)
+            folder.mkdir(parents=True, exist_ok=True)
+            Path(self.env.app.outdir, file).write_text(self.drawn(drawing), encoding="utf-8")
+            alt = cell.metadata["caption" if movable else "mystnb"]
+            alt = escape(alt if movable else alt["image"]["alt"])
+            image = f'<img class="picture" src="{file}" alt="{alt}">'
         if not movable:
-            return raw(image)
+            return image
         page = f"../explore/{movable[1]}.html?theme=light&amp;slide"
-        return raw(
+        page += f"&amp;only={self.options['only']}" if "only" in self.options else ""
+        page += f"#{movable[1]}:{self.options['state']}" if "state" in self.options else ""
+        return (
             f'<iframe class="movable" data-src="{page}" onload="{KEPT}" '
-            f'title="A figure to move: {alt}"></iframe>{image}'
+            f'title="A figure to move: {escape(cell.metadata["caption"])}"></iframe>{image}'
         )
 
 
@@ -325,10 +343,12 @@ def worked(
     _name: str, _text: str, reference: str, line: int, inliner: Any, *_rest: Any
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
     try:
-        value = eval(reference, {"__builtins__": {}}, {"exp": math.exp, "sqrt": math.sqrt})
+        asked = re.sub(r"\{(.*?)\}", lambda one: stored.number(one[1]).replace(",", ""), reference)
+        value = eval(asked, {"__builtins__": {}}, WORKED)
     except Exception as error:
         return [], [inliner.reporter.error(f"{reference}: {error}", line=line)]
-    return [raw(f"{value:#.3g}")], []
+    digits = 2 if asked != reference else 3  # no more than the cell has
+    return [raw(f"{value:,}" if isinstance(value, int) else f"{value:#.{digits}g}")], []
 
 
 def number(

@@ -71,12 +71,15 @@ def lab(pages: str | None = None, repository: str | None = None, *, solved: bool
     sections = {heading: body for heading, _, body in (part.partition("\n") for part in parts)}
     headings = [found for found in map(OWN.match, sections) if found]
     own = {found[1]: (found, sections[found[0]]) for found in headings}
+    listed = LISTED.findall(before)
     exercises = [
         Own(int(minutes), *own[name]) if name in own else Exercise(name, int(minutes))
-        for minutes, name in LISTED.findall(before)
+        for minutes, name in listed
     ]
     titles = iter(exercises)
     before = LISTED.sub(lambda row: f"| {row[1]} | {next(titles).title} |\n", before)
+    for (_, name), exercise in zip(listed, exercises, strict=True):
+        exercise.asked += [code for _, code in CODE.findall(sections.get(f"with {name}", ""))]
     source = CLONED.format(repository=repository) if repository else GIVEN
     install, _, code, _ = CODE.split(sections["Before you come"].replace("{source}", source))
     cells = [new_markdown_cell(SOLUTIONS.strip() if solved else before.strip())]

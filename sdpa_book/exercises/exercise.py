@@ -40,6 +40,9 @@ DOTS = Feedback(
 _OF_DOTS = re.compile("'ellipsis'|not ellipsis$", re.I)
 """What Python, and PyTorch, say of dots in place of a number or a tensor."""
 
+_OF_MANY = "What goes backward is one number, such as loss.sum()."
+"""Said where PyTorch says that grad can be implicitly created only for scalar outputs."""
+
 SHOWN = 9
 """How many numbers a message shows at most."""
 
@@ -182,7 +185,8 @@ def _named(function: Any, case: tuple[Any, ...]) -> str:
 def _difference(given: Any, expected: Any) -> str:
     """What a function did on a case, and what it should have done."""
     if isinstance(given, Exception):
-        return f"stops with {type(given).__name__}: {given}. Expected: {_shown(expected)}."
+        told = f"stops with {type(given).__name__}: {given}. Expected: {_shown(expected)}."
+        return f"{told} {_OF_MANY}" if "scalar outputs" in str(given) else told
     try:
         a, b = _numbers(given), _numbers(expected)
     except (TypeError, ValueError, RuntimeError):

@@ -1,5 +1,6 @@
 """Exercises of the lab of an hour that no chapter has."""
 
+import math
 from functools import cache
 
 import torch
@@ -8,34 +9,6 @@ from torch import Tensor
 from sdpa_book import lookup
 from sdpa_book.exercises.exercise import Exercise
 from sdpa_lib.sampling import sample
-
-
-def _gradients(shared: float, stream: int, *shape: int) -> Tensor:
-    """Gradients of several batches, of unlike lengths, that share a part."""
-    own, common = (
-        sample(n, *shape[1:], seed=5, stream=stream + i, device="cpu")
-        for i, n in enumerate((shape[0], 1))
-    )
-    longer = torch.linspace(1, 4, shape[0], dtype=own.dtype)[:, None, None]
-    gradients: Tensor = (own + shared * common) * longer
-    return gradients
-
-
-def _pairs(products: Tensor) -> Tensor:
-    """Of (starts, n, n), the mean off the diagonal."""
-    n = products.shape[-1]
-    others = products.sum((-2, -1)) - products.diagonal(dim1=-2, dim2=-1).sum(-1)
-    return others / (n * (n - 1))
-
-
-def _cosines(g: Tensor) -> Tensor:
-    """All cosines between batches, (starts, n, n)."""
-    unit = (g / g.norm(dim=-1, keepdim=True)).transpose(0, 1)
-    return torch.matmul(unit, unit.mT)
-
-
-def _products(g: Tensor) -> Tensor:
-    return torch.matmul(g.transpose(0, 1), g.transpose(0, 1).mT)
 
 
 def _dots(d_k: int) -> Tensor:
@@ -86,6 +59,31 @@ def _above_average(d_k: int, divisor: float) -> list[float]:
 
 
 EXERCISES: dict[str, Exercise] = {
+    "spread": Exercise(
+        answer=math.sqrt,
+        cases=((16,), (64,), (1024,)),
+        tolerance=0.12,  # it is measured
+        mistakes={
+            "This is the variance: take its root.": lambda d_k: d_k,
+            "This is the mean size of a dot product. A standard deviation is the root of a mean "
+            "square.": lambda d_k: math.sqrt(2 * d_k / math.pi),
+            "A dot product adds its terms up: sum them, and take no mean.": lambda d_k: (
+                1 / math.sqrt(d_k)
+            ),
+            "This is the spread of one term. Add up the terms of each pair first.": lambda _d_k: (
+                1.0
+            ),
+        },
+    ),
+    "power": Exercise(
+        answer=1 / 2,
+        tolerance=0.04,  # it is measured
+        mistakes={
+            "That is the power of the variance.": 1,
+            "That is how many times as far they spread. Which power of 64 is it?": 8,
+            "The other way round: which power of 64 is 8?": 2,
+        },
+    ),
     "train": Exercise(
         answer=_train,
         cases=(("sqrt_d_k", 5), ("none", 4)),
@@ -96,35 +94,6 @@ EXERCISES: dict[str, Exercise] = {
             "backward().": lambda divisor, steps: _train(divisor, steps, clear=False),
             "This goes up the loss: backward() belongs to loss.sum(), without a "
             "minus.": lambda divisor, steps: _train(divisor, steps, sign=-1),
-        },
-    ),
-    "agreement": Exercise(
-        answer=lambda g: _pairs(_cosines(g)).mean(),
-        cases=(
-            (_gradients(0.8, 0, 5, 3, 6),),
-            (_gradients(0.3, 2, 8, 2, 20),),
-            (_gradients(2.0, 4, 2, 4, 7),),
-        ),
-        mistakes={
-            "Here each batch is compared with itself, too, which is 1: leave these pairs "
-            "out.": lambda g: _cosines(g).mean(),
-            "This is a dot product. Divide each gradient by its length.": lambda g: _pairs(
-                _products(g)
-            ).mean(),
-            "Each start has a cosine of its own: average these, and do not lay the starts out in "
-            "one row.": lambda g: _pairs(_cosines(g.flatten(1).unsqueeze(1))).mean(),
-            "This compares the starts with each other. Compare the batches.": lambda g: _pairs(
-                _cosines(g.transpose(0, 1))
-            ).mean(),
-            "A cosine has a sign, and noise gives both: take no absolute value.": lambda g: _pairs(
-                _cosines(g).abs()
-            ).mean(),
-            "These are the first two batches alone: take all pairs.": lambda g: _cosines(g)[
-                :, 0, 1
-            ].mean(),
-            "These are neighbours alone: take all pairs.": lambda g: (
-                _cosines(g).diagonal(1, -2, -1).mean()
-            ),
         },
     ),
     "together": Exercise(
@@ -142,6 +111,10 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "The noise gets shorter with the root of k, so its square with k: the cosine is a "
             "share of squares.": lambda k, c: c / (c + (1 - c) / k**0.5),
+            "It comes near 1, but never bends so sharply: noise is left in every "
+            "average.": lambda k, c: min(1, k * c),
+            "The noise falls to (1 - c)/k, and with it the whole: divide the shared part by all "
+            "that is left.": lambda k, c: 1 - (1 - c) / k,
             "Of the noise 1/k² is left only if it is the same in each batch: squared lengths of "
             "unlike noises add up.": lambda k, c: c / (c + (1 - c) / k**2),
         },

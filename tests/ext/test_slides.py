@@ -107,6 +107,13 @@ def test_what_is_worked_out_comes_a_row_at_a_time(lecture):
     assert "open('x'): " in warned
 
 
+def test_a_sum_may_have_a_number_of_a_cell_in_it_and_be_whole(lecture):
+    asked = "{worked}`{04 cell-14 [64, undivided]} / 2`, {worked}`2 * 600`, {worked}`{04 no} + 1`"
+    page, warned = lecture(slide(asked), 1)
+    assert "0.79, 1,200," in page.p.text  # 1.57 / 2
+    assert "{04 no} + 1: " in warned
+
+
 def test_a_slide_has_the_minutes_that_its_words_and_its_polls_take(lecture):
     said = "```{notes} 1\n" + "word " * 300 + "\n```\n"
     _, warned = lecture(f"# A\n\n{said}", 1, lecture_pace=130)
@@ -166,6 +173,15 @@ def test_what_is_shown_is_what_the_cell_has_put_out(lecture):
     assert "Undivided" in figure["alt"]
     assert page.iframe["data-src"] == "../explore/growth.html?theme=light&slide"
     assert on_paper["src"] == "figures/02-movable-growth.svg"
+
+
+def test_a_figure_to_move_may_begin_elsewhere_show_some_rows_and_have_another_picture(lecture):
+    asked = "```{shown} 09 movable-budget\n:only: none,sqrt_d_k\n:state: stop=80\n"
+    page, warned = lecture(slide(f"{asked}:paper: who-learns-when\n```"), 1)
+    assert warned == ""
+    address = "../explore/budget.html?theme=light&slide&only=none,sqrt_d_k#budget:stop=80"
+    assert page.iframe["data-src"] == address
+    assert page.select_one("iframe + .picture")["src"] == "figures/09-who-learns-when.svg"
 
 
 def test_the_lecture_types_no_number_that_was_measured():
