@@ -35,49 +35,54 @@ export const blend = {
       })),
     ),
   ],
-  panels: [
-    ["plane", "purple on each ring: the weight p", 340, { left: 8, top: 8, bottom: 8, right: 8 }],
-  ],
+  panels: [["plane", "", 340, { left: 8, top: 8, bottom: 8, right: 8 }]],
   forget({ memory }) {
-    delete memory.visited;
+    for (const kept of ["moved", "from", "beyond"]) delete memory[kept];
   },
-  /** Keep what the reader has moved: of a score one number changes, of a value two, of the output three, and with Reset all. */
+  /** Keep what the reader moves, and a value's way from where it began: of a score one number changes, of a value two, of o three. */
   also(asked, { memory }) {
-    const changed = Object.keys(asked);
-    memory.moved = [null, changed[0], changed[0], "o"][changed.length];
+    const [name, ...more] = Object.keys(asked);
+    const moved = [`z`, `v${name[1]}`, "o"][more.length];
+    if (moved !== "o") delete memory.beyond;
+    if (moved !== memory.moved || !memory.from) memory.from = memory.drawn;
+    memory.moved = moved;
   },
   update(app) {
     const scores = [1, 2, 3].map((j) => app.state[`z${j}`]);
     const values = [1, 2, 3].map((j) => [app.state[`x${j}`], app.state[`y${j}`]]);
     const p = math.softmax(scores);
+    const output = math.blend(p, values);
+    app.memory.drawn = [...values, output];
     drawShares(app, p);
-    drawPlane(app, values, p, math.blend(p, values));
+    drawPlane(app, values, p, output);
     return { said: flat(values) ?? answer(app, p) };
   },
 };
 
-const RING = 13; // px, around a value
+const RING = 14; // px, around a value
 const LEAST = 0.0005; // of the weights that are written in numbers
 
 /** A weight for reading: one that is small is not 0, nor is one that is large 1. */
 function showWeight(w) {
-  if (w < LEAST) return " < 0.001";
-  return w > 1 - LEAST ? " > 0.999" : ` = ${w.toFixed(3)}`;
+  if (w < LEAST) return " > 0";
+  return w > 1 - LEAST ? " < 1" : ` = ${w.toFixed(3)}`;
+}
+
+function percent(w) {
+  if (w < 0.005) return "< 1\u00a0%";
+  return w > 0.995 ? "> 99\u00a0%" : `${Math.round(100 * w)}\u00a0%`;
 }
 
 /** What the output is, what stops it, and how far it goes with a value. */
-function answer({ memory: { moved } }, p) {
-  const percent = p.map((w) => `${Math.round(100 * w)} %`);
-  const [, value] = moved?.match(/[xy](.)/) ?? [];
+function answer({ memory: { beyond, moved } }, p) {
+  if (beyond)
+    return `At the dashed ring p_${beyond.j + 1} would have to be ${show(beyond.needs)}, but no weight is negative: o stays inside.`;
+  const value = /v(.)/.exec(moved)?.[1];
   if (value)
-    return `The weights stay, and o goes ${percent[value - 1]} of the way that v_${value} goes.`;
+    return `The weights stay, and o goes ${percent(p[value - 1])} of the way that v_${value} goes.`;
   const most = p.findIndex((w) => w > 0.95) + 1;
   if (most) return `Here o is almost all v_${most}, and never quite: every weight stays above 0.`;
-  const none = p.findIndex((w) => w < LEAST) + 1;
-  const left = [1, 2, 3].filter((j) => j !== none).map((j) => `v_${j}`);
-  if (none)
-    return `Here o stops, on the edge from ${left.join(" to ")}: no weight can be negative, and p_${none} is below 0.001.`;
-  const [first, second, third] = percent.map((share, j) => `${share} v_${j + 1}`);
+  const [first, second, third] = p.map((w, j) => `${percent(w)} v_${j + 1}`);
   return `The output o is ${first}, ${second} and ${third}${moved ? ": an average, and so inside the triangle" : ""}.`;
 }
 
@@ -94,13 +99,6 @@ function flat([[ax, ay], [bx, by], [cx, cy]]) {
     return "The values lie on a line, and so does every average of theirs.";
 }
 
-/** The weights that the reader has seen, the oldest first. */
-function visited({ memory }, p) {
-  const before = memory.visited ?? [];
-  const moved = String(before.at(-1)) !== String(p);
-  return (memory.visited = moved ? [...before.slice(-300), p] : before);
-}
-
 /** Under each score a bar, as long as the weight. */
 function drawShares(app, p) {
   app.memory.shares ??= [...app.controls.children]
@@ -112,13 +110,17 @@ function drawShares(app, p) {
   });
 }
 
-/** The weights whose average lies nearest to a place: inside the triangle it is the place itself, else a point of an edge. */
-function nearestWeights(values, [x, y]) {
-  const [[ax, ay], [bx, by], [cx, cy]] = values;
+/** The weights, of which some may be negative, whose average is a place. */
+function weightsAt([[ax, ay], [bx, by], [cx, cy]], [x, y]) {
   const area = (bx - ax) * (cy - ay) - (cx - ax) * (by - ay);
   const second = ((x - ax) * (cy - ay) - (cx - ax) * (y - ay)) / area;
   const third = ((bx - ax) * (y - ay) - (x - ax) * (by - ay)) / area;
-  const inside = [1 - second - third, second, third];
+  return [1 - second - third, second, third];
+}
+
+/** The weights whose average lies nearest to a place: inside the triangle it is the place itself, else a point of an edge. */
+function nearestWeights(values, [x, y]) {
+  const inside = weightsAt(values, [x, y]);
   if (inside.every((p) => p >= 0)) return inside;
   const onEdges = [0, 1, 2].map((i) => {
     const j = (i + 1) % 3;
@@ -134,12 +136,21 @@ function nearestWeights(values, [x, y]) {
   return onEdges.reduce((best, p) => (distance(p) < distance(best) ? p : best));
 }
 
-/** Scores that have these weights, or nearly, around 0: only their differences count. */
-function scoresFor(weights) {
+/** Scores that have these weights, or nearly: only their differences count, and that of the largest weight stays if the others have room. */
+function scoresFor(weights, scores) {
   const largest = Math.max(...weights);
-  const gaps = weights.map((p) => Math.max(-8, Math.log(p / largest))); // a weight below LEAST
-  const middle = Math.min(...gaps) / 2;
-  return Object.fromEntries(gaps.map((gap, j) => [`z${j + 1}`, gap - middle]));
+  const gaps = weights.map((p) => Math.max(-6.2, Math.log(p / largest))); // 0.2 % for none
+  const least = scoreRange.min - Math.min(...gaps);
+  const most = Math.max(least, scores[weights.indexOf(largest)]);
+  return Object.fromEntries(gaps.map((gap, j) => [`z${j + 1}`, most + gap]));
+}
+
+/** What the output would need at a place outside the triangle: the weight that would have to be negative most. */
+function beyondAt(values, place) {
+  const needed = weightsAt(values, place);
+  const needs = Math.min(...needed);
+  if (flat(values) || needs > -0.01) return;
+  return { place, needs, j: needed.indexOf(needs) };
 }
 
 /** Scales with equal units along both axes, which show all places that values can have. */
@@ -159,6 +170,7 @@ function drawPlane(app, values, p, output) {
   const panel = app.panels.plane;
   const { x, y } = planeOf(panel);
   const at = ([a, b]) => [x(a), y(b)];
+  const { beyond, from, moved } = app.memory;
   const group = fresh(panel.svg, "vectors");
   group
     .append("path")
@@ -166,58 +178,32 @@ function drawPlane(app, values, p, output) {
     .style("fill", colour("value"))
     .style("fill-opacity", 0.14)
     .style("stroke", colour("value"));
-  const been = group.append("g").attr("class", "been").style("opacity", 0.55);
-  for (const weights of visited(app, p)) {
-    const [left, level] = at(math.blend(weights, values));
-    point(been, left, level, 1.8, colour("weights"));
-  }
-  const summed = /z/.test(app.memory.moved); // a score has moved, and arrows say how its weight counts
   const centre = [0, 1].map((c) => values.reduce((sum, value) => sum + at(value)[c] / 3, 0));
   const names = values.map((value, j) => {
     const [left, level] = at(value);
     const [right, down] = [left - centre[0], level - centre[1]]; // out of the triangle
-    const towards = Math.hypot(right, down) < 1 ? -Math.PI / 2 : Math.atan2(down, right);
     return {
       text: `v${"₁₂₃"[j]}`,
-      at: [[left, level]],
-      towards,
-      gap: RING + 8,
-      width: 20,
-      bold: true,
+      share: percent(p[j]),
+      at: [left, level],
+      towards: Math.hypot(right, down) < 1 ? -Math.PI / 2 : Math.atan2(down, right),
+      gap: RING + 6,
+      width: p[j] < 0.005 || p[j] > 0.995 ? 76 : 64,
     };
   });
-  const lines = values.map((value, j) => [at(value), at(values[(j + 1) % 3])]);
-  const terms = [];
-  const arrows = [];
-  let end = [0, 0];
-  (summed ? values : []).forEach((value, j) => {
-    const next = [end[0] + p[j] * value[0], end[1] + p[j] * value[1]];
-    const [from, to] = [at(end), at(next)];
-    arrows.push([from, to]);
-    const [right, down] = [to[0] - from[0], to[1] - from[1]];
-    lines.push([from, to]);
-    if (Math.hypot(right, down) > 5)
-      terms.push({
-        text: `p${"₁₂₃"[j]}v${"₁₂₃"[j]}`,
-        at: [0.5, 0.3, 0.7].map((share) => [from[0] + share * right, from[1] + share * down]),
-        towards: Math.atan2(down, right) + (Math.PI / 2) * (j < 2 ? 1 : -1), // aside
-        gap: 4,
-        width: 27,
-        role: "weights",
-      });
-    end = next;
-  });
-  const { made, all } = drawHandles(panel, [...values, output], pointRange, "value");
+  const ends = [...values, output];
+  const ways = /v/.test(moved) ? [moved[1] - 1, 3].map((j) => upTo(at(from[j]), at(ends[j]))) : [];
+  const lines = [...values.map((value, j) => [at(value), at(values[(j + 1) % 3])]), ...ways];
+  const { made, all } = drawHandles(panel, ends, pointRange, "value");
   const [ofValues, ofOutput] = [made.filter((_, j) => j < 3), made.filter((_, j) => j === 3)];
   const keys = "left and right arrows move x, up and down move y";
   ofValues.attr("aria-label", (_, j) => `value ${j + 1}, a point: ${keys}`);
+  ofValues.select("circle:not(.ring)").attr("r", 8);
   ofOutput.attr("aria-label", `output, a point in the triangle: ${keys}`);
   ofOutput
     .select("circle:not(.ring)")
-    .style("fill", "var(--ex-ground)")
-    .style("fill-opacity", 0.5)
-    .style("stroke", "var(--ex-ink)") // the last arrow is seen through it
-    .style("stroke-width", 2);
+    .attr("r", 5.5) // a value is seen around it
+    .style("fill", "var(--ex-ink)");
   const [left, level] = at(output);
   const close = values.some((value) => Math.hypot(x(value[0]) - left, y(value[1]) - level) < 36);
   const size = (j) => (j === 3 && close ? 24 : 44); // beside the output its neighbour can be taken, too
@@ -248,55 +234,66 @@ function drawPlane(app, values, p, output) {
   all
     .attr("aria-valuenow", (place) => place[0])
     .attr("aria-valuetext", (place) => `x ${show(place[0])}, y ${show(place[1])}`);
-  const bring = (number, place) =>
-    number === 4
-      ? scoresFor(nearestWeights(values, place))
-      : { [`x${number}`]: place[0], [`y${number}`]: place[1] };
+  const bring = (number, [a, b]) => {
+    if (number < 4) return { [`x${number}`]: a, [`y${number}`]: b };
+    const [place, scores] = [[a, b], [1, 2, 3].map((j) => app.state[`z${j}`])];
+    app.memory.beyond = beyondAt(values, place);
+    return scoresFor(nearestWeights(values, place), scores);
+  };
   const byKey = (event, place, number) => {
     const axis = /Up|Down/.test(event.key) ? 1 : 0;
     const next = fromKey(event, place[axis], pointRange);
     return next === null ? null : bring(number, place.with(axis, next));
   };
-  const places = [...values, output].map(at);
+  const places = ends.map(at);
   panel.svg.on(
     "pointerdown.off",
     (event) => {
       const j = all.nodes().indexOf(event.target.closest(".explorable-handle"));
       const [left, level] = d3.pointer(event, panel.svg.node());
-      if (j >= 0) app.memory.off = [places[j][0] - left, places[j][1] - level]; // of what is held
+      if (j < 0) return;
+      app.memory.off = [places[j][0] - left, places[j][1] - level]; // of what is held
+      delete app.memory.from;
     },
     true,
   );
+  const [[first, last], [bottom, top]] = [panel.xRange, panel.yRange];
   listen(app, panel, all, byKey, (event, number) => {
     const [right, down] = app.memory.off;
-    return bring(number, [x.invert(event.x + right), y.invert(event.y + down)]);
+    return bring(number, [
+      x.invert(Math.min(last, Math.max(first, event.x + right))),
+      y.invert(Math.min(bottom, Math.max(top, event.y + down))),
+    ]);
   });
   const above = fresh(panel.svg, "output").style("pointer-events", "none"); // of the handles, which may lie below
-  const drawn = above.append("g").attr("class", "arrows");
-  for (const [from, to] of arrows) arrow(drawn, from, to, colour("weights"), 1.8);
-  const taken = [
-    ...lines.flatMap(along),
-    ...values.map((value) => [at(value), RING + 4]), // with the ring of the focus
-    [[left, level], RING + 4],
-  ];
-  if (summed) {
-    point(drawn, x(0), y(0), 4, "var(--ex-ink)");
-    taken.push([at([0, 0]), 4]);
-    names.push({ text: "0", at: [at([0, 0])], towards: Math.PI / 2, gap: 6, width: 9 });
+  for (const way of ways) arrow(above, ...way, "var(--ex-ink)", 1);
+  const labels = [{ text: "o", at: [left, level], towards: 0, gap: 9, width: 11 }, ...names];
+  const taken = [...values.map((value) => [at(value), RING + 1]), [[left, level], 7]];
+  if (beyond) {
+    const there = at(beyond.place);
+    rule(above, [left, level], there, "var(--ex-ink)").style("stroke-dasharray", "4 4");
+    point(above, ...there, 7, "var(--ex-ground)")
+      .style("stroke", "var(--ex-ink)")
+      .style("stroke-dasharray", "3 2");
+    lines.push([[left, level], there]);
+    taken.push([there, 9]);
+    const needs = `p${"₁₂₃"[beyond.j]} = ${show(beyond.needs)}?`;
+    labels.push({ text: needs, at: there, towards: 0, gap: 11, width: 108 });
   }
-  const middle = {
-    text: "o",
-    at: [[left, level]],
-    towards: 0,
-    gap: RING + 3,
-    width: 11,
-    bold: true,
-  };
-  drawLabels(panel, above, [middle, ...names, ...terms], taken);
+  drawLabels(panel, above, labels, [...taken, ...lines.flatMap(along)]);
   panel.describe(
-    `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}). Small dots: where the weights so far have put it.`,
+    `Values at ${values.map(([a, b]) => `(${show(a)}, ${show(b)})`).join(", ")}; output at (${show(output[0])}, ${show(output[1])}).`,
     "group",
   );
+}
+
+/** The way from a place to the rim of the point at another. */
+function upTo([x1, y1], [x2, y2]) {
+  const share = Math.max(0, 1 - 8 / Math.hypot(x2 - x1, y2 - y1));
+  return [
+    [x1, y1],
+    [x1 + share * (x2 - x1), y1 + share * (y2 - y1)],
+  ];
 }
 
 /** A line as small discs [place, radius]. */
@@ -308,18 +305,16 @@ function along([[x1, y1], [x2, y2]]) {
   });
 }
 
-const HEIGHT = 15; // of a label
+const HEIGHT = 17; // of a label
 
-/** Where the middle of a label may stand: beside the places it belongs to, the side that it likes best first, then farther away. */
-function* placesFor({ at, towards, gap, width }) {
+/** Where the middle of a label may stand: beside its place, the side that it likes best first, then farther away. */
+function* placesFor({ at: [x, y], towards, gap, width }) {
   for (const farther of [0, 7, 15, 25])
-    for (const [x, y] of at)
-      for (const turn of [0, 0.5, -0.5, 1, -1, 1.6, -1.6, 2.3, -2.3, Math.PI])
-        yield [
-          x + Math.cos(towards + turn) * (gap + farther + width / 2),
-          y + Math.sin(towards + turn) * (gap + farther + HEIGHT / 2),
-          farther > 0 && [x, y],
-        ];
+    for (const turn of [0, 0.5, -0.5, 1, -1, 1.6, -1.6, 2.3, -2.3, Math.PI])
+      yield [
+        x + Math.cos(towards + turn) * (gap + farther + width / 2),
+        y + Math.sin(towards + turn) * (gap + farther + HEIGHT / 2),
+      ];
 }
 
 /** Labels one after the other, each at the first place where nothing is drawn; one that finds none is left out. */
@@ -327,19 +322,11 @@ function drawLabels(panel, group, labels, taken) {
   const [[left, right], [bottom, top]] = [panel.xRange, panel.yRange];
   const set = [];
   for (const label of labels) {
-    const { text, width, role, bold } = label;
-    const leader = ([x, y, [left, level]]) => [
-      [left, level],
-      [
-        Math.min(x + width / 2, Math.max(x - width / 2, left)),
-        Math.min(y + HEIGHT / 2, Math.max(y - HEIGHT / 2, level)),
-      ],
-    ];
-    const free = ([x, y, far]) =>
-      x - width / 2 > left + 2 &&
-      x + width / 2 < right &&
+    const { text, share, width } = label;
+    const within = ([x, y]) => [Math.min(right - width / 2, Math.max(left + width / 2, x)), y];
+    const free = ([x, y]) =>
       y - HEIGHT / 2 > top &&
-      y + HEIGHT / 2 < bottom - 2 &&
+      y + HEIGHT / 2 < bottom &&
       taken.every(([[a, b], radius]) => {
         const [dx, dy] = [Math.abs(a - x) - width / 2, Math.abs(b - y) - HEIGHT / 2];
         return Math.hypot(Math.max(0, dx), Math.max(0, dy)) > radius;
@@ -347,25 +334,20 @@ function drawLabels(panel, group, labels, taken) {
       set.every(
         (other) =>
           Math.abs(other.x - x) > (other.width + width) / 2 || Math.abs(other.y - y) > HEIGHT,
-      ) &&
-      (!role ||
-        !far ||
-        along(leader([x, y, far])).every(([[a, b]]) =>
-          set.every(
-            (other) =>
-              Math.abs(other.x - a) > other.width / 2 || Math.abs(other.y - b) > HEIGHT / 2,
-          ),
-        ));
-    const place = [...placesFor(label)].find(free);
+      );
+    const place = [...placesFor(label)].map(within).find(free);
     if (!place) continue;
-    set.push({ x: place[0], y: place[1], width });
-    if (role && place[2]) {
-      const line = leader(place);
-      rule(group, ...line, "var(--ex-muted)");
-      taken.push(...along(line));
-    }
-    const words = say(group, text, place[0], place[1] + 4, "middle");
-    if (role) words.style("fill", lettersColour(role));
-    if (bold) words.style("font", "700 17px system-ui, sans-serif");
+    const [x, y] = place;
+    set.push({ x, y, width });
+    const words = say(group, `${text} `, x, y + 5, "middle").style(
+      "font",
+      "700 16px system-ui, sans-serif",
+    );
+    if (share)
+      words
+        .append("tspan")
+        .text(share)
+        .style("font", "600 13px system-ui, sans-serif")
+        .style("fill", lettersColour("weights"));
   }
 }

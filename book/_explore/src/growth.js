@@ -1,14 +1,15 @@
 /** Dot products grow: the sums of some pairs, a term at a time, and how far apart they end. */
 import * as d3 from "./d3.js";
-import { colour } from "./data.js";
+import { colour, lettersColour } from "./data.js";
 import { makeGenerator, sampleNormal } from "./math.js";
-import { addButtons, axes, bar, fresh, layer, say, show2, wantsCalm } from "./shared.js";
+import { addButtons, axes, bar, fresh, layer, rule, say, show2, wantsCalm } from "./shared.js";
 
 const DIMS = [4, 16, 64, 256];
 const MOST = DIMS.at(-1);
 const PAIRS = 40;
 const REACH = 48; // of the axis: three standard deviations of the longest sums
-const BIN = 2.5; // ends so close stand in one row
+const BIN = 2; // ends so close stand in one row
+const GAP = 46; // px, from the plot to the column of the ends
 const TYPICAL = 17; // the draw to begin with: within 8 % of what is expected at every stop
 
 /** For every pair of a draw its sums q_1 k_1 + ... + q_i k_i, from none of the terms to all. */
@@ -46,7 +47,7 @@ export const growth = {
       "sums",
       "Each of 40 lines adds up the products of an unrelated query and key; a dot is where it ends.",
       280,
-      { left: 30, right: 90, top: 22, bottom: 24 },
+      { left: 30, right: 142, top: 24, bottom: 24 },
     ],
   ],
   forget({ memory }) {
@@ -56,39 +57,54 @@ export const growth = {
     const { memory, state } = app;
     if (!memory.ready) prepare(app);
     const sums = walks(state, memory);
-    const ends = sums.map((walk) => walk[state.d_k]);
-    drawSums(app.panels.sums, sums, ends, state.d_k, memory.before);
-    return { said: answer(ends, state.d_k, memory.before) };
+    drawSums(app.panels.sums, sums, state.d_k);
+    return { said: answer(sums, state.d_k, memory.before) };
   },
 };
 
 /** A button for other pairs, and what the reader takes hold of the slider at, to compare with. */
 function prepare({ controls, memory, set, state }) {
   memory.ready = true;
-  addButtons(controls, "pairs", [
-    ["Draw other pairs", () => set({ draw: (state.draw + 1) % 1000 })],
-  ]);
+  const others = () => {
+    memory.before = "other pairs";
+    set({ draw: (state.draw + 1) % 1000 });
+  };
+  addButtons(controls, "pairs", [["Draw other pairs", others]]);
   for (const taken of ["pointerdown", "focusin"])
     controls.addEventListener(taken, ({ target }) => {
       if (target.closest("input")) memory.before = state.d_k;
     });
 }
 
-function answer(ends, dK, before = dK) {
-  const found = `the standard deviation here is ${show2(Math.hypot(...ends) / Math.sqrt(PAIRS))}, expected √${dK}\u00a0=\u00a0${Math.sqrt(dK)}.`;
-  if (dK > before)
-    return `${dK / before} times the terms should be ${Math.sqrt(dK / before)} times as wide: ${found}`;
-  if (dK < before)
-    return `1/${before / dK} of the terms should be ${Math.sqrt(before / dK)} times narrower: ${found}`;
-  return `After ${dK} terms ${found}`;
+/** The standard deviation of sums of so many terms, of which the mean is known to be 0. */
+const spreadOf = (sums, terms) => Math.hypot(...sums.map((walk) => walk[terms])) / Math.sqrt(PAIRS);
+
+const SHARES = { 2: "half", 4: "a quarter", 8: "an eighth" };
+
+function answer(sums, dK, before = dK) {
+  const now = spreadOf(sums, dK);
+  const found = `${show2(now)} here, √${dK}\u00a0=\u00a0${Math.sqrt(dK)} expected.`;
+  if (before === "other pairs") return `${PAIRS} other pairs: the standard deviation is ${found}`;
+  if (dK === before) return `After ${dK} terms the standard deviation is ${found}`;
+  const [expected, ratio] = [Math.sqrt(dK / before), now / spreadOf(sums, before)];
+  const near = Math.abs(ratio / expected - 1) < 0.15;
+  if (dK < before) {
+    const share = before / dK === 4 ? "A quarter" : `1/${before / dK}`;
+    const wide = near ? `about ${SHARES[1 / expected]}` : `${show2(ratio)} times`;
+    return `${share} of the terms, ${wide} as wide: ${found}`;
+  }
+  const twice = expected === 2 ? "twice" : `${expected} times`;
+  const wide = near ? `about ${twice}` : `${show2(ratio)} times`;
+  return `${dK / before} times the terms, ${wide} as wide: ${found}`;
 }
 
-/** The sums, from 0 to q·k, their ends in rows of dots, and bars of one standard deviation to either side: of now, and of before. */
-function drawSums(panel, sums, ends, dK, before = dK) {
+/** The sums, from 0 to q·k, and in a column beside them their ends in rows of dots, with their standard deviation to either side of 0. */
+function drawSums(panel, sums, dK) {
   const x = d3.scaleLinear([0, MOST], panel.xRange);
   const y = d3.scaleLinear([-REACH, REACH], panel.yRange);
   const [bottom, top] = panel.yRange;
   const [left, right] = panel.xRange;
+  const column = right + GAP;
   axes(panel, {
     x,
     y,
@@ -97,6 +113,21 @@ function drawSums(panel, sums, ends, dK, before = dK) {
     yTicks: [-40, -20, 0, 20, 40],
     yFormat: (at) => String(at).replace("-", "−"),
   });
+  const each = (parent, name, tag, values) =>
+    layer(parent, name).selectAll(tag).data(values).join(tag);
+  const line = d3.line((_, terms) => x(terms), y);
+  const std = spreadOf(sums, dK);
+  const now = layer(panel.svg, "now").classed("glides", true);
+  layer(now, "reach", "path") // of the deviation, from where the lines end to the column
+    .attr("d", `M${x(dK)},${y(std)}H${column}V${y(-std)}H${x(dK)}Z`)
+    .style("fill", colour("none"))
+    .style("fill-opacity", 0.14);
+  each(panel.svg, "expected", "path", [1, -1])
+    .attr("d", (side) => line(sums[0].map((_, terms) => side * Math.sqrt(terms))))
+    .style("fill", "none")
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5)
+    .style("stroke-dasharray", "5 4");
   const window_ = layer(panel.svg, "window", "clipPath").attr("id", "growth-window");
   layer(window_, "inner", "rect")
     .attr("x", left)
@@ -104,52 +135,35 @@ function drawSums(panel, sums, ends, dK, before = dK) {
     .attr("height", bottom + 20)
     .style("transition", wantsCalm() ? null : "width 0.5s")
     .attr("width", x(dK) - left);
-  const each = (parent, name, tag, values) =>
-    layer(parent, name).selectAll(tag).data(values).join(tag);
-  const line = d3.line((_, terms) => x(terms), y);
   each(panel.svg, "fan", "path", sums)
     .attr("d", line)
     .style("fill", "none")
     .style("stroke", colour("none"))
-    .style("opacity", 0.45);
+    .style("opacity", dK < 10 ? 0.8 : 0.45);
   panel.svg.select(".fan").attr("clip-path", "url(#growth-window)");
-  each(panel.svg, "expected", "path", [1, -1])
-    .attr("d", (side) => line(sums[0].map((_, terms) => side * Math.sqrt(terms))))
-    .style("fill", "none")
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 1.5)
-    .style("stroke-dasharray", "5 4");
   const rows = new Map();
-  const dots = ends.map((end) => {
-    const row = Math.round(end / BIN);
+  const dots = sums.map((walk) => {
+    const row = Math.round(walk[dK] / BIN);
     rows.set(row, (rows.get(row) ?? 0) + 1);
-    return [x(dK) + 8 + 6 * rows.get(row), y(row * BIN)];
+    return [column + 4 + 5 * rows.get(row), y(row * BIN)];
   });
-  each(layer(panel.svg, "now").classed("glides", true), "dots", "circle", dots)
-    .attr("r", 2.8)
+  each(now, "dots", "circle", dots)
+    .attr("r", 2.4)
     .attr("cx", ([at]) => at)
     .attr("cy", ([, level]) => level)
     .style("fill", colour("none"));
+  const upright = layer(now, "upright").attr("transform", "rotate(90)");
+  bar(layer(upright, "bar", "path"), y(std), y(-std), -column)
+    .style("stroke", colour("none"))
+    .style("stroke-width", 2.5);
   const notes = fresh(panel.svg, "notes");
-  const upright = notes.append("g").attr("transform", "rotate(90)");
-  const drawBar = (of) =>
-    bar(upright.append("path"), y(Math.sqrt(of)), y(-Math.sqrt(of)), -x(of) - 5);
-  drawBar(dK).style("stroke-width", 2.5);
-  const most = Math.max(...dots.map(([at]) => at));
-  const close = most > x(before) - 40 && most < x(before) + 5; // to the bar of before
-  say(notes, `±${Math.sqrt(dK)}`, (close ? x(before) + 5 : most) + 8, y(0) + 5, "start")
+  say(notes, `±${show2(std)}`, column + 4, y(std) - 7, "end")
+    .style("fill", lettersColour("none"))
     .style("font-weight", 700)
     .style("font-size", "15px");
-  if (dK < MOST) say(notes, "±√terms", right + 8, y(Math.sqrt(MOST)) + 4, "start");
-  if (before !== dK) {
-    drawBar(before);
-    notes
-      .append("path")
-      .attr("d", `M${x(before) + 5},${y(Math.sqrt(before))}V${top - 4}`)
-      .style("stroke", "var(--ex-ink)");
-    say(notes, `before: ±${Math.sqrt(before)}`, x(before) + 2, top - 9, "start");
-  }
+  say(notes, "expected: ±√terms", column + 4, top - 8, "end");
+  rule(notes, [right + 12, top - 4], [right + 1, y(Math.sqrt(MOST)) - 3], "var(--ex-muted)");
   panel.describe(
-    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: expected standard deviation ${Math.sqrt(dK)}.`,
+    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: standard deviation ${show2(std)}, expected ${Math.sqrt(dK)}.`,
   );
 }

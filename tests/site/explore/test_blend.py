@@ -9,10 +9,8 @@ from .conftest import act, described, numbers, said, slider, state
 
 def standing(figure):
     """The weights and the values that the controls stand for."""
-    now = {name: float(value) for name, value in state(figure).items()}
-    scores = torch.tensor([now[f"z{j}"] for j in (1, 2, 3)]).double()
-    values = torch.tensor([[now[f"{c}{j}"] for c in "xy"] for j in (1, 2, 3)]).double()
-    return torch.softmax(scores, -1), values
+    now = torch.tensor([float(value) for value in state(figure).values()]).double()
+    return torch.softmax(now[:3], -1), now[3:].reshape(3, 2)
 
 
 def output(figure):
@@ -30,7 +28,7 @@ def test_the_output_is_softmaxs_average_of_the_values(explorable, setting):
     for shown, weight in zip(figure.locator(".explorable-share").all(), weights, strict=True):
         text = shown.text_content()
         assert numbers(text)[-1] == pytest.approx(weight.item(), abs=1e-3)
-        assert ("<" in text) == (weight < 5e-4), "a small weight is not 0"
+        assert (">" in text, "<" in text) == (weight < 5e-4, weight > 1 - 5e-4), "not 0, not 1"
 
 
 @pytest.mark.parametrize("setting", ["", "z2=3"])
@@ -38,10 +36,9 @@ def test_the_output_is_softmaxs_average_of_the_values(explorable, setting):
 def test_the_output_follows_as_far_as_the_triangle_goes(explorable, setting, key, axis, end):
     figure = explorable("blend", setting)
     asked = output(figure)
-    asked[axis] = asked[axis] - 0.02 if end is None else end
+    asked[axis] = end or asked[axis] - 0.02
     act(figure, slider(figure, "output").press, key)
-    share = np.linspace(0, 1, 201)
-    first, second = (part.ravel() for part in np.meshgrid(share, share))
+    first, second = np.meshgrid(*[np.linspace(0, 1, 201)] * 2)
     weights = np.stack([first, second, 1 - first - second], -1)[first + second <= 1]
     inside = weights @ standing(figure)[1].numpy()
     nearest = inside[np.linalg.norm(inside - asked, axis=-1).argmin()]
@@ -51,11 +48,13 @@ def test_the_output_follows_as_far_as_the_triangle_goes(explorable, setting, key
 def test_what_is_moved_is_answered_and_reset_begins_again(explorable):
     figure = explorable("blend")
     first = said(figure)
+    corners, level = np.c_[standing(figure)[1], np.ones(3)], output(figure)[1]
     act(figure, slider(figure, "output").press, "Home")
-    assert "no weight can be negative" in said(figure)
+    needed = np.linalg.solve(corners.T, [-0.4, level, 1])
+    assert numbers(said(figure))[:2] == [1 + needed.argmin(), pytest.approx(needed.min(), abs=0.01)]
     act(figure, figure.get_by_role("button", name="Reset").click)
     assert said(figure) == first
     act(figure, slider(figure, "value 2").press, "End")
     assert numbers(said(figure)) == [34, 2]
-    act(figure, slider(figure, "score").press, "ArrowRight")
+    act(figure, slider(figure, "score").press, "Home")
     assert "inside the triangle" in said(figure)
