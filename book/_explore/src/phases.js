@@ -85,6 +85,7 @@ const percent = (share) => (share < 0.01 ? "under 1\u00a0%" : `${Math.round(100 
 function verdict(n, sigma) {
   const [ratio, before] = [n, SHORT].map((m) => sigma / math.criticalSigma(m));
   const count = showCount(n);
+  const [[fewer, more], [whole, share]] = [SHORT, n].map((m) => half(curve(m, sigma)));
   const answer =
     ratio > 1.05
       ? "Above the border, no"
@@ -93,9 +94,8 @@ function verdict(n, sigma) {
         : before > 1
           ? `Above the border for ${SHORT}, below that for ${count}`
           : ratio > 0.7
-            ? "Just below the border, a few more"
+            ? `Just below the border, ${whole > fewer ? "a few more" : "hardly"}`
             : "Below the border, yes";
-  const [[fewer, more], [whole, share]] = [SHORT, n].map((m) => half(curve(m, sigma)));
   const short =
     fewer === 1
       ? `one of ${SHORT} keys has ${percent(more)} of the weight`
