@@ -13,7 +13,7 @@ from sdpa_book.names import plot_label
 
 ALT = (
     "The share of the weight on the heaviest keys against their number, on a logarithmic axis, for "
-    "rows of 32 and of 4,096 keys. Divided by the root, half of the weight lies on 6 and on 650 "
+    "rows of 32 and of 1,024 keys. Divided by the root, half of the weight lies on 6 and on 162 "
     "keys, and the curves are far apart. Undivided, both begin with most of the weight on one key."
 )
 
@@ -60,7 +60,7 @@ def draw() -> None:
     """
     _, ax = plotting.figure(height=3.4)
     told = data()
-    short, long = told["n"][0], 4096
+    short, long = told["n"][0], 1024
     for name, sigma in (("none", 8), ("sqrt_d_k", 1)):
         for n, look in ((short, {"alpha": 0.6}), (long, {"linewidth": 2.5})):
             shares = told["gathered"][told["n"].index(n)][told["sigma"].index(sigma)]
@@ -70,7 +70,7 @@ def draw() -> None:
                 label = f"{plot_label(name)}, {n:,} keys"
                 ax.text(0.42 * n, 0.6, label, color=color, va="center")
     ax.text(
-        30,
+        12,
         0.9,
         f"{plot_label('none')}, {short} and {long:,} keys",
         color=plotting.style("none")["color"],

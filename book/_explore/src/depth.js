@@ -1,6 +1,6 @@
 /** Through many layers: the first gradient's norm against the number of blocks, undivided and with the root. */
 import * as d3 from "./d3.js";
-import { colour, data, lettersColour, looks } from "./data.js";
+import { colour, data, lettersColour } from "./data.js";
 import { drawCursor, drawHandles, listen, nearest, valueFromKey } from "./handles.js";
 import {
   apart,
@@ -9,6 +9,7 @@ import {
   layer,
   marker,
   point,
+  rule,
   say,
   show2,
   showCount,
@@ -30,12 +31,12 @@ const blocksControl = {
   drawn: true,
 };
 
-/** Norms to guess, by tenths of a decade; one beside the last line that is drawn at first stands for none yet. */
+/** Norms to guess, by tenths of a decade; NONE_YET is no guess, and the ring waits at WAITS. */
 const GUESSES = Array.from({ length: 51 }, (_, i) => Number((10 ** (i / 10)).toPrecision(2)));
-const NONE_YET = 40;
+const [NONE_YET, WAITS] = [0, 40];
 
 export const depth = {
-  title: "How much larger is the first gradient of a deeper model?",
+  title: "How does the first gradient’s norm grow with more blocks?",
   prompt:
     "Drag the ring to where you expect undivided models of 48 blocks; then drag the line there.",
   hint: { target: ".guess .explorable-handle" },
@@ -48,7 +49,13 @@ export const depth = {
       text: String,
     },
     blocksControl,
-    { name: "guess", label: "guess", values: GUESSES, value: NONE_YET, drawn: true },
+    {
+      name: "guess",
+      label: "guess",
+      values: [NONE_YET, ...GUESSES],
+      value: NONE_YET,
+      drawn: true,
+    },
   ],
   panelWidth: "100%",
   panels: [
@@ -59,12 +66,18 @@ export const depth = {
       { top: 40, left: 58 },
     ],
   ],
+  /** A guess is one for the width at which it was made. */
+  also: ({ d_k: dK }, app) => (dK === undefined || dK === app.state.d_k ? {} : { guess: NONE_YET }),
   update(app) {
     const { d_k: dK, blocks, guess } = app.state;
     const passed = depths.indexOf(blocks) + 1;
     const width = widths.indexOf(dK);
+    const there = passed === depths.length;
     drawNorms(app, width, passed);
-    drawGuess(app, guess);
+    drawRing(app, there ? null : guess || WAITS, guess !== NONE_YET);
+    const aims = fresh(app.panels.norms.svg, "aims");
+    if (!there) drawAim(app.panels.norms, aims, width, passed, guess || WAITS);
+    else if (guess !== NONE_YET) drawMiss(app.panels.norms, aims, width, guess);
     return { said: verdict(width, passed, guess) };
   },
 };
@@ -72,28 +85,26 @@ export const depth = {
 /** Two digits, and commas. */
 const brief = (x) => (x < 100 ? show2(x) : showCount(Number(x.toPrecision(2))));
 
+const median = (name, width, passed) => norms[name][width][passed - 1].median;
+
 /** How many times as large as with the fewest blocks the median is. */
-const growth = (name, width, passed) =>
-  brief(norms[name][width][passed - 1].median / norms[name][width][0].median);
+const growth = (name, width, passed) => brief(median(name, width, passed) / median(name, width, 1));
 
 function verdict(width, passed, guess) {
-  const blocks = depths[passed - 1];
-  if (blocks === first) {
-    const [undivided, root] = names.map((name) => norms[name][width][0].median.toFixed(1));
+  const [undivided, root] = names.map((name) => brief(median(name, width, passed)));
+  if (passed === 1)
     return `With ${first} blocks the norm is ${undivided} undivided and ${root} with the root. And with more?`;
-  }
-  const [undivided, root] = names.map((name) => growth(name, width, passed));
-  const guessed =
-    passed === depths.length && guess !== NONE_YET
-      ? ` where you guessed ${brief(guess / norms.none[width][0].median)},`
-      : "";
-  return `From ${first} to ${blocks} blocks it grows ${undivided} times undivided,${guessed} and ${root} times with the root.`;
+  const blocks = depths[passed - 1];
+  if (passed === depths.length && guess !== NONE_YET)
+    return `With ${blocks} blocks the norm is ${undivided} undivided, where you guessed ${brief(guess)}, and ${root} with the root.`;
+  const [less, lesser] = names.map((name) => brief(median(name, width, 1)));
+  return `From ${first} to ${blocks} blocks the norm grows from ${less} to ${undivided} undivided, and from ${lesser} to ${root} with the root.`;
 }
 
 const isNarrow = (panel) => panel.width < 450;
 
 function scales(panel) {
-  panel.margin.right = isNarrow(panel) ? 42 : 98;
+  panel.margin.right = isNarrow(panel) ? 64 : 98;
   const inner = d3.scaleLog([first, depths.at(-1)], panel.xRange);
   const [left, right] = panel.xRange;
   return [
@@ -118,19 +129,20 @@ function drawNorms(app, width, passed) {
   const under = fresh(panel.svg, "under");
   const group = fresh(panel.svg, "curves");
   const draw = (name, of, wide) => {
-    const line = norms[name][of].slice(0, passed).map(({ median }, i) => [x(depths[i]), y(median)]);
+    const line = norms[name][of].slice(0, passed).map(({ median: m }, i) => [x(depths[i]), y(m)]);
     group
       .append("path")
       .attr("d", d3.line()(line))
       .style("fill", "none")
       .style("stroke", colour(name))
-      .style("stroke-width", wide)
-      .style("stroke-dasharray", looks[name].dashes);
+      .style("stroke-width", wide);
     return line;
   };
   const widest = widths.length - 1;
-  const ghost = width < widest && passed > 1 && draw("none", widest, 1.5).at(-1);
-  const ends = names.toReversed().map((name) => {
+  const ghost = width < widest && passed > 1 && !isNarrow(panel);
+  const [otherX, otherY] = ghost ? draw("none", widest, 1.5).at(-1) : [];
+  const lines = names.map((name, i) => draw(name, width, i ? 2 : 4)); // together, both are seen
+  names.toReversed().forEach((name) => {
     norms[name][width].slice(0, passed).forEach(({ all }, i) =>
       all.forEach((norm, model) =>
         point(
@@ -141,49 +153,90 @@ function drawNorms(app, width, passed) {
           colour(name),
         )
           .attr("class", "model")
-          .style("fill-opacity", 0.35),
+          .style("fill-opacity", 0.75),
       ),
     );
-    const line = draw(name, width, name === "none" ? 2.5 : 6); // where both lie together, both are seen
-    for (const at of line) marker(group, name, ...at).style("stroke", "var(--ex-ground)");
-    return line.at(-1);
+    for (const at of lines[names.indexOf(name)])
+      marker(group, name, ...at).style("stroke", "var(--ex-ground)");
   });
-  const [root, undivided] = ends;
-  const right = passed === 1 || (passed === 2 && isNarrow(panel)); // no room to the left
-  const levels = [undivided[1] - 8, root[1] + (right ? 4 : 22), ...(ghost ? [ghost[1] - 8] : [])];
-  const [top, bottom, other] = apart(levels, 17, 0, panel.height, ghost ? [2, 0, 1] : [0, 1]);
-  const label = (text, level, ink) =>
-    say(group, text, undivided[0] + (right ? 24 : -20), level, right ? "start" : "end")
+  const [[at, undivided], [, root]] = lines.map((line) => line.at(-1));
+  const low = passed < 3 || (passed === 3 && ghost); // below what leads to the ring, clear of what lies to the left
+  const rights = [low && !(passed === 2 && isNarrow(panel)), low];
+  const wanted = [undivided + (rights[0] ? 18 : -8), root + (low ? 6 : 32)];
+  const levels = apart(wanted, 17, 0, y(0.55), [0, 1]);
+  const told = !isNarrow(panel) && passed > 1 && (!ghost || passed === 2);
+  names.forEach((name, i) => {
+    const grown = told ? ` × ${growth(name, width, passed)} since ${first} blocks` : "";
+    const [by, anchor] = rights[i] ? [20, "start"] : [-20, "end"];
+    say(group, labels[name] + grown, at + by, levels[i], anchor)
       .style("font-weight", 700)
-      .style("fill", lettersColour(ink));
-  const grown = (name) => (right ? "" : ` × ${growth(name, width, passed)}`);
-  label(labels.none + grown("none"), top, "none");
-  label(labels.sqrt_d_k + grown("sqrt_d_k"), bottom, "sqrt_d_k");
-  if (ghost) label(`width ${widths[widest]}`, other, "none").style("font-weight", 400);
+      .style("fill", lettersColour(name));
+  });
+  if (ghost)
+    say(group, `width ${widths[widest]}`, otherX - 20, otherY - 8, "end").style(
+      "fill",
+      lettersColour("none"),
+    );
   drawCursor(app, panel, under, blocksControl, x);
-  const told = (name) =>
+  const medians = (name) =>
     norms[name][width]
       .slice(0, passed)
-      .map(({ median }) => brief(median))
+      .map(({ median: m }) => brief(m))
       .join(", ");
   panel.describe(
-    `With heads of ${widths[width]}, the median norm against ${depths.slice(0, passed).join(", ")} blocks, both axes logarithmic: ${names.map((name) => `${labels[name]} ${told(name)}`).join("; ")}.`,
+    `With heads of ${widths[width]}, the median norm against ${depths.slice(0, passed).join(", ")} blocks, both axes logarithmic: ${names.map((name) => `${labels[name]} ${medians(name)}`).join("; ")}.`,
     "group",
   );
 }
 
-/** A ring at the greatest depth, which readers drag up and down to where they expect undivided models. */
-function drawGuess(app, guess) {
+/** What leads from the last undivided median to the ring. */
+function drawAim(panel, group, width, passed, guess) {
+  const [x, y] = scales(panel);
+  const from = [x(depths[passed - 1]), y(median("none", width, passed))];
+  const to = [x(depths.at(-1)), y(guess)];
+  const part = (by) => from.map((start, i) => start + by * (to[i] - start));
+  const length = Math.hypot(to[0] - from[0], to[1] - from[1]);
+  rule(group, part(8 / length), part(1 - 18 / length), colour("none"))
+    .style("stroke-width", 2)
+    .style("stroke-dasharray", "3 5");
+}
+
+/** The guess once the line is there, and how far off it was. */
+function drawMiss(panel, group, width, guess) {
+  const [x, y] = scales(panel);
+  const at = x(depths.at(-1));
+  const [mine, theirs] = [guess, median("none", width, depths.length)].map(y);
+  point(group, at, mine, 9, "none").style("stroke", colour("none")).style("stroke-width", 3);
+  if (Math.abs(mine - theirs) > 14)
+    group
+      .append("path")
+      .attr("d", `M${at + 11},${mine}H${at + 16}V${theirs}H${at + 11}`)
+      .style("fill", "none")
+      .style("stroke", "var(--ex-ink)")
+      .style("stroke-width", 1.5);
+  sayGuess(group, at, mine, guess);
+}
+
+const sayGuess = (parent, x, y, guess) => {
+  say(parent, "your guess", x + 20, y - 3, "start");
+  say(parent, brief(guess), x + 20, y + 12, "start").style("font-weight", 700);
+};
+
+/** A ring at the greatest depth, which readers drag up and down to where they expect undivided models; none once the line is there. */
+function drawRing(app, guess, moved) {
   const panel = app.panels.norms;
   const [x, y] = scales(panel);
   panel.guess ??= { svg: layer(panel.svg, "guess") };
+  panel.guess.svg.style("display", guess === null ? "none" : null);
+  if (guess === null) return;
   const range = { min: 0, max: GUESSES.length - 1, step: 1 };
   const { made, all } = drawHandles(panel.guess, [GUESSES.indexOf(guess)], range, "query");
   made.attr("aria-label", `your guess for ${depths.at(-1)} undivided blocks`);
   made
     .select("circle:not(.ring)")
     .attr("r", 9)
-    .style("fill", "var(--ex-ground)")
+    .style("fill", colour("none"))
+    .style("fill-opacity", 0.3)
     .style("stroke", colour("none"))
     .style("stroke-width", 3);
   made.select("rect.touch").style("cursor", "ns-resize");
@@ -193,11 +246,9 @@ function drawGuess(app, guess) {
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
-  const words = isNarrow(panel) ? ["your", "guess"] : ["your guess"];
   all.selectAll("text").remove();
-  words.forEach((word, i) =>
-    say(all, word, 20, 4 + 15 * i - 7 * (words.length - 1), "start").style("font-weight", 700),
-  );
+  if (moved) sayGuess(all, 0, 0, guess);
+  else say(all, "drag me", 20, 4, "start").style("font-weight", 700);
   all
     .attr("transform", `translate(${x(depths.at(-1))},${y(guess)})`)
     .attr("aria-valuenow", (place) => place)
