@@ -21,9 +21,8 @@ def test_sizes_are_those_of_the_theorem(explorable, query):
             expected.append(256 ** (0.5 - p))
         shown = numbers(described(figure, "lines"))[2:]
         assert shown == pytest.approx(expected, rel=0.06)
-        names = ("descent", "Adam", "first scores")
         kept = said(figure).partition(" keeps ")[2].partition(", ")[0]
-        told = [name in kept for name in names]
+        told = [name in kept for name in ("descent", "Adam", "first scores")]
         assert told[: len(expected)] == [size == 1 for size in expected]
 
 
@@ -58,4 +57,4 @@ def test_a_move_of_p_turns_lines_level_and_offers_the_start_at_0(explorable):
     assert "no p keeps all three" in said(figure)
     assert figure.locator(".explorable-marks").text_content() == "0½: two level1: one level"
     act(figure, box.check)
-    assert "first scores:0 at every width" in figure.locator("svg").text_content()
+    assert "0 at every width" in figure.locator("svg").text_content()
