@@ -14,7 +14,7 @@ from matplotlib.transforms import Affine2D
 from sdpa_book.drawing import plotting, svg
 from sdpa_book.names import display_name
 
-OPTIMISERS = {"SGD": plotting.SEQUENCE[0], "Adam": plotting.SEQUENCE[3]}
+OPTIMISERS = {"SGD": plotting.SEQUENCE[1], "Adam": plotting.SEQUENCE[2]}
 """Their colours in study D's figures."""
 
 COLOURS = plotting.ROLES | OPTIMISERS

@@ -49,7 +49,7 @@ def step_of(optimiser: str, short: str) -> Growth:
 
 GROWTHS = {
     "start": Growth("first scores", "SGD", "start", (0.5, -0.5)),
-    "SGD": step_of("SGD", "descent’s step"),
+    "SGD": step_of("SGD", "gradient descent’s step"),
     "Adam": step_of("Adam", "Adam’s step"),
 }
 

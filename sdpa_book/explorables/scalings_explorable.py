@@ -21,10 +21,10 @@ COMPARED = {
 """The divisors that chapter 8 is about; its tables have the others."""
 
 ALT = (
-    "Four panels of eight bars, one query's weights on keys ten times as long, with a mark on each "
-    "for keys as drawn. Undivided and divided by the root, one bar has all the weight, and the "
-    "marks are left behind. Divided by the mean length and by the sum of lengths, all bars end at "
-    "their marks: 3.9 and 7.8 of 8 keys."
+    "Four panels of eight bars, one query's weights on keys ten times as long, with outlines of "
+    "what they were. Undivided and divided by the root, one bar has nearly all the weight. Divided "
+    "by the mean length and by the sum of lengths, all bars fill their outlines: 3.9 and 7.8 of 8 "
+    "keys."
 )
 
 
@@ -54,16 +54,18 @@ def data() -> dict[str, Any]:
 
 
 def draw() -> None:
-    """The weights on keys ten times as long, with marks for keys as drawn."""
+    """The weights on keys ten times as long, and outlines of what they were."""
     query, keys = query_and_keys()
     _, axes = plotting.figure(2, 2, height=2.2, share_y=True)
     for ax, name in zip(axes.flat, COMPARED, strict=True):
         style = plotting.style(name)
         before, p = (sdpa.attention_weights(query, a * keys, rescaling=name)[0] for a in (1, 10))
         ax.bar(range(1, 9), p.round(decimals=3).tolist(), color=style["color"])
-        ax.plot(
-            range(1, 9), before.round(decimals=3).tolist(), "_", color=plotting.INK, ms=16, mew=2
-        )
-        ax.set_title(f"{style['label']}: {sdpa.effective_keys(p).item():.1f} of 8 keys")
+        outline = {"fill": False, "edgecolor": plotting.INK}
+        ax.bar(range(1, 9), before.round(decimals=3).tolist(), **outline)
+        was, now = (sdpa.effective_keys(weights).item() for weights in (before, p))
+        told = f"{now:.1f}" if f"{was:.1f}" == f"{now:.1f}" else f"{was:.1f} → {now:.1f}"
+        ax.set_title(f"{style['label']}: {told} of 8 keys")
         ax.set(ylim=(0, 1.08), xticks=[], yticks=[0, 0.5, 1])
-    axes[0, 0].text(2, 0.7, "bars: keys × 10\nmarks: keys as drawn")
+    axes[0, 0].set_ylabel("weight")
+    axes[0, 0].text(2, 0.6, "bars: keys × 10\noutlines: × 1")

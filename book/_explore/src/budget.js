@@ -6,7 +6,9 @@ import { axes, fresh, point, richText, rule, say } from "./shared.js";
 
 const { labels, learned, steps } = data.budget;
 const names = Object.keys(labels);
+const rowLabel = (name) => (name === "none" ? labels[name] : `÷ ${labels[name]}`);
 const end = steps.at(-1);
+const PILE = 6; // px from a dot to the next one on it
 
 const stopControl = {
   name: "stop",
@@ -53,23 +55,32 @@ function verdict(stop) {
   if (!undivided)
     return `By step ${stop} all have learned: undivided in ${median(learned.none)} steps (the median), with the root in ${median(learned.sqrt_d_k)}. Late is not never.`;
   if (!names.some((name) => seen(learned[name], stop)))
-    return `By step ${stop} no model has learned.`;
+    return `By step ${stop} no model has learned: a study that stops here sees no difference.`;
+  const left = learned.none.length - seen(learned.none, stop);
+  if (left < 3)
+    return `By step ${stop}, ${undivided}. ${left === 1 ? "One is" : "Two are"} left: late, or never?`;
   const listed = [undivided, ...others].join(", ").replace(/, ([^,]*)$/, " and $1");
-  return `By step ${stop}, ${listed}. “Not yet” or “never”? Such a study cannot tell.`;
+  return `By step ${stop}, ${listed}. Late, or never? Such a study cannot tell.`;
 }
 
 /** A row for each divisor with a dot at each model's step: none behind the stop, but hollow ones where the reader has been. */
 function drawModels(app, stop) {
   const panel = app.panels.models;
   const x = d3.scaleLinear([0, end], panel.xRange);
-  const rows = d3.scaleBand(names, [panel.margin.top, panel.yRange[0]]);
+  // Dots are piled up on their row's line: the highest pile takes the most room.
+  const piles = names.map((name) =>
+    Math.max(...learned[name].map((at) => learned[name].filter((other) => other === at).length)),
+  );
+  const [bottom, top] = panel.yRange;
+  const dots = piles.reduce((sum, pile) => sum + pile);
+  const gap = (bottom - top - 8 - PILE * dots) / names.length;
+  let line = top;
   const y = d3.scaleLinear([0, 1], panel.yRange);
   axes(panel, { x, y, xLabel: `step; models are tested every ${steps[0]}`, yTicks: 0 });
   const ahead = fresh(panel.svg, "ahead");
   const cursor = fresh(panel.svg, "cursor");
   const group = fresh(panel.svg, "rows");
   const [left, right] = x.range();
-  const [bottom, top] = panel.yRange;
   const later = names.some((name) =>
     learned[name].some((at) => at > stop && at <= app.memory.furthest),
   );
@@ -83,25 +94,30 @@ function drawModels(app, stop) {
     .attr("y", top)
     .attr("height", bottom - top)
     .style("fill", "var(--ex-panel)");
-  for (const name of names) {
-    const middle = rows(name) + rows.bandwidth() / 2;
-    rule(ahead, [left, middle], [right, middle], "var(--ex-grid)");
+  names.forEach((name, row) => {
+    line += PILE * piles[row] + gap;
+    rule(ahead, [left, line], [right, line], "var(--ex-grid)");
     const count = seen(learned[name], stop);
     learned[name].slice(0, seen(learned[name], app.memory.furthest)).forEach((at, i) => {
-      const alike = learned[name].slice(0, i).filter((other) => other === at).length; // they stand upon each other
-      const level = middle + (alike % 2 ? -1 : 1) * Math.ceil(alike / 2) * 6.6;
-      point(group, x(at), level, 3.2, at <= stop ? colour(name) : "var(--ex-ground)")
+      const alike = learned[name].slice(0, i).filter((other) => other === at).length;
+      point(
+        group,
+        x(at),
+        line - 4 - PILE * alike,
+        3,
+        at <= stop ? colour(name) : "var(--ex-ground)",
+      )
         .attr("class", at <= stop ? "seen" : "unseen")
         .style("stroke", at <= stop ? "var(--ex-ground)" : colour(name));
     });
-    richText(say(group, "", left - 8, middle + 4, "end").style("font-weight", 700), labels[name]);
-    say(group, `${count} of ${learned[name].length}`, right + 8, middle + 4, "start").attr(
+    richText(say(group, "", left - 8, line, "end").style("font-weight", 700), rowLabel(name));
+    say(group, `${count} of ${learned[name].length}`, right + 8, line, "start").attr(
       "data-rescaling",
       name,
     );
-  }
+  });
   if (!later && right - x(stop) > 90)
-    say(ahead, "not seen yet", right - 6, bottom - 8, "end").style("fill", "var(--ex-muted)");
+    say(ahead, "not seen yet", right - 6, top + 16, "end").style("fill", "var(--ex-muted)");
   drawCursor(app, panel, cursor, stopControl, x);
   panel.describe(
     `The study stops at step ${stop}. Learned: ${names.map((name) => `${labels[name]} ${seen(learned[name], stop)} of ${learned[name].length}`).join("; ")}.`,

@@ -6,17 +6,17 @@ import { apart, axes, fresh, rich, say, show, show2, showCount, wantsCalm } from
 const { d_k: widths, lines } = data.power;
 const [least, most] = [widths[0], widths.at(-1)];
 
-/** In this order; lines that coincide are seen side by side. */
+/** In this order; where lines coincide, the dashes of one lie over another. */
 const order = ["SGD", "Adam", "start"];
-const BESIDE = 5;
+const dashes = { SGD: "none", Adam: "9 6", start: "2 5" };
 
-/** What a line is drawn in; how its points look. */
+/** What a line is drawn in; how its points look, of which a ring holds the others. */
 const inkOf = (name) => (name === "start" ? "var(--ex-ink)" : colour(name));
 const lettersOf = (name) => (name === "start" ? "var(--ex-ink)" : lettersColour(name));
 const outlines = {
-  start: "M-4,-4H4V4H-4Z",
-  SGD: "M-5,0A5,5,0,1,1,5,0A5,5,0,1,1,-5,0Z",
-  Adam: "M0,-6L5.5,4.5H-5.5Z",
+  SGD: "M-6,0A6,6,0,1,1,6,0A6,6,0,1,1,-6,0Z",
+  Adam: "M0,-5L4.5,3.5H-4.5Z",
+  start: "M-3,-3H3V3H-3Z",
 };
 
 /** The power of d_k by which something grows when d_k^p divides. */
@@ -30,6 +30,8 @@ const isLevel = (name, p) => Math.abs(exponent(name, p)) < 1e-9;
 /** How many times as large something is in the widest head as in the narrowest. */
 const change = (name, p) => (most / least) ** exponent(name, p);
 
+const marks = ["0", "½", "1"];
+
 export const power = {
   title: "Which power p keeps first scores and steps the same in wider heads?",
   prompt: "Scores are divided by d_k^p: move p until a line is level.",
@@ -41,7 +43,7 @@ export const power = {
       values: Array.from({ length: 21 }, (_, i) => i / 20),
       value: 0.25,
       text: plain,
-      marks: ["0", "½", "1"],
+      marks,
     },
     {
       name: "query",
@@ -52,10 +54,24 @@ export const power = {
     },
   ],
   panelWidth: "100%",
-  panels: [["lines", "", 260, { left: 44, right: 108, top: 12 }]],
+  panels: [["lines", "", 260, { left: 44, right: 132, top: 12 }]],
+  forget({ memory }) {
+    delete memory.been;
+  },
   update(app) {
     const { p, query } = app.state;
-    drawLines(app.panels.lines, p, query === "random");
+    const here = query === "random" ? order : order.slice(0, 2); // scores that are all 0 have no size
+    drawLines(app.panels.lines, p, here);
+    const been = (app.memory.been ??= new Set()).add(p);
+    app.controls.querySelectorAll(".explorable-marks span").forEach((mark, i) => {
+      const level = here.filter((name) => isLevel(name, i / 2)).length;
+      const lit = level && been.has(i / 2);
+      mark.textContent = lit ? `${marks[i]}: ${["", "one", "two"][level]} level` : marks[i];
+      mark.style.color = lit ? "var(--ex-ink)" : null;
+    });
+    // The last thing to try, once no p has kept all three.
+    const offered = been.has(1) || query === "zero";
+    app.controls.lastChild.style.visibility = offered ? null : "hidden";
     return { said: verdict(p, query === "random") };
   },
 };
@@ -66,20 +82,17 @@ function verdict(p, random) {
   const [SGD, Adam, first] = order.map((name) => change(name, p));
   const [all, both] = random ? ["all three", "first scores and "] : ["both steps", ""];
   if (p < 0.5) return `${at} is too small: ${all} grow, up to ${brief(Adam)} times.`;
-  if (p === 0.5) {
-    const end = random ? ": no p keeps all three" : "";
-    return `${at} keeps ${both}descent’s step, but Adam’s grows ${brief(Adam)} times${end}.`;
-  }
-  if (p < 1) return `${at} is too large for ${both}descent’s step, and too small for Adam’s.`;
-  const shrinks = `descent’s step shrinks to 1/${brief(1 / SGD)}`;
+  if (p === 0.5)
+    return `${at} keeps ${both}gradient descent’s step, but Adam’s grows ${brief(Adam)} times.`;
+  if (p < 1) return `${at} is too large for ${both}gradient descent’s step, too small for Adam’s.`;
   return random
-    ? `${at} keeps Adam’s step, but first scores shrink to 1/${brief(1 / first)}: no p keeps all three.`
-    : `${at} keeps Adam’s step, and scores start at 0 at every width; ${shrinks}.`;
+    ? `${at} keeps Adam’s step, but first scores shrink to 1/${brief(1 / first)}: no p keeps all three, unless scores start at 0.`
+    : `${at} keeps Adam’s step, and scores start at 0 at every width; gradient descent’s step shrinks to 1/${brief(1 / SGD)}.`;
 }
 
-/** A power without needless zeros, and the one that matters as people say it. */
+/** A power without needless zeros, and quarters as people write them. */
 function plain(p) {
-  return p === 0.5 ? "½" : show(p).replace(/\.?0+$/, "");
+  return { 0.25: "¼", 0.5: "½", 0.75: "¾" }[p] ?? show(p).replace(/\.?0+$/, "");
 }
 
 /** A factor in two digits. */
@@ -88,10 +101,12 @@ const brief = (x) => show2(x).replace(/\.0$/, "");
 /** Beside a line or at the axis: how many times as large. */
 const factor = (x) => (x > 0.99 ? `× ${brief(x)}` : `÷ ${brief(1 / x)}`);
 
-function drawLines(panel, p, random) {
+function drawLines(panel, p, here) {
+  const measured = here.length === order.length; // from scores at random
   const x = d3.scaleLog([least, most], panel.xRange);
   const y = d3.scaleLog([1 / 400, 400], panel.yRange);
   const [left, right] = panel.xRange;
+  const bottom = panel.yRange[0];
   axes(panel, {
     x,
     y,
@@ -99,18 +114,12 @@ function drawLines(panel, p, random) {
     xTicks: widths,
     xFormat: showCount,
     yTicks: [1 / 256, 1 / 16, 1, 16, 256],
-    yFormat: (size) => (size === 1 ? "same" : factor(size)),
+    yFormat: factor,
   });
-  panel.heading.replaceChildren(
-    rich(`times as large as at d_k = ${least}${random ? " (points: measured)" : ""}`),
-  );
-  const here = random ? order : order.slice(0, 2); // where all scores start at 0 they have no size
-  const ends = here.map((name) => y(change(name, p)));
-  // Side by side where they coincide.
-  const shift = here.map((_, i) => {
-    const same = ends.flatMap((end, j) => (Math.abs(end - ends[i]) < 1 ? [j] : []));
-    return BESIDE * (same.indexOf(i) - (same.length - 1) / 2);
-  });
+  const [what, how] = measured
+    ? ["first scores, and how far one step moves them", "points: measured"]
+    : ["how far one step moves the scores", "by theory alone"];
+  panel.heading.replaceChildren(rich(`${what}; × 1 as at d_k = ${least} (${how})`));
   panel.svg
     .selectAll("path.curve")
     .data(here)
@@ -118,34 +127,41 @@ function drawLines(panel, p, random) {
     .attr("class", "curve")
     .style("transition", wantsCalm() ? null : "d 0.2s")
     .style("stroke", inkOf)
-    .style("stroke-width", (name) => (isLevel(name, p) ? 3.5 : 2.5))
-    .attr("d", (_, i) => `M${left},${y(1) + shift[i]}L${right},${ends[i] + shift[i]}`);
+    .style("stroke-dasharray", (name) => dashes[name])
+    .style("stroke-width", 3)
+    .attr("d", (name) => `M${left},${y(1)}L${right},${y(change(name, p))}`);
   const group = fresh(panel.svg, "points").raise();
-  const heights = apart(ends, 36, 16, y.range()[0] - 18);
+  const ends = here.map((name) => y(change(name, p)));
+  const heights = apart(ends, 36, 16, bottom - 18);
   here.forEach((name, i) => {
-    for (const [place, size] of (random ? lines[name].measured[p] : []).entries())
+    // the first is 1 for all
+    const points = measured ? lines[name].measured[p].slice(1) : [];
+    for (const [place, size] of points.entries())
       group
         .append("path")
         .attr("class", "measured")
         .attr("d", outlines[name])
-        .attr("transform", `translate(${x(widths[place])},${y(size) + shift[i]})`)
-        .style("fill", "var(--ex-ground)")
+        .attr("transform", `translate(${x(widths[place + 1])},${y(size)})`)
+        .style("fill", name === "SGD" ? "var(--ex-ground)" : inkOf(name))
         .style("stroke", inkOf(name))
         .style("stroke-width", 1.8);
-    const label = say(group, "", right + 12, heights[i], "start");
-    label.style("fill", lettersOf(name));
-    const level = isLevel(name, p);
-    const says = level ? "level" : factor(change(name, p));
-    [lines[name].short, says].forEach((text, row) =>
+    const label = say(group, "", right + 10, heights[i], "start");
+    label.style("fill", lettersOf(name)).style("font-size", "13px");
+    const says = isLevel(name, p) ? "level" : factor(change(name, p));
+    const [, whose, thing] = lines[name].short.match(/(.*) (.*)/);
+    const row = (dy, text) =>
       label
         .append("tspan")
-        .attr("x", right + 12)
-        .attr("dy", 16 * row)
-        .style("font-size", "13px")
-        .style("font-weight", row ? 700 : 400)
-        .text(text),
-    );
+        .attr("x", right + 10)
+        .attr("dy", dy)
+        .text(text);
+    row(0, whose);
+    row(16, `${thing} `).append("tspan").style("font-weight", 700).text(says);
   });
+  if (!measured)
+    ["first scores:", "0 at every width"].forEach((text, i) =>
+      say(group, text, left + 8, bottom - 26 + 16 * i, "start"),
+    );
   const told = here.map((name) => `${lines[name].short} ${show(change(name, p), 3)}`);
   panel.describe(`In a head of ${most} components, over one of ${least}: ${told.join(", ")}`);
 }

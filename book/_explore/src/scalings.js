@@ -19,11 +19,9 @@ const weightsAt = (a, name) => softmax(scores, sizeAt(a, name) / a);
 
 const keysAt = (a, name) => effectiveKeys(weightsAt(a, name));
 
-const longer = (a) => (a === 1 ? "as drawn" : a === 0.1 ? "a tenth" : `${a} times`);
-
 export const scalings = {
   title: "Which divisors undo longer keys?",
-  prompt: "Make the keys longer: which bars leave their marks?",
+  prompt: "Make the keys longer: which bars move?",
   hint: { target: "input" },
   controls: [
     {
@@ -31,17 +29,18 @@ export const scalings = {
       label: `length of the query’s ${n} keys`,
       values: LENGTHS,
       value: 1,
-      text: longer,
+      text: (a) => `× ${a}`,
+      marks: ["× 0.1", "× 1", "× 10"],
     },
   ],
   panelWidth: "8.5rem",
   panels: [
-    ["keys", "", 80, { left: 2, right: 14 }],
+    ["keys", "the keys, in the order of the bars", 78, { left: 2, right: 14 }],
     ...names.map((name) => [
       name,
       divisors[name].title,
-      146,
-      { left: 2, right: 2, top: 34, bottom: 24 },
+      138,
+      { left: 2, right: 2, top: 34, bottom: 22 },
     ]),
   ],
   update(app) {
@@ -52,43 +51,32 @@ export const scalings = {
   },
 };
 
-/** How many keys share the weight under each divisor, and which of these undo the length. */
+/** What the length does under each divisor. */
 function verdict(a) {
-  const keys = (length) => names.map((name) => show(keysAt(length, name), 1));
-  const [none, root, mean, total] = keys(a);
   if (a === 1)
-    return `As drawn, the root lets ${root} of ${n} keys share the weight, the mean ${mean}, the total ${total}; undivided, ${none} do.`;
-  const [noneBefore, before] = keys(1);
-  const way = a > 1 ? "falls" : "rises";
-  return `Mean (${mean} of ${n} keys) and total (${total}) undo it; the root ${way} from ${before} to ${root}, undivided from ${noneBefore} to ${none}.`;
+    return `Root and mean let about ${show(keysAt(1, "k_mean"), 0)} of ${n} keys share the weight. With longer keys, too?`;
+  const taken = Math.max(...weightsAt(a, "sqrt_d_k"));
+  const alone = taken > 0.9 ? "one key take nearly all" : "fewer share the weight";
+  const root = a > 1 ? `longer keys let ${alone}` : "shorter keys let more share the weight";
+  return `Under the root ${root}; mean and total do not notice, but the total leaves the weights nearly even.`;
 }
 
-/** The keys as arrows of their lengths, marks where these were drawn, and their mean length. */
+/** The keys as arrows of their lengths, and below them the mean of these. */
 function drawKeys(panel, a) {
   const x = d3.scaleLinear([0, LENGTHS.at(-1) * Math.max(...lengths)], panel.xRange);
   const group = fresh(panel.svg, "keys");
-  const level = (j) => 24 + 7 * j;
-  const mean = x(sizeAt(a, "k_mean"));
   lengths.forEach((length, j) =>
-    arrow(group, [x(0), level(j)], [x(a * length), level(j)], colour("key"), 2.5),
+    arrow(group, [x(0), 5 + 6 * j], [x(a * length), 5 + 6 * j], colour("key"), 2),
   );
-  lengths.forEach((length, j) =>
-    rule(group, [x(length), level(j) - 4], [x(length), level(j) + 4], "var(--ex-ink)").style(
-      "stroke-width",
-      2,
-    ),
-  );
-  rule(group, [mean, 18], [mean, level(n - 1) + 6], colour("k_mean")).style("stroke-width", 2);
-  const far = mean > panel.width / 2;
-  say(group, `mean length ${show2(sizeAt(a, "k_mean"))}`, mean, 13, far ? "end" : "start")
+  const mean = sizeAt(a, "k_mean");
+  rule(group, [x(0), 58], [x(mean), 58], colour("k_mean")).style("stroke-width", 4);
+  say(group, `mean length ${show2(mean)}`, x(0), 75, "start")
     .style("fill", lettersColour("k_mean"))
     .style("font-weight", 700);
-  const marked = far ? [x(0), 13] : [Math.max(x(lengths[0]), x(a * lengths[0])) + 16, level(n / 2)];
-  say(group, "mark: as drawn", ...marked, "start");
   panel.describe(`The keys’ lengths: ${lengths.map((length) => show2(a * length)).join(", ")}.`);
 }
 
-/** The divisor’s size; a bar for each weight, and a mark where it began; and how many keys these weights are. */
+/** The divisor’s size; a bar for each weight, and its outline at first once it has moved; how many keys these weights are. */
 function drawWeights(panel, name, a) {
   const p = weightsAt(a, name);
   const x = d3
@@ -102,28 +90,37 @@ function drawWeights(panel, name, a) {
   const ground = y(0);
   const write = (what, at, level, words) =>
     layer(panel.svg, what, "text").attr("x", at).attr("y", level).text(words);
-  const path = (what, d) =>
+  const line = (what, d) =>
     layer(panel.svg, what, "path").attr("d", d).style("stroke", "var(--ex-ink)");
   const size = `÷ ${show2(sizeAt(a, name)).replace(/\.0$/, "")}`;
   write("size", left, 18, size).style("font-size", "15px").style("font-weight", 700);
-  layer(panel.svg, "bars")
-    .selectAll("rect")
-    .data(p)
-    .join("rect")
-    .attr("x", (_, j) => x(j))
-    .attr("width", x.bandwidth())
+  const scale = fresh(panel.svg, "scale");
+  if (name === names[0]) {
+    rule(scale, [left, y(1)], [right, y(1)], "var(--ex-muted)").style("stroke-dasharray", "1 4");
+    say(scale, "weight 1", right, y(1) - 5, "end").style("fill", "var(--ex-muted)");
+  }
+  const bars = (what, weights) =>
+    layer(panel.svg, what)
+      .selectAll("rect")
+      .data(weights)
+      .join("rect")
+      .attr("x", (_, j) => x(j))
+      .attr("width", x.bandwidth())
+      .attr("y", y)
+      .attr("height", (w) => ground - y(w));
+  bars("bars", p)
     .style("fill", colour(name))
-    .style("transition", wantsCalm() ? null : "y 0.2s, height 0.2s")
-    .attr("y", y)
-    .attr("height", (w) => ground - y(w));
-  path("ground", `M${left},${ground}H${right}`);
-  const drawn = weightsAt(1, name);
-  const marks = drawn.map((w, j) => `M${x(j) - 2},${y(w)}h${x.bandwidth() + 4}`);
-  path("marks", marks.join("")).style("stroke-width", 2);
-  const keys = keysAt(a, name);
-  const told = `${show(keys, 1)} of ${n} keys`;
-  write("keys", left, ground + 17, told)
-    .style("font-size", "14px")
+    .style("transition", wantsCalm() ? null : "y 0.2s, height 0.2s");
+  const before = a === 1 ? [] : weightsAt(1, name);
+  bars("before", before).style("fill", "none").style("stroke", "var(--ex-ink)");
+  line("ground", `M${left},${ground}H${right}`);
+  const told = name === "sqrt_d_k" && a !== 1 ? "outlines: at × 1" : "";
+  write("told", right, y(0.36), told).attr("text-anchor", "end");
+  const [was, is] = [1, a].map((length) => show(keysAt(length, name), 1));
+  const keys = was === is ? `${is} of ${n} keys` : `${was} → ${is} of ${n} keys`;
+  const still = a !== 1 && divisors[name].grows ? `${is} of ${n}, as before` : keys;
+  write("keys", left, ground + 17, still)
+    .style("font-size", "13px")
     .style("font-weight", 700);
-  panel.describe(`${size}: weights ${p.map((w) => w.toFixed(2)).join(", ")}: ${told}`);
+  panel.describe(`${size}: weights ${p.map((w) => w.toFixed(2)).join(", ")}: ${is} of ${n} keys`);
 }

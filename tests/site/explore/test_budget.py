@@ -38,7 +38,11 @@ def test_what_is_counted_has_learned_by_the_stop(explorable, runs):
 def test_late_is_told_from_never_only_by_waiting(explorable, runs):
     figure = explorable("budget")
     last = max(run.learned_at for run in runs["none"])
-    assert "“Not yet” or “never”?" in said(figure)
+    assert "Late, or never? Such a study cannot tell." in said(figure)
+    go(figure, "stop=40")
+    assert "sees no difference" in said(figure)
+    go(figure, "stop=320")
+    assert said(figure).endswith("One is left: late, or never?")
     go(figure, f"stop={last}")
     medians = [
         statistics.median(run.learned_at for run in runs[name]) for name in ("none", "sqrt_d_k")

@@ -21,9 +21,8 @@ def test_sizes_are_those_of_the_theorem(explorable, query):
             expected.append(256 ** (0.5 - p))
         shown = numbers(described(figure, "lines"))[2:]
         assert shown == pytest.approx(expected, rel=0.06)
-        names = ("descent", "Adam", "first scores")
         kept = said(figure).partition(" keeps ")[2].partition(", ")[0]
-        told = [name in kept for name in names]
+        told = [name in kept for name in ("descent", "Adam", "first scores")]
         assert told[: len(expected)] == [size == 1 for size in expected]
 
 
@@ -38,20 +37,24 @@ def test_points_are_the_measurements(explorable, data):
         measured = []
         for name, (optimiser, kind) in kinds.items():
             means = torch.tensor(first[optimiser][f"{p:g}"][kind]).mean(0)
-            measured += (means / means[0]).tolist()
-            stored = lines[name]["measured"][f"{p:g}"]
-            assert stored == pytest.approx(measured[-len(means) :], rel=5e-4)
-        # where lines coincide they stand side by side, some pixels apart
-        close = 1e-6 if p == 0.25 else 0.01
-        assert np.corrcoef(heights, np.log(measured))[0, 1] == pytest.approx(-1, abs=close)
+            over = (means / means[0]).tolist()
+            measured += over[1:]
+            assert lines[name]["measured"][f"{p:g}"] == pytest.approx(over, rel=5e-4)
+        assert np.corrcoef(heights, np.log(measured))[0, 1] == pytest.approx(-1, abs=1e-6)
     go(figure, "p=1,query=zero")
     assert points.count() == 0, "these started at random"
 
 
-def test_a_move_of_p_turns_lines_level(explorable):
+def test_a_move_of_p_turns_lines_level_and_offers_the_start_at_0(explorable):
     figure = explorable("power")
+    box = figure.get_by_role("checkbox")
     for _ in range(5):
         assert "is too small" in said(figure)
         act(figure, slider(figure, "p").press, "ArrowRight")
-    assert said(figure).startswith("p = ½ keeps first scores and descent’s step, but")
-    assert said(figure).endswith("no p keeps all three.")
+    assert said(figure).startswith("p = ½ keeps first scores and gradient descent’s step, but")
+    assert box.count() == 0
+    act(figure, slider(figure, "p").press, "End")
+    assert "no p keeps all three" in said(figure)
+    assert figure.locator(".explorable-marks").text_content() == "0½: two level1: one level"
+    act(figure, box.check)
+    assert "0 at every width" in figure.locator("svg").text_content()
