@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from functools import cache
 from typing import Any
 
 import torch
@@ -11,20 +10,18 @@ from torch import Tensor
 
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
-from sdpa_book.drawing.attended_text import looked_at
-from sdpa_book.explorables import rounded
 from sdpa_book.studies.heads.plan import DecoderRun
 from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
 
 ALT = (
-    "A passage of code twice, in which the background of a character is the darker the more weight "
-    "the last bracket gives it. In a trained head several characters before it are dark, at the "
-    "ends of lines and in the last word; by chance, with random scores, two are."
+    "A column for each of 16 trained heads, on a logarithmic scale of characters: a grey bar where "
+    "chance would put it and a mark where it is. Eleven marks, circles, lie on their bars, from 2 "
+    "to 50 characters. Five, triangles, lie above theirs, at 5 to 16, where chance gives 1 to 13."
 )
 
 HEADS = DecoderRun("sqrt_d_k")
-SHOWN = (1, 0)
-"""The layer and head of the picture, with which the figure begins."""
+SHOWN = (2, 3)
+"""The layer and head with which the figure begins."""
 
 FIRST = 7
 """The first character that may look: shorter rows say nothing of a spread."""
@@ -46,20 +43,6 @@ def standard(rows: Tensor) -> Tensor:
     return (rows - rows.mean(-1, keepdim=True)) / rows.std(-1, correction=0, keepdim=True)
 
 
-@cache
-def typical(keys: int) -> Tensor:
-    """Of many draws of normal scores that from which rows, wherever they end and whatever their
-    spread, have about as many effective keys as normal rows have in the mean.
-    """
-    draws = sdpa.sample(2000, keys, seed=0, device="cpu").double()
-    off = torch.zeros(len(draws), dtype=torch.float64)
-    for end in range(FIRST + 1, keys + 1):
-        for spread in (1, 2, 4, 6):
-            squares = (spread * standard(draws[:, :end])).softmax(-1).square().sum(-1)
-            off += (squares / squares.mean()).log().abs()
-    return draws[off.argmin()]
-
-
 def by_chance(keys: int, spreads: Tensor) -> Tensor:
     """Effective keys of normal rows at the shares of `MIDDLE`, a row for each spread."""
     rows = standard(sdpa.sample(2000, keys, seed=0, device="cpu").double())
@@ -71,8 +54,7 @@ def by_chance(keys: int, spreads: Tensor) -> Tensor:
 def data() -> dict[str, Any]:
     """Which passage, and of which moments of a training a decoder's scores are there. `chance` is,
     by the character that looks, from `first` on, and by the spread, between which numbers nine in
-    ten normal rows with as many keys have their effective ones; `drawn` are random scores of a
-    typical row.
+    ten normal rows with as many keys have their effective ones.
     """
     stored = load_results(LONGER)
     query, key = load_vectors(HEADS, "line", LONGER)
@@ -84,8 +66,8 @@ def data() -> dict[str, Any]:
 
     return {
         "first": FIRST,
+        "head": SHOWN[0] * key.shape[2] + SHOWN[1],
         "gap": GAP,
-        "drawn": [rounded(z) for z in typical(key.shape[-2]).tolist()],
         "chance": [[[float(f"{x:.3g}") for x in ends] for ends in one.tolist()] for one in chance],
         "text": stored.passages["line"],
         "moments": stored.kept[f"{HEADS.name}, line"],
@@ -112,13 +94,22 @@ def scripts() -> dict[str, str]:
 
 
 def draw() -> None:
-    """Whom the last character looks at in one head, and whom by chance."""
-    query, key = (x[-1, *SHOWN] for x in load_vectors(HEADS, "line", LONGER))
-    row = sdpa.attention_scores(query, key)[-1].double()
-    random = row.std(correction=0) * standard(typical(len(row)))
-    _, axes = plotting.figure(columns=2, height=1.5)
-    names = "a trained head looks at", "by chance: at"
-    for ax, name, scores in zip(axes, names, (row, random), strict=True):
-        weights = scores.softmax(-1)
-        looked_at(ax, data()["text"], weights.expand(len(row), -1), (len(row) - 1,))
-        ax.set_title(f"{name} {sdpa.effective_keys(weights):.0f} characters")
+    """How many characters the heads look at from the last one, and how many by chance."""
+    query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
+    rows = sdpa.attention_scores(query, key)[..., -1, :].double().flatten(0, 1)
+    keys = sdpa.effective_keys(rows.softmax(-1))
+    low, high = by_chance(rows.shape[-1], rows.std(-1, correction=0)).T
+    order = ((keys / low).log() / (high / low).log()).argsort()
+    keys, low, high = (x[order] for x in (keys, low, high))
+    more = keys > high
+    _, ax = plotting.figure(height=2.6)
+    place = torch.arange(len(keys))
+    ax.vlines(place, low, high, color=plotting.MUTED, alpha=0.45, linewidth=12)
+    look = {"markeredgecolor": plotting.ROLES["weights"], "linestyle": "none"}
+    for some, marker, fill in ((~more, "o", "white"), (more, "^", plotting.ROLES["weights"])):
+        ax.plot(place[some], keys[some], marker, markerfacecolor=fill, markersize=7, **look)
+    for some, name in ((~more, "as by chance"), (more, "more than by chance")):
+        ax.text(place[some].double().mean(), 90, f"{some.sum()} {name}", ha="center")
+    ax.set(yscale="log", ylim=(0.9, 75), ylabel="characters looked at")
+    ax.set_yticks([1, 3, 10, 30], ["1", "3", "10", "30"])
+    ax.set_xticks([])

@@ -36,10 +36,11 @@ def weights(d_k: int, rescaling: str) -> list[float]:
 
 
 def data() -> dict[str, Any]:
-    """The words, the widths, and by divisor the weights at each of them."""
+    """The words, how far each key reaches, the widths, and by divisor the weights at each."""
     d_k = [4**e for e in range(1, 6)]
     return {
         "words": WORDS,
+        "reach": REACH,
         "d_k": d_k,
         "weights": {
             name: [[rounded(p) for p in weights(d, name)] for d in d_k]

@@ -5,7 +5,17 @@ import { fromKey } from "./handles.js";
 import * as math from "./math.js";
 import { fresh, layer, rule, say, show, show2, showCount } from "./shared.js";
 
-const { text, moments, heads: count, layers, unit, chance, gap, first: FIRST, drawn } = data.heads;
+const {
+  text,
+  moments,
+  heads: count,
+  layers,
+  unit,
+  chance,
+  gap,
+  first: FIRST,
+  head: shownFirst,
+} = data.heads;
 const places = [...text];
 const shown = { " ": "·", "\n": "⏎" };
 const here = document.currentScript.src;
@@ -58,42 +68,43 @@ function byChance(row) {
   return below.map((keys, end) => keys * (above[end] / keys) ** (at % 1));
 }
 
-/** The weights of random scores that are spread as a row's. */
-function randomWeights(row) {
-  const scores = drawn.slice(0, row.length);
-  return math.softmax(scores, spread(scores) / spread(row));
-}
-
-/** How many characters a row looks at, and between which numbers it would by chance. */
+/** How many characters a row looks at, between which numbers it would by chance, and how far up from the first to the second of these it is. */
 function measure(row) {
   const keys = math.effectiveKeys(math.softmax(row));
   const [low, high] = byChance(row);
-  return { keys, low, high };
+  return { keys, low, high, up: Math.log(keys / low) / Math.log(high / low) };
 }
 
-const LINES = { left: 2, right: 2, top: 2, bottom: 2 };
+/** The kinds of heads, from left to right: which, what they are called, and their mark. */
+const KINDS = [
+  [({ up }) => up < 0, "fewer", "M0,7L-7,-5H7Z", colour("weights")],
+  [({ up }) => up >= 0 && up <= 1, "as by chance", "M-5,0a5,5 0 1 0 10,0a5,5 0 1 0 -10,0Z"],
+  [({ up }) => up > 1, "more than by chance", "M0,-7L7,5H-7Z", colour("weights")],
+];
+const kindOf = (one) => KINDS.findIndex(([is]) => is(one));
+
+const MOST = places.length - 1;
 
 export const heads = {
   title: "How many of 16 heads look at more characters than by chance?",
-  prompt: "Train the model on Python code, then press another head or character.",
+  prompt: "Go back to before training, then press another head or character.",
   hint: { target: "input" },
   controls: [
-    { name: "step", label: "training steps", values: moments, value: 0, text: showCount },
-    { name: "head", options: Object.fromEntries(names), value: "4", drawn: true },
     {
-      name: "place",
-      min: FIRST,
-      max: places.length - 1,
-      step: 1,
-      value: places.length - 1,
-      drawn: true,
+      name: "step",
+      label: "training steps",
+      values: moments,
+      value: moments.at(-1),
+      text: showCount,
+      marks: moments.map(showCount),
     },
+    { name: "head", options: Object.fromEntries(names), value: String(shownFirst), drawn: true },
+    { name: "place", min: FIRST, max: MOST, step: 1, value: MOST, drawn: true },
   ],
   panelWidth: "100%",
   panels: [
-    ["text", "", 30, LINES],
-    ["chance", "", 30, LINES],
-    ["heads", "", 170, { left: 22, right: 2, top: 10, bottom: 24 }],
+    ["heads", "", 212, { left: 22, right: 2, top: 32, bottom: 24 }],
+    ["text", "", 30, { left: 2, right: 2, top: 2, bottom: 2 }],
   ],
   update(app) {
     const { step, place, head } = app.state;
@@ -101,36 +112,32 @@ export const heads = {
     load(step, app.redraw);
     const levels = scores.get(step);
     if (!levels) return { said: memory.said };
-    const rows = names.map(([one]) => rowOf(levels, Number(one), place));
-    const [weights, random] = [math.softmax(rows[head]), randomWeights(rows[head])];
-    const keys = (p) => show2(math.effectiveKeys(p));
-    const who = names[head][1];
-    const many = `how many of ${place + 1} characters each head looks at`;
-    panels.heads.heading.textContent = `${many}; grey: chance, 9 times in 10`;
-    panels.text.heading.textContent = `from “${seen(place)}” ${who} looks at ${keys(weights)} characters`;
-    panels.chance.heading.textContent = `by chance, random scores as widely spread: ${keys(random)}`;
-    makeChoice(app, drawText(panels.text, weights, place), weights);
-    drawText(panels.chance, random, place);
-    panels.chance.describe("Where it would look by chance, with random scores of the same spread.");
-    const measured = rows.map(measure);
+    const measured = names.map(([one]) => measure(rowOf(levels, Number(one), place)));
+    const { keys, low, high } = measured[head];
+    const weights = math.softmax(rowOf(levels, head, place));
+    const looks = `${names[head][1]} looks from “${seen(place)}” at ${show2(keys)} characters`;
+    panels.heads.heading.textContent = `how many of ${place + 1} characters each head looks at`;
+    panels.text.heading.textContent = `${looks}, the darker the more`;
     drawHeads(app, measured);
-    memory.said = answer(step, measured);
-    return { said: memory.said };
+    makeChoice(app, drawText(panels.text, weights, place), weights);
+    const pressed = memory.at === `${step} ${place}` && (memory.pressed || memory.head !== head);
+    const told = `${looks}; by chance it would be ${show2(low)} to ${show2(high)}.`;
+    const said = pressed ? told[0].toUpperCase() + told.slice(1) : answer(measured, place);
+    Object.assign(memory, { said, head, pressed, at: `${step} ${place}` });
+    return { said };
   },
 };
 
-function answer(step, measured) {
-  const when = step ? `After ${showCount(step)} steps` : "Before training";
-  const [more, fewer] = [isMore, isLess].map((is) => measured.filter(is).length);
+function answer(measured, place) {
+  const [fewer, , more] = KINDS.map(([is]) => measured.filter(is).length);
   const look = more === 1 ? "looks" : "look";
-  const others = fewer ? `, ${fewer} at fewer` : "";
-  return `${when} ${more || "none"} of 16 heads ${look} at more characters than by chance${others}.`;
+  return `From this “${seen(place)}” ${more || "none"} of 16 heads ${look} at more characters than by chance, and ${fewer || "none"} at fewer; chance alone would give about 1 of each.`;
 }
 
-const isMore = ({ keys, high }) => keys > high;
-const isLess = ({ keys, low }) => keys < low;
 const seen = (place) => shown[places[place]] ?? places[place];
 
+const ROOM = 46; // px, beside the mark of the chosen head, for its numbers
+const BETWEEN = 8; // px, heads of two kinds
 const TINT = 46; // percent of the weights' colour, under which letters keep a contrast of 4.5
 const ROOMY = 560; // px, from which the passage stands on one line, and not line by line as it was written
 
@@ -209,32 +216,92 @@ function makeChoice(app, at, weights) {
     });
 }
 
-/** A column for each head: a bar from the least to the most by chance, and a dot, filled above it. Arrow keys choose one, as in a list. */
+/** A column for each head, in order of how far up it is: a bar from the least to the most by chance, and its mark. Arrow keys choose one, as in a list. */
 function drawHeads(app, measured) {
   const panel = app.panels.heads;
-  const x = d3.scaleBand(Array.from(names.keys()), panel.xRange);
+  const chosen = Number(app.state.head);
+  const order = names.map((_, i) => i).sort((i, j) => measured[i].up - measured[j].up);
+  const [[left, right], [bottom, top]] = [panel.xRange, panel.yRange];
   const y = d3.scaleLog([1, places.length], panel.yRange);
-  const [bottom, top] = panel.yRange;
+  const width = (right - left - ROOM - 2 * BETWEEN) / names.length;
+  const starts = [];
+  let free = left;
+  order.forEach((i, rank) => {
+    if (rank) free += BETWEEN * (kindOf(measured[i]) - kindOf(measured[order[rank - 1]]));
+    starts[i] = free;
+    free += width + (i === chosen ? ROOM : 0);
+  });
+  const middle = width / 2;
+
   const scale = fresh(panel.svg, "scale");
-  for (const keys of [1, 3, 10, 30]) {
-    rule(scale, [panel.xRange[0], y(keys)], [panel.xRange[1], y(keys)], "var(--ex-grid)");
-    say(scale, keys, panel.xRange[0] - 5, y(keys) + 4, "end");
+  const { keys, low, high } = measured[chosen];
+  const at = starts[chosen];
+  scale
+    .append("rect")
+    .attr("x", at)
+    .attr("y", top)
+    .attr("width", width + ROOM)
+    .attr("height", bottom - top)
+    .style("fill", "var(--ex-panel)");
+  for (const many of [1, 3, 10, 30]) {
+    rule(scale, [left, y(many)], [right, y(many)], "var(--ex-grid)");
+    say(scale, many, left - 5, y(many) + 4, "end");
   }
-  for (let i = 0; i < layers; i += 1)
-    say(scale, `layer ${i + 1}`, x(i * count) + (count * x.bandwidth()) / 2, bottom + 18, "middle");
+  const tip = at + middle;
+  const floor = bottom + 20;
+  scale
+    .append("path")
+    .attr("d", `M2,${floor}H${tip - 9}L${tip},${bottom + 4}L${tip + 9},${floor}H${right}`)
+    .style("fill", "none")
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5);
+
+  const notes = fresh(panel.svg, "notes");
+  const groups = KINDS.map(([is, name]) => [order.filter((i) => is(measured[i])), name]);
+  let [from, to] = [left, right];
+  const write = ([group, name], x, anchor) =>
+    say(notes, `${group.length} ${name}`, x, top - 16, anchor);
+  const ends = (group) => [
+    starts[group[0]],
+    starts[group.at(-1)] + width + (group.at(-1) === chosen ? ROOM : 0),
+  ];
+  groups.forEach((group, kind) => {
+    if (!group[0].length) return;
+    const [first, last] = ends(group[0]);
+    rule(
+      notes,
+      [first + 1, top - 9],
+      [last - 1, top - 9],
+      KINDS[kind][3] ?? "var(--ex-muted)",
+    ).style("stroke-width", 2);
+    if (kind === 0) from = left + write(group, first, "start").node().getComputedTextLength();
+    if (kind === 2)
+      to =
+        right - write(group, last, "end").style("font-weight", 700).node().getComputedTextLength();
+  });
+  write(groups[1], (from + to) / 2, "middle");
+  const beside = at + width + 4;
+  const [own, chance] = [y(keys), (y(low) + y(high)) / 2];
+  const [over, under] = [own - 26, own + 32]; // above the number, below it
+  const below = own < chance ? under < bottom : over < top + 14;
+  const clear = Math.abs(own - chance) < 30 ? (below ? under : over) : chance;
+  const level = Math.max(top + 14, Math.min(bottom - 2, clear));
+  say(notes, show2(keys), beside, own + 5, "start").style("font-weight", 700);
+  say(notes, "chance", beside, level - 2, "start");
+  say(notes, `${show2(low)}–${show2(high)}`, beside, level + 11, "start");
+
   const list = layer(panel.svg, "tiles").attr("role", "radiogroup").attr("aria-label", "head");
   const tiles = list.selectAll("g.head").data(measured);
   const made = tiles.enter().append("g").attr("class", "head glides").attr("role", "radio");
   made.style("cursor", "pointer");
-  made.append("rect").attr("rx", 3);
-  made.append("path");
-  made.append("circle").attr("r", 5.5);
+  made.append("rect").style("fill", "transparent");
+  made.append("path").attr("class", "chance");
+  made.append("path").attr("class", "own");
   const all = made.merge(tiles);
-  const chosen = (i) => names[i][0] === app.state.head;
   all
-    .attr("transform", (_, i) => `translate(${x(i)})`)
-    .attr("tabindex", (_, i) => (chosen(i) ? 0 : -1))
-    .attr("aria-checked", (_, i) => String(chosen(i)))
+    .attr("transform", (_, i) => `translate(${starts[i]})`)
+    .attr("tabindex", (_, i) => (i === chosen ? 0 : -1))
+    .attr("aria-checked", (_, i) => String(i === chosen))
     .attr(
       "aria-label",
       ({ keys, low, high }, i) =>
@@ -244,35 +311,31 @@ function drawHeads(app, measured) {
       app.set({ head: names[all.nodes().indexOf(this)][0] });
     })
     .on("keydown", function (event) {
-      const at = all.nodes().indexOf(this);
-      const [Home, End] = [-at, names.length - 1 - at];
+      const rank = order.indexOf(all.nodes().indexOf(this));
+      const [Home, End] = [-rank, names.length - 1 - rank];
       const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home, End };
-      const to = all.nodes()[at + moves[event.key]];
-      if (!to) return;
+      const to = order[rank + moves[event.key]];
+      if (to === undefined) return;
       event.preventDefault();
-      to.focus();
-      app.set({ head: names[all.nodes().indexOf(to)][0] });
+      all.nodes()[to].focus();
+      app.set({ head: names[to][0] });
     });
-  const middle = x.bandwidth() / 2;
   all
     .select("rect")
-    .attr("y", top - 8)
-    .attr("width", x.bandwidth())
-    .attr("height", bottom - top + 12)
-    .style("fill", "transparent")
-    .style("stroke", (_, i) => (chosen(i) ? "var(--ex-ink)" : "none"))
-    .style("stroke-width", 2);
+    .attr("y", top)
+    .attr("width", (_, i) => width + (i === chosen ? ROOM : 0))
+    .attr("height", bottom - top);
   all
-    .select("path")
+    .select(".chance")
     .attr("d", ({ low, high }) => `M${middle},${y(low)}V${y(high)}`)
     .style("stroke", "var(--ex-muted)")
-    .style("stroke-width", 16)
+    .style("stroke-width", Math.min(16, width - 4))
     .style("opacity", 0.45);
   all
-    .select("circle")
-    .attr("cx", middle)
-    .attr("cy", ({ keys }) => y(keys))
-    .style("fill", (one) => (isMore(one) ? colour("weights") : "var(--ex-ground)"))
+    .select(".own")
+    .attr("d", (one) => KINDS[kindOf(one)][2])
+    .attr("transform", ({ keys }) => `translate(${middle},${y(keys)})`)
+    .style("fill", (one) => KINDS[kindOf(one)][3] ?? "var(--ex-ground)")
     .style("stroke", colour("weights"))
     .style("stroke-width", 2);
   panel.describe("How many characters each head looks at, and how many by chance.", "group");

@@ -3,10 +3,10 @@ import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
 import { divisorControl, fresh, layer, rule, say, show, showCount, wantsCalm } from "./shared.js";
 
-const { words, d_k: widths, weights } = data.start;
+const { words, d_k: widths, weights, reach } = data.start;
 const ASKS = words.indexOf("it");
 
-/** From which weight on a word is heard, and bold. */
+/** From which weight on a word is listened to. */
 const HEARD = 0.05;
 
 export const start = {
@@ -20,15 +20,16 @@ export const start = {
       values: widths,
       value: widths[0],
       text: showCount,
+      marks: widths.map(showCount),
     },
     divisorControl,
   ],
   panelWidth: "100%",
-  panels: [["words", "", 286, { left: 4, right: 4, top: 22, bottom: 104 }]],
+  panels: [["words", "", 306, { left: 4, right: 4, top: 22, bottom: 143 }]],
   update(app) {
     const { d_k: dK, divisor } = app.state;
     const [p, undivided] = [divisor, "none"].map((name) => weights[name][widths.indexOf(dK)]);
-    drawWords(app.panels.words, p, divisor, undivided);
+    drawWords(app.panels.words, p, dK, divisor, undivided);
     return { said: answer(p, dK, divisor) };
   },
 };
@@ -37,21 +38,20 @@ export const start = {
 const brief = (w) => (w < 0.005 ? "0" : show(w));
 
 function answer(p, dK, divisor) {
-  const best = p.indexOf(Math.max(...p));
-  const found = `“${words[best]}” gets ${Math.round(100 * p[best])}\u00a0% of the weight`;
-  const long = showCount(dK);
+  const heard = p.filter((w) => w >= HEARD).length;
+  const least = `at least ${100 * HEARD}\u00a0% of the weight`;
   if (divisor === "sqrt_d_k")
-    return `Divided by √${long}\u00a0=\u00a0${Math.sqrt(dK)}, ${found}, as it does however long the lists are.`;
-  const others = words.filter((_, j) => j !== best);
-  const heard = others.filter((word) => p[words.indexOf(word)] >= HEARD);
-  if (heard.length)
-    return `With ${long} numbers ${found}, and ${heard.map((word) => `“${word}”`).join(", ")} at least ${100 * HEARD}\u00a0%.`;
-  const lost = p.every((w, j) => j === best || brief(w) === "0");
-  return `With ${long} numbers ${found}. The other words are ${lost ? "lost" : `almost lost: none has ${100 * HEARD}\u00a0%`}.`;
+    return `Yes: divided by √${showCount(dK)}\u00a0=\u00a0${Math.sqrt(dK)}, ${heard} of the ${words.length} words get ${least}, however long the lists.`;
+  const best = p.indexOf(Math.max(...p));
+  const most = `“${words[best]}” gets ${Math.round(100 * p[best])}\u00a0%`;
+  const long = `with ${showCount(dK)} numbers`;
+  if (heard === 1)
+    return `No: ${long} ${most} of the weight, and no other word gets ${100 * HEARD}\u00a0%.`;
+  return `In part: ${long}, ${heard} of the ${words.length} words get ${least}, and ${most}.`;
 }
 
 /** A bar of weight over each word, an outline where it was undivided, and below lines from the word that asks, as strong as its weights. */
-function drawWords(panel, p, divisor, undivided) {
+function drawWords(panel, p, dK, divisor, undivided) {
   const x = d3
     .scaleBand(
       words.map((_, j) => j),
@@ -62,7 +62,7 @@ function drawWords(panel, p, divisor, undivided) {
   const [ground, top] = panel.yRange;
   const ink = colour(divisor);
   const middle = (j) => x(j) + x.bandwidth() / 2;
-  const asks = [middle(ASKS), ground + 92];
+  const asks = [middle(ASKS), ground + 131];
   const each = (name, tag, values = p) =>
     layer(panel.svg, name).selectAll(tag).data(values).join(tag);
   const bars = (name, values) =>
@@ -79,7 +79,7 @@ function drawWords(panel, p, divisor, undivided) {
       .attr("text-anchor", "middle");
   each("threads", "path")
     .attr("d", (_, j) => {
-      const [to, level] = [middle(j), ground + 44];
+      const [to, level] = [middle(j), ground + 84];
       return `M${asks[0]},${asks[1] - 16}C${asks[0]},${level + 16},${to},${level + 20},${to},${level}`;
     })
     .style("fill", "none")
@@ -102,8 +102,12 @@ function drawWords(panel, p, divisor, undivided) {
     .text(brief);
   write("names", ground + 36)
     .style("font-size", "14px")
-    .style("font-weight", (w) => (w < HEARD ? 400 : 700))
     .text((_, j) => words[j]);
+  const length = Math.sqrt(dK);
+  const fits = reach.map((far) => show(far * (divisor === "none" ? length : 1), 1));
+  write("fits", ground + 72)
+    .style("fill", lettersColour(divisor))
+    .text((_, j) => fits[j]);
   const notes = fresh(panel.svg, "notes");
   const [, right] = panel.xRange;
   say(notes, "1: all of the weight", right, top - 8, "end");
@@ -112,7 +116,9 @@ function drawWords(panel, p, divisor, undivided) {
     "2 4",
   );
   rule(notes, [panel.xRange[0], ground], [right, ground], "var(--ex-muted)");
-  say(notes, "it looks", ...asks, "middle")
+  const divided = divisor === "none" ? "" : `, divided by ${length}`;
+  say(notes, `how well each word’s key fits${divided}:`, panel.xRange[0], ground + 56, "start");
+  say(notes, "it listens", ...asks, "middle")
     .style("font-size", "15px")
     .style("font-weight", 700);
   if (divisor !== "none") {
@@ -126,6 +132,6 @@ function drawWords(panel, p, divisor, undivided) {
     ).style("fill", lettersColour("none"));
   }
   panel.describe(
-    `Weights that “it” gives: ${words.map((word, j) => `${word} ${brief(p[j])}`).join(", ")}.`,
+    `Weights that “it” gives: ${words.map((word, j) => `${word} ${brief(p[j])}, fit ${fits[j]}`).join("; ")}.`,
   );
 }

@@ -3,10 +3,10 @@
 import pytest
 
 import sdpa_lib as sdpa
-from sdpa_book.explorables.heads_explorable import HEADS, MIDDLE, standard, typical
+from sdpa_book.explorables.heads_explorable import HEADS, MIDDLE, standard
 from sdpa_book.studies.heads.read import LONGER, load_vectors
 
-from .conftest import go, numbers, said
+from .conftest import act, go, numbers, said
 
 
 def row_of(moment, head, place):
@@ -28,7 +28,7 @@ def test_heads_are_those_that_were_trained(explorable, moment, step):
     heads = figure.get_by_role("radio")
     heads.first.wait_for()
     for place in (62, 30):
-        go(figure, f"head=4,step={step},place={place}")
+        go(figure, f"step={step},place={place}")
         rows = [row_of(moment, head, place) for head in range(16)]
         keys = [sdpa.effective_keys(row.softmax(-1)).item() for row in rows]
         ends = [by_chance(row).quantile(MIDDLE).tolist() for row in rows]
@@ -43,8 +43,21 @@ def test_heads_are_those_that_were_trained(explorable, moment, step):
         assert least <= int(more) <= most
 
 
-def test_what_is_drawn_by_chance_is_typical():
-    row = row_of(4, 4, 62)
-    weights = (row.std(correction=0) * standard(typical(63))).softmax(-1)
-    usual = 1 / (1 / by_chance(row)).mean()
-    assert sdpa.effective_keys(weights).item() == pytest.approx(usual.item(), rel=0.1)
+def test_a_head_that_is_pressed_is_named_until_something_else_moves(explorable):
+    figure = explorable("heads")
+    act(figure, figure.get_by_role("radio", name="layer 2, head 1").click)
+    assert said(figure).startswith("Layer 2, head 1 looks from “(” at 5.")
+    go(figure, "step=600,place=62,head=4")
+    assert " of 16 heads" in said(figure)
+
+
+def test_heads_stand_in_the_order_of_their_kinds(explorable):
+    figure = explorable("heads", "step=2400,place=30")
+    heads = figure.get_by_role("radio").all()
+    heads.sort(key=lambda head: head.bounding_box()["x"])
+    kinds = []
+    for head in heads:
+        keys, low, high = numbers(head.get_attribute("aria-label").split(": ")[1])
+        kinds.append((keys > high) - (keys < low))
+    assert kinds == sorted(kinds)
+    assert figure.locator(".notes").text_content().startswith(f"{kinds.count(-1)} fewer")
