@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour, looks } from "./data.js";
 import { softmax } from "./math.js";
-import { fresh, layer, rule, say, show, show2, wantsCalm } from "./shared.js";
+import { fresh, layer, rule, say, show, wantsCalm } from "./shared.js";
 
 const { d_k: widths, nudge, pattern } = data.saturation;
 const KEYS = pattern.map((_, j) => j);
@@ -10,8 +10,8 @@ const SIDES = ["none", "sqrt_d_k"];
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
-  prompt: `Press a key to add ${nudge} to the score that softmax sees; then make the head narrower.`,
-  hint: { target: ".explorable-key:nth-child(6) circle" },
+  prompt: `Press a key: its score gets ${nudge} more on both sides.`,
+  hint: { target: ".explorable-key:nth-child(3) circle" },
   controls: [
     {
       name: "d_k",
@@ -19,11 +19,12 @@ export const saturation = {
       values: widths,
       value: 64,
       text: String,
+      marks: widths.map(String),
     },
-    { name: "key", values: KEYS.map((j) => j + 1), value: 3, drawn: true },
+    { name: "key", values: [0, ...KEYS.map((j) => j + 1)], value: 0, drawn: true }, // 0: none
   ],
   panelWidth: "100%",
-  panels: [["keys", "", 308, { left: 0, right: 0, top: 46, bottom: 0 }]],
+  panels: [["keys", "", 302, { left: 0, right: 0, top: 38, bottom: 0 }]],
   update(app) {
     const { d_k: dK, key } = app.state;
     const sides = SIDES.map((divisor) => sideOf(dK, divisor, key - 1));
@@ -32,32 +33,35 @@ export const saturation = {
   },
 };
 
-/** Scores of eight keys, their weights before and after one score is raised, and what that key gains. */
+/** Scores of eight keys, and their weights before and after one score is raised, if any is. */
 function sideOf(dK, divisor, raised) {
   const scores = pattern.map((z) => (divisor === "none" ? Math.sqrt(dK) * z : z));
   const before = softmax(scores);
-  const after = softmax(scores.with(raised, scores[raised] + nudge));
-  return { scores, before, after, gain: after[raised] - before[raised] };
+  const after = softmax(scores.map((z, j) => (j === raised ? z + nudge : z)));
+  return { scores, before, after };
 }
 
-/** A part of the weight in words. */
-const share = (w) => (w < 0.001 ? "less than 0.1\u00a0%" : `${show2(100 * w)}\u00a0%`);
+/** Whether two decimals show nothing of a weight. */
+const tiny = (w) => w < 0.005;
+
+/** A weight with two decimals. */
+const brief = (w) => (tiny(w) ? "< 0.01" : show(w));
 
 function answer([undivided, divided], key) {
-  const far = undivided.gain / divided.gain;
-  const verdict =
-    far < 0.1
-      ? "Undivided, weights hardly move"
-      : far < 0.5
-        ? "Undivided, weights move less"
-        : "Here weights move undivided, too";
-  return `${verdict}: with +${nudge} key ${key} gains ${share(undivided.gain)} of the weight, divided ${share(divided.gain)}.`;
+  const [all, less] = [undivided, divided].map(({ before }) => brief(Math.max(...before)));
+  if (!key) return `Undivided, one key has ${all} of the weight; divided, it has ${less}.`;
+  const [[was, now], [from, to]] = [undivided, divided].map((side) =>
+    [side.before, side.after].map((weights) => weights[key - 1]),
+  );
+  const only = now - was < 0.5 * (to - from) ? "only" : "too,";
+  const words = [was, now].map((w) => brief(w).replace("<", "below"));
+  const moves = tiny(now)
+    ? "stays below 0.01 of the weight"
+    : `rises ${only} from ${words[0]} to ${words[1]}`;
+  return `Undivided, key ${key} ${moves}. Divided, it rises from ${brief(from)} to ${brief(to)}.`;
 }
 
-/** A weight with two decimals, or 0 where they would show none of it. */
-const brief = (w) => (w < 0.005 ? "0" : show(w));
-
-/** A line for each key: a button that raises its score, and on both sides the score and the weight. */
+/** A line for each key: a button that raises its score, and on both sides a bar, its weight. */
 function drawKeys(app, sides) {
   const panel = app.panels.keys;
   const [left, right] = panel.xRange;
@@ -65,33 +69,30 @@ function drawKeys(app, sides) {
   const y = d3.scaleBand(KEYS, [top, bottom]);
   const raised = app.state.key - 1;
   const middle = (j) => y(j) + y.bandwidth() / 2;
-  layer(panel.svg, "band", "rect")
-    .attr("x", left)
-    .attr("width", right - left)
-    .attr("y", y(raised))
-    .attr("height", y.bandwidth())
-    .attr("rx", 6)
-    .style("fill", "var(--ex-panel)");
-  const from = left + 24;
+  const from = left + 28;
   const width = (right - from) / 2;
-  const words = fresh(panel.svg, "words");
-  say(words, "key", left + 11, top - 8, "middle");
   const described = sides.map((side, i) => {
-    const [start, end] = [from + i * width, from + (i + 1) * width - 8];
+    const divisor = SIDES[i];
+    const start = from + i * width;
     const name = i
       ? `divided by √${app.state.d_k} = ${Math.sqrt(app.state.d_k)}`
       : looks.none.label;
-    const last = i && width < 200;
-    say(words, name, last ? right : start + 20, top - 28, last ? "end" : "start")
-      .style("fill", lettersColour(SIDES[i]))
-      .style("font-weight", 700)
-      .style("font-size", "13px");
-    drawSide(panel, words, { side, divisor: SIDES[i], start, end, raised, middle });
+    drawSide(panel, {
+      ...side,
+      name,
+      divisor,
+      raised,
+      middle,
+      start,
+      end: start + width - (i ? 0 : 8),
+    });
     const told = (values) => values.map((w) => w.toFixed(3)).join("; ");
     return `${i ? "Divided" : "Undivided"}: scores ${side.scores.map(decimal).join("; ")}; weights before ${told(side.before)}; now ${told(side.after)}`;
   });
+  say(fresh(panel.svg, "words"), "key", left + 11, top - 8, "middle");
   drawButtons(app, panel, { y, middle, right, left, raised });
-  panel.describe(`Key ${raised + 1} is raised by ${nudge}. ${described.join(". ")}.`, "group");
+  const which = raised < 0 ? "No key is raised" : `Key ${raised + 1} is raised by ${nudge}`;
+  panel.describe(`${which}. ${described.join(". ")}.`, "group");
 }
 
 /** A score with one decimal. */
@@ -101,50 +102,68 @@ const decimal = (z) =>
     .replace(/^-0\.0$/, "0.0")
     .replace("-", "−");
 
-/** One divisor's side: a score, and pale its weight, in full colour what the raised key gains. */
-function drawSide(panel, words, { side, divisor, start, end, raised, middle }) {
-  const { scores, before, after, gain } = side;
-  const top = panel.margin.top;
-  const wide = end - start > 200;
-  const [scoreEnd, ground] = wide ? [start + 68, start + 80] : [start + 53, start + 58];
-  const x = d3.scaleLinear([0, 1], [ground, end - 34]);
-  const bars = (name, from, to) =>
+/** One divisor's side: a bar is the weight now, an outline what it was before a score was raised. */
+function drawSide(panel, { scores, before, after, name, divisor, raised, middle, start, end }) {
+  const x = d3.scaleLinear([0, 1], [start, end - (divisor === "none" ? 28 : 36)]);
+  const moved = (j) => Math.abs(after[j] - before[j]) >= 0.005;
+  const bars = (name, weights, keys = KEYS) =>
     layer(panel.svg, `${name}-${divisor}`)
-      .style("fill", colour(divisor))
       .selectAll("rect")
-      .data(KEYS)
+      .data(keys)
       .join("rect")
-      .style("transition", wantsCalm() ? null : "x 0.4s, width 0.4s")
-      .attr("x", (j) => x(from(j)))
-      .attr("width", (j) => x(to(j)) - x(from(j)))
-      .attr("y", (j) => middle(j) - 10)
-      .attr("height", 20);
-  const kept = (j) => Math.min(before[j], after[j]);
-  bars("kept", () => 0, kept).style("opacity", 0.4);
-  bars("gained", kept, (j) => after[j]);
-  rule(words, [ground, top], [ground, middle(7) + 14], "var(--ex-muted)");
-  const plus = wide ? " + " : "+";
-  const write = (text, at, level, anchor) =>
-    say(words, text, at, level, anchor).attr("class", null);
+      .style("transition", wantsCalm() ? null : "width 0.4s")
+      .attr("x", start)
+      .attr("width", (j) => x(weights(j)) - start)
+      .attr("y", (j) => middle(j) - 14)
+      .attr("height", 28);
+  bars("all", () => 1).style("fill", "var(--ex-panel)");
+  bars("now", (j) => after[j]).style("fill", colour(divisor));
+  bars("before", (j) => before[j], KEYS.filter(moved))
+    .style("fill", "none")
+    .style("stroke", "var(--ex-ink)");
+  const words = fresh(panel.svg, `words-${divisor}`);
+  const top = panel.margin.top;
+  rule(words, [start, top], [start, middle(7) + 14], "var(--ex-muted)");
+  const head = say(words, name, start, top - 24, "start");
+  head.style("fill", lettersColour(divisor)).style("font-weight", 700).style("font-size", "13px");
+  head.attr("x", Math.min(start, end + 4 - head.node().getComputedTextLength()));
+  say(words, "weight", start, top - 7, "start");
+  say(words, "1", x(1), top - 7, "end");
+  const loss = (j) => before[j] - after[j];
+  const loser = KEYS.filter(moved).sort((i, j) => loss(j) - loss(i))[0];
   for (const j of KEYS) {
-    const level = middle(j) + 4;
-    const tip = x(after[j]) + 5;
-    const chosen = j === raised;
-    const score = write(decimal(scores[j]), scoreEnd, level, "end");
-    const sum = brief(before[j]) + plus + brief(gain);
-    const fits = tip + 7 * sum.length < end;
-    const text = !chosen ? brief(after[j]) : fits ? brief(before[j]) : "";
-    const weight = write(text, tip, level, "start");
-    if (!chosen) continue;
-    for (const [words, more] of [
-      [score, plus + nudge],
-      [weight, (fits ? plus : "+") + brief(gain)],
-    ])
-      words.append("tspan").style("font-weight", 700).text(more);
-    weight.select("tspan").style("fill", lettersColour(divisor));
+    const [was, now] = [before, after].map((weights) => brief(weights[j]));
+    const reach = x(Math.max(after[j], before[j])) + 5;
+    const write = (text, by) => say(words, text, reach, middle(j) + 4.5 + by, "start");
+    const fits = (text) => reach + text.node().getComputedTextLength() <= end + 4;
+    if (j !== raised) {
+      const text = write(j === loser ? `${now}, was ${was}` : now, 0);
+      if (!fits(text)) text.text(now);
+      continue;
+    }
+    const texts = [
+      write(was === now ? `still ${now}` : `${was} → ${now}`, -7)
+        .style("font-weight", 700)
+        .style("font-size", end - start > 200 ? "14px" : "12px"),
+      write(`score ${decimal(scores[j])} + ${nudge}`, 7),
+    ];
+    if (texts.every(fits)) continue;
+    const box = texts.map((text) =>
+      text
+        .attr("x", start + 8)
+        .node()
+        .getComputedTextLength(),
+    );
+    words
+      .insert("rect", "text") // on the bar, and under its words
+      .attr("x", start + 4)
+      .attr("width", Math.max(...box) + 8)
+      .attr("y", middle(j) - 14)
+      .attr("height", 28)
+      .style("fill", "var(--ex-ground)")
+      .style("opacity", 0.7);
+    texts.forEach((text) => text.attr("class", null));
   }
-  write("score", scoreEnd, top - 8, "end");
-  write("weight", ground, top - 8, "start");
 }
 
 /** The keys' buttons: of these one is pressed, and a press anywhere in a key's line is one. */
@@ -158,7 +177,7 @@ function drawButtons(app, panel, { y, middle, left, right, raised }) {
   const all = made.merge(keys);
   const choose = (j) => app.set({ key: j + 1 });
   all
-    .attr("tabindex", (j) => (j === raised ? 0 : -1))
+    .attr("tabindex", (j) => (j === Math.max(raised, 0) ? 0 : -1))
     .attr("aria-checked", (j) => String(j === raised))
     .attr("aria-label", (j) => `key ${j + 1}: add ${nudge} to its score`)
     .on("click", (_, j) => choose(j))
