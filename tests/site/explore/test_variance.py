@@ -33,16 +33,16 @@ def test_the_line_and_what_is_said_of_it_are_the_librarys(explorable):
         drawn = numbers(described(figure, "line"))[:-1]
         small, large = (derived(d_k, *boxes) for d_k in (1, 64))
         assert drawn[::2] == pytest.approx([small, large], abs=0.0051)
-        assert ("it grows with d" in said(figure)) == (large > small)
+        assert ("tilts, to" in said(figure)) == (large > small)
         assert ("lifts" in said(figure)) == (small > 1)
         assert ("level at 1" in said(figure)) == (large == small == 1)
         if large > small:
-            assert numbers(said(figure))[1] == pytest.approx(large, abs=0.051)
+            assert numbers(said(figure))[0] == pytest.approx(large, abs=0.051)
 
 
 def test_without_the_other_vectors_correlation_the_line_is_level(explorable):
     figure = explorable("variance", "rho_q=0.3,rho_k=0.3")
-    assert "The line tilts" in said(figure)
+    assert "Both are correlated: the line tilts" in said(figure)
     act(figure, figure.get_by_label("correlated").last.uncheck)
     assert "query alone" in said(figure)
     act(figure, figure.get_by_label("correlated").first.uncheck)
@@ -53,6 +53,7 @@ def test_the_points_are_what_is_ticked_and_the_line_stays_in_its_frame(explorabl
     figure = explorable("variance", "mu_q=1,mu_k=1,rho_q=0.3,rho_k=0.3")
     ends = numbers(figure.locator("[data-panel=line] .line").get_attribute("d"))
     assert all(level > 0 for level in ends[1::2])
+    assert "46.5 at d" in figure.locator("[data-panel=line] svg").text_content()
     for panel in ("query", "key"):
         assert described(figure, panel).endswith("mean 1, correlation 0.3.")
         points = figure.locator(f"[data-panel={panel}] circle")
