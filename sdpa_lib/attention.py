@@ -467,8 +467,8 @@ def _visible(
         ) from None
     if attn_mask.dim() < 2:
         attn_mask = attn_mask.expand(1, n_keys)
-    if query.dtype == torch.float64 and attn_mask.dtype == torch.float32:
-        attn_mask = attn_mask.double()  # PyTorch's kernel takes it as it is, and reads it wrongly
+    if attn_mask.dtype == torch.float32 and (query.dtype == torch.float64 or not query.is_cpu):
+        attn_mask = attn_mask.to(query.dtype)  # PyTorch's kernels take it, and read it wrongly
     return attn_mask, False, Masked(attn_mask, n_keys, groups)
 
 

@@ -68,6 +68,17 @@ def test_the_default_is_pytorchs_bit_for_bit(dtype, mask):
     assert torch.equal(ours, theirs)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("rescaling", ["sqrt_d_k", "k_total"])
+def test_a_float32_mask_of_half_precision(rescaling, dtype):
+    """PyTorch's kernel on an H100 takes it, and gives NaN."""
+    tensors = qkv(1, 2, n_queries=64, n_keys=64, dtype=dtype)
+    mask = sample(64, 64, seed=3, device="cpu", dtype=torch.float32)
+    expected = textbook(*tensors, rescaling=rescaling, attn_mask=mask)
+    for ours in outputs(*there(tensors), rescaling=rescaling, attn_mask=mask.to(DEVICE)):
+        close(ours.cpu(), expected, by=4e-2)
+
+
 @EVERY_CLASS
 def test_a_running_divisor_decodes_what_the_whole_sequence_gives(rescaling):
     q, k, v = there(qkv(2, 3, n_queries=11, dtype=WIDEST))
