@@ -37,14 +37,14 @@ export const budget = {
     const { stop } = app.state;
     app.memory.furthest = Math.max(stop, app.memory.furthest ?? 0);
     drawModels(app, stop);
-    return { said: verdict(stop) };
+    return { said: verdict(stop, app.memory.furthest) };
   },
 };
 
 const median = (times) => (times[times.length / 2 - 1] + times[times.length / 2]) / 2;
 
-/** What a study that stops can say of those that have not all learned; the undivided are the last. */
-function verdict(stop) {
+/** What a study that stops can say of those that have not all learned, the undivided last; and what one knows who has seen a longer study. */
+function verdict(stop, furthest) {
   const [undivided, ...others] = names.flatMap((name) => {
     const [many, all] = [seen(learned[name], stop), learned[name].length];
     if (many === all) return [];
@@ -57,6 +57,8 @@ function verdict(stop) {
   if (!names.some((name) => seen(learned[name], stop)))
     return `By step ${stop} no model has learned: a study that stops here sees no difference.`;
   const left = learned.none.length - seen(learned.none, stop);
+  if (seen(learned.none, furthest) === learned.none.length)
+    return `By step ${stop}, ${undivided}. The others are late: a study that stops here cannot know.`;
   if (left < 3)
     return `By step ${stop}, ${undivided}. ${left === 1 ? "One is" : "Two are"} left: late, or never?`;
   const listed = [undivided, ...others].join(", ").replace(/, ([^,]*)$/, " and $1");

@@ -329,7 +329,7 @@ function drawHeads(app, measured) {
     .select(".chance")
     .attr("d", ({ low, high }) => `M${middle},${y(low)}V${y(high)}`)
     .style("stroke", "var(--ex-muted)")
-    .style("stroke-width", Math.min(16, width - 4))
+    .style("stroke-width", Math.min(22, width - 1))
     .style("opacity", 0.45);
   all
     .select(".own")

@@ -86,7 +86,7 @@ function verdict(p, random) {
     return `${at} keeps ${both}gradient descent’s step, but Adam’s grows ${brief(Adam)} times.`;
   if (p < 1) return `${at} is too large for ${both}gradient descent’s step, too small for Adam’s.`;
   return random
-    ? `${at} keeps Adam’s step, but first scores shrink to 1/${brief(1 / first)}: no p keeps all three, unless scores start at 0.`
+    ? `${at} keeps Adam’s step, but first scores shrink to 1/${brief(1 / first)}: no p keeps all three.`
     : `${at} keeps Adam’s step, and scores start at 0 at every width; gradient descent’s step shrinks to 1/${brief(1 / SGD)}.`;
 }
 

@@ -34,8 +34,8 @@ export const start = {
   },
 };
 
-/** A weight with two digits, or 0 where they would show none of it. */
-const brief = (w) => (w < 0.005 ? "0" : show(w));
+/** A weight with two digits, or about 0 where they would show none of it: it is never 0, or 1. */
+const brief = (w) => (w < 0.005 ? "≈ 0" : w > 0.995 ? "≈ 1" : show(w));
 
 function answer(p, dK, divisor) {
   const heard = p.filter((w) => w >= HEARD).length;
@@ -43,7 +43,8 @@ function answer(p, dK, divisor) {
   if (divisor === "sqrt_d_k")
     return `Yes: divided by √${showCount(dK)}\u00a0=\u00a0${Math.sqrt(dK)}, ${heard} of the ${words.length} words get ${least}, however long the lists.`;
   const best = p.indexOf(Math.max(...p));
-  const most = `“${words[best]}” gets ${Math.round(100 * p[best])}\u00a0%`;
+  const all = p[best] > 0.995;
+  const most = `“${words[best]}” gets ${all ? "more than 99" : Math.round(100 * p[best])}\u00a0%`;
   const long = `with ${showCount(dK)} numbers`;
   if (heard === 1)
     return `No: ${long} ${most} of the weight, and no other word gets ${100 * HEARD}\u00a0%.`;

@@ -48,3 +48,5 @@ def test_late_is_told_from_never_only_by_waiting(explorable, runs):
         statistics.median(run.learned_at for run in runs[name]) for name in ("none", "sqrt_d_k")
     ]
     assert numbers(said(figure)) == [last, *medians]
+    go(figure, "stop=300")
+    assert "The others are late" in said(figure)

@@ -15,7 +15,7 @@ def heard(figure, d_k, divisor):
     told = torch.tensor(numbers(described(figure, "words"))).view(-1, 2).T
     assert told[0] == pytest.approx(weights, abs=0.0051)
     assert told[1] == pytest.approx(scores, abs=0.051)
-    return (weights >= 0.05).sum().item(), round(100 * weights[WORDS.index("cat")].item())
+    return (weights >= 0.05).sum().item(), min(99, round(100 * weights[WORDS.index("cat")].item()))
 
 
 @pytest.mark.parametrize("divisor", ["none", "sqrt_d_k"])
@@ -40,4 +40,4 @@ def test_dividing_brings_the_sentence_back(explorable):
     act(figure, figure.get_by_role("button", name="Divided by").click)
     assert said(figure).startswith("Yes: ")
     assert outlines.count() == len(WORDS)
-    assert "undivided: 1.00" in figure.locator(".notes").text_content()
+    assert "undivided: ≈ 1" in figure.locator(".notes").text_content()
