@@ -7,7 +7,7 @@ import { addButtons, axes, bar, fresh, layer, rule, say, show2, wantsCalm } from
 const DIMS = [4, 16, 64, 256];
 const MOST = DIMS.at(-1);
 const PAIRS = 40;
-const REACH = 48; // of the axis: three standard deviations of the longest sums
+const REACH = 64; // of the axis: four standard deviations of the longest sums
 const BIN = 2; // ends so close stand in one row
 const GAP = 46; // px, from the plot to the column of the ends
 const TYPICAL = 17; // the draw to begin with: within 8 % of what is expected at every stop
@@ -110,7 +110,7 @@ function drawSums(panel, sums, dK) {
     y,
     xTicks: DIMS.slice(1),
     xFormat: (terms) => (terms === MOST ? `${terms} terms` : terms),
-    yTicks: [-40, -20, 0, 20, 40],
+    yTicks: [-60, -30, 0, 30, 60],
     yFormat: (at) => String(at).replace("-", "−"),
   });
   const each = (parent, name, tag, values) =>
@@ -131,8 +131,8 @@ function drawSums(panel, sums, dK) {
   const window_ = layer(panel.svg, "window", "clipPath").attr("id", "growth-window");
   layer(window_, "inner", "rect")
     .attr("x", left)
-    .attr("y", 0)
-    .attr("height", bottom + 20)
+    .attr("y", top)
+    .attr("height", bottom - top)
     .style("transition", wantsCalm() ? null : "width 0.5s")
     .attr("width", x(dK) - left);
   each(panel.svg, "fan", "path", sums)
@@ -145,11 +145,12 @@ function drawSums(panel, sums, dK) {
   const dots = sums.map((walk) => {
     const row = Math.round(walk[dK] / BIN);
     rows.set(row, (rows.get(row) ?? 0) + 1);
-    return [column + 4 + 5 * rows.get(row), y(row * BIN)];
+    return [rows.get(row), y(row * BIN)];
   });
+  const apart = Math.min(5, (panel.width - column - 8) / Math.max(...rows.values()));
   each(now, "dots", "circle", dots)
     .attr("r", 2.4)
-    .attr("cx", ([at]) => at)
+    .attr("cx", ([place]) => column + 4 + apart * place)
     .attr("cy", ([, level]) => level)
     .style("fill", colour("none"));
   const upright = layer(now, "upright").attr("transform", "rotate(90)");

@@ -117,7 +117,7 @@ export const heads = {
     const weights = math.softmax(rowOf(levels, head, place));
     const looks = `${names[head][1]} looks from “${seen(place)}” at ${show2(keys)} characters`;
     panels.heads.heading.textContent = `how many of ${place + 1} characters each head looks at`;
-    panels.text.heading.textContent = `${looks}, the darker the more`;
+    panels.text.heading.textContent = `${looks}, the stronger the colour the more`;
     drawHeads(app, measured);
     makeChoice(app, drawText(panels.text, weights, place), weights);
     const pressed = memory.at === `${step} ${place}` && (memory.pressed || memory.head !== head);

@@ -104,7 +104,7 @@ function verdict(n, sigma) {
     whole === 1
       ? `one of ${count} has ${percent(share)}`
       : fewer === 1
-        ? `${showCount(whole)} of ${count} have half`
+        ? `${showCount(whole)} of ${count} have half or more`
         : `on ${showCount(whole)} of ${count}`;
   return `${answer}: ${short}, and ${long}.`;
 }
