@@ -198,7 +198,7 @@ kept = torch.get_default_dtype(), torch.is_grad_enabled(), dict(os.environ)
 import sdpa_book
 assert torch.get_num_threads() == 1
 assert not matplotlib.rcParams["axes.grid"]
-assert len(warnings.filters) == filters + 1, warnings.filters
+assert len(warnings.filters) == filters + 2, warnings.filters
 assert seeds == (random.getstate(), torch.random.initial_seed())
 assert kept == (torch.get_default_dtype(), torch.is_grad_enabled(), dict(os.environ))
 """
