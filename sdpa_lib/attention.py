@@ -250,10 +250,6 @@ def scaled_dot_product_attention(
     output = F.scaled_dot_product_attention(
         divided, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
     )
-    if not is_number:
-        # PyTorch's kernels give zeros, as to a row that sees nothing, where all scores of a short
-        # row are NaN: a divisor that is not a number must not look like that.
-        output = output.masked_fill(torch.as_tensor(divide).isnan(), math.nan)
     # Where there is nothing to add up PyTorch's function has the query's batch.
     if output.shape[:-2] != whole:
         output = output.expand(*whole, *output.shape[-2:])
@@ -261,6 +257,10 @@ def scaled_dot_product_attention(
         # A GPU's kernels for half precision give a blend of all values to a row that sees nothing.
         hides = ~attn_mask if attn_mask.dtype == torch.bool else attn_mask == -math.inf
         output = output.masked_fill(hides.all(-1, keepdim=True), 0.0)
+    if not is_number:
+        # PyTorch's kernels give zeros, as to a row that sees nothing, where all scores of a short
+        # row are NaN: a divisor that is not a number must not look like that.
+        output = output.masked_fill(torch.as_tensor(divide).isnan(), math.nan)
     return output
 
 

@@ -5,7 +5,8 @@ import { drawCursor } from "./handles.js";
 import { axes, fresh, point, richText, rule, say } from "./shared.js";
 
 const { labels, learned, steps } = data.budget;
-const names = Object.keys(labels);
+/** The divisors: those that a slide names in its address, or all. */
+const names = new URLSearchParams(location.search).get("only")?.split(",") ?? Object.keys(labels);
 const rowLabel = (name) => (name === "none" ? labels[name] : `÷ ${labels[name]}`);
 const end = steps.at(-1);
 const PILE = 6; // px from a dot to the next one on it

@@ -141,7 +141,7 @@ const BETWEEN = 8; // px, heads of two kinds
 const TINT = 46; // percent of the weights' colour, under which letters keep a contrast of 4.5
 const ROOMY = 560; // px, from which the passage stands on one line, and not line by line as it was written
 
-/** The passage, darker where weight goes, and grey where the character in the frame cannot look. */
+/** The passage, the stronger coloured the more weight goes there, and grey where the character in the frame cannot look. */
 function drawText(panel, weights, place) {
   const [left, right] = panel.xRange;
   const breaks = (i) => places[i - 1] === "\n" && places[i] !== "\n" && right - left < ROOMY;
