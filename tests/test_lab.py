@@ -4,6 +4,7 @@ import re
 
 import nbformat
 import pytest
+import stored
 import teaching
 import torch
 from nbclient import NotebookClient
@@ -79,17 +80,31 @@ def test_what_the_solution_says_of_the_training_is_what_it_prints(notebooks):
         assert f"rate {rate}, {divisor}: below 0.3 {when} steps" in said
 
 
-def test_what_the_solutions_say_of_spreads_batches_and_wrong_winners_is_printed(notebooks):
+def test_what_the_solutions_say_of_spreads_batches_and_found_keys_is_printed(notebooks):
     said = printed(notebooks[True])
     spreads = re.findall(r"^\d+: ([\d.]+), divided (1.00|0.99|1.01)$", said, re.M)
     assert [round(float(found)) for found, _ in spreads] == [4, 8, 16, 32]
     measured, expected = zip(
         *re.findall(r"undivided batches: ([\d.]+), expected ([\d.]+)", said), strict=True
     )
-    assert float(measured[1]) < 0.23 < float(measured[2])
+    assert float(measured[2]) < 0.23 < float(measured[3])  # 15 batches, and 20
     assert all(abs(float(a) - float(b)) < 0.02 for a, b in zip(measured, expected, strict=True))
-    wrong = re.findall(r"a wrong winner's weight ([\d.]+)", said)
-    assert wrong == ["0.02", "0.71", "0.02", "0.80", "0.02", "0.87"]
+    cosines = re.findall(r"cosine of two batches ([\d.]+)", said)
+    rows = "cosine, batches of 32, undivided", "cosine, batches of 32, root"  # the lecture's, too
+    assert [f"{float(found):.2g}" for found in cosines] == [
+        stored.number(f"05 worth [{row}]") for row in rows
+    ]
+    found = re.findall(r"weight ([\d.]+); a wrong .* ([\d.]+); effective keys (\S+)\n", said)
+    undivided, root, d_k = found[::3], found[1::3], found[2::3]
+    assert undivided == [
+        ("0.107", "0.708", "2.15"),
+        ("0.330", "0.801", "1.5"),
+        ("0.768", "0.870", "1.12"),
+    ]
+    assert [keys for *_, keys in root] == ["386", "356", "267"]
+    assert root[2][0] == "0.045"
+    assert all(float(wrong) < 0.02 for _, wrong, _ in root)
+    assert all(weight == "0.001" and float(keys) > 1000 for weight, _, keys in d_k)
 
 
 def test_every_solution_passes(notebooks):

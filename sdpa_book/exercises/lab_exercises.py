@@ -111,6 +111,11 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "The noise gets shorter with the root of k, so its square with k: the cosine is a "
             "share of squares.": lambda k, c: c / (c + (1 - c) / k**0.5),
+            "c is a share of the squared length already: it is not squared once "
+            "more.": lambda k, c: k * c**2 / (1 + (k - 1) * c**2),
+            "c and 1 - c are squared lengths already: square neither of them.": lambda k, c: (
+                c**2 / (c**2 + (1 - c) ** 2 / k)
+            ),
             "It comes near 1, but never bends so sharply: noise is left in every "
             "average.": lambda k, c: min(1, k * c),
             "The noise falls to (1 - c)/k, and with it the whole: divide the shared part by all "
