@@ -17,8 +17,8 @@ exclude_patterns = ["lab.md", "revealjs/css", "revealjs/plugin/[!n]*", "revealjs
 exclude_patterns += ["**/*.map", "**/*.esm.js", "**/reset.css", "**/plugin.js", "**/*.html"]
 
 lecture_minutes = 90
-lecture_reserve = 10
-lecture_pace = 130
+lecture_reserve = 8
+lecture_pace = 120
 lecture_parts = ["Scores spread", "Softmax saturates", "The root", "Learning"]
 revealjs_html_theme = "revealjs-simple"
 revealjs_style_theme = "lecture.css"
