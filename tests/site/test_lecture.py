@@ -25,6 +25,19 @@ OUTSIDE = """() => {
 }"""
 
 
+# What the last row can't read of a figure to move: letters below 20 px of a slide's 720.
+SMALL = """() => {
+  const frame = Reveal.getCurrentSlide().querySelector("iframe.movable");
+  const zoom = parseFloat(getComputedStyle(frame).getPropertyValue("--zoom"));
+  const text = (node) => node.nodeType === 3 && node.data.trim();
+  const own = (part) => [...part.childNodes].some(text);
+  return [...frame.contentDocument.querySelectorAll(".explorable-app :not(sub, sup)")]
+    .filter((part) => own(part) && part.checkVisibility())
+    .filter((part) => zoom * parseFloat(getComputedStyle(part).fontSize) < 20)
+    .map((part) => part.textContent);
+}"""
+
+
 def elsewhere(wrong):
     """What went wrong; to the fixture the site is foreign but for the lecture's folder."""
     return [one for one in wrong if not one.startswith(f"foreign: {SITE.as_uri()}")]
@@ -58,6 +71,23 @@ def test_a_figure_stays_as_it_was_left(tab):
     figure.locator("input[type=range]").first.wait_for()
     assert figure.locator("input[type=range]").first.input_value() == "3"
     assert elsewhere(wrong) == []
+
+
+def test_letters_of_figures_to_move_can_be_read_from_the_last_row(tab, base):
+    page, _ = tab(f"{base}lecture/index.html")
+    moved = page.evaluate(
+        "Reveal.getSlides().flatMap((s, i) => s.querySelector('iframe') ? i : [])"
+    )
+    assert len(moved) >= 3
+    for place in moved:
+        page.evaluate(
+            "i => Reveal.slide(...Object.values(Reveal.getIndices(Reveal.getSlides()[i])))", place
+        )
+        page.wait_for_function(
+            "() => Reveal.getCurrentSlide().querySelector('iframe').contentDocument"
+            "?.querySelector('.in-slide svg text')"
+        )
+        assert page.evaluate(SMALL) == [], place
 
 
 def test_on_paper_a_slide_is_a_page_and_a_figure_to_move_is_a_picture(tab):
