@@ -1,4 +1,4 @@
-"""How many keys hold the weight of a row of normal scores."""
+"""How many keys hold half of the weight of a row of normal scores."""
 
 from __future__ import annotations
 
@@ -12,74 +12,68 @@ from sdpa_book.drawing import plotting
 from sdpa_book.names import plot_label
 
 ALT = (
-    "The share of the weight on the heaviest keys against their number, on a logarithmic axis, for "
-    "rows of 32 and of 1,024 keys. Divided by the root, half of the weight lies on 6 and on 162 "
-    "keys, and the curves are far apart. Undivided, both begin with most of the weight on one key."
+    "Bars, each all of the weight of a row of 32, 1,024 or 32,768 keys, cut into a slice for each "
+    "key, the heaviest first. At a spread of 1, divided by the root, 6, 164 and 5,200 keys have "
+    "half; at 8, undivided, the heaviest key alone has more than half of every bar."
 )
 
-ROWS = 128
-"""At least so many rows of each kind are drawn."""
+LENGTHS = [32, 1024, 32_768]
+ROWS = 512
+"""At least so many rows of each length are drawn."""
 
 
 @cache
 def data() -> dict[str, Any]:
-    """For each number of keys and each standard deviation of normal scores the mean share of the
-    weight on one key, the heaviest, on two, three, four, six and so on up to all.
+    """For each number of keys and each standard deviation of normal scores how many of the
+    heaviest keys have half of the weight, by three digits, and the mean share of the weight on
+    one key, the heaviest, on two, three and so on up to all.
     """
-    n = [2**e for e in range(5, 18)]
-    sigma = [float(f"{2 ** (i / 4):.4g}") for i in range(-4, 17)]
-    keys = sorted({round(2 ** (i / 2)) for i in range(35)})
-    gathered = [
-        [
-            [round(share, 3) for share in of_sigma.tolist()]
-            for of_sigma in gathered_by(m, sigma, keys)
-        ]
-        for m in n
-    ]
-    return {"n": n, "sigma": sigma, "keys": keys, "gathered": gathered}
+    sigma = [float(f"{2 ** (i / 16):.4g}") for i in range(49)]
+    keys = sorted({*range(1, 17), *(round(2 ** (i / 2)) for i in range(8, 31))})
+    gathered, half = [], []
+    for n in LENGTHS:
+        shares = gathered_by(n, sigma)
+        counts = (shares < 0.5).sum(-1) + 1
+        half.append([int(float(f"{count:.3g}")) for count in counts.tolist()])
+        last = torch.tensor([k for k in keys if k <= n]) - 1
+        gathered.append([[round(s, 4) for s in row] for row in shares[:, last].tolist()])
+    return {"n": LENGTHS, "sigma": sigma, "keys": keys, "gathered": gathered, "half": half}
 
 
-def gathered_by(n: int, sigma: list[float], keys: list[int], block: int = 2**17) -> Tensor:
-    """By standard deviation the mean weight on so many of the heaviest of n keys; so many scores
-    are drawn at a time.
+def gathered_by(n: int, sigma: list[float], block: int = 2**20) -> Tensor:
+    """By standard deviation the mean weight on the heaviest of n keys, on the two heaviest and so
+    on; so many scores are drawn at a time.
     """
     generator = torch.Generator().manual_seed(n)
     rows, blocks = block // n, max(1, ROWS * n // block)
-    last = torch.tensor([k for k in keys if k <= n]) - 1
-    shares = torch.zeros(len(sigma), len(last))
+    shares = torch.zeros(len(sigma), n)
     for _ in range(blocks):
         scores = torch.randn(rows, n, generator=generator).sort(descending=True).values
         for i, s in enumerate(sigma):
-            shares[i] += torch.softmax(s * scores, -1).cumsum(-1)[:, last].mean(0) / blocks
+            shares[i] += torch.softmax(s * scores, -1).mean(0).cumsum(-1) / blocks
     return shares
 
 
 def draw() -> None:
-    """The weight gathered by the heaviest keys of a short and of a long row, undivided and with
-    the root.
-    """
-    _, ax = plotting.figure(height=3.4)
+    """The three bars divided by the root and undivided, strong as far as half of the weight."""
+    _, axes = plotting.figure(columns=2, height=3.2, share_y=True)
     told = data()
-    short, long = told["n"][0], 1024
-    for name, sigma in (("none", 8), ("sqrt_d_k", 1)):
-        for n, look in ((short, {"alpha": 0.6}), (long, {"linewidth": 2.5})):
-            shares = told["gathered"][told["n"].index(n)][told["sigma"].index(sigma)]
-            color = plotting.style(name)["color"]
-            ax.plot(told["keys"][: len(shares)], shares, color=color, **look)
-            if name == "sqrt_d_k":
-                label = f"{plot_label(name)}, {n:,} keys"
-                ax.text(0.42 * n, 0.6, label, color=color, va="center")
-    ax.text(
-        12,
-        0.9,
-        f"{plot_label('none')}, {short} and {long:,} keys",
-        color=plotting.style("none")["color"],
-        va="top",
-    )
-    ax.axhline(0.5, color=plotting.MUTED, linewidth=1, linestyle=":")
-    ax.set(xscale="log", ylim=(0, 1.05), xlabel="number of keys, the heaviest first")
-    ax.set(xlim=(0.9, 2e4), yticks=(0, 0.5, 1))
-    ticks = [1, 10, 100, 1000, 10_000]
-    ax.set_xticks(ticks, ["one key", *(f"{k:,}" for k in ticks[1:])])
-    ax.minorticks_off()
-    ax.set_title("share of the weight on them")
+    ink = plotting.ROLES["weights"]
+    sides = ((1, f"divided by {plot_label('sqrt_d_k')}"), (8, plot_label("none")))
+    for ax, (sigma, how) in zip(axes, sides, strict=True):
+        at = told["sigma"].index(sigma)
+        for row, (half, gathered) in enumerate(zip(told["half"], told["gathered"], strict=True)):
+            count, ends = half[at], [0, *gathered[at][:16]]  # on so many keys
+            edge = ends[count] if count <= 16 else 0.5
+            slices = [(0, edge, 0.6), (edge, 1, 0.2)]
+            for k in range(1, 17, 2):  # every second one is darker
+                slices.append((ends[k - 1], ends[k], 1 if k <= count else 0.25))
+            for start, end, alpha in slices:
+                ax.barh(row, end - start, 0.45, left=start, color=ink, alpha=alpha)
+            words = f"1 key has {100 * edge:.0f} %" if count == 1 else f"{count:,} keys have half"
+            ax.text(0.01, row + 0.4, words, color=ink, va="center")
+        ax.axvline(0.5, color=plotting.INK, linestyle="--", linewidth=1)
+        ax.set(xlim=(0, 1), ylim=(2.6, -0.4), title=f"σ = {sigma}: {how}")
+        ax.set_xticks([0, 0.5, 1], ["0", "half of the weight", "all"])
+        ax.grid(visible=False)
+    axes[0].set_yticks(range(len(LENGTHS)), [f"{n:,} keys" for n in LENGTHS])

@@ -31,14 +31,14 @@ const blocksControl = {
   drawn: true,
 };
 
-/** Norms to guess, by tenths of a decade; NONE_YET is no guess, and the ring waits at WAITS. */
+/** Norms to guess, by tenths of a decade; NONE_YET is no guess, and the ring waits at WAITS, half-way up. */
 const GUESSES = Array.from({ length: 51 }, (_, i) => Number((10 ** (i / 10)).toPrecision(2)));
-const [NONE_YET, WAITS] = [0, 40];
+const [NONE_YET, WAITS] = [0, GUESSES[25]];
 
 export const depth = {
   title: "How does the first gradient’s norm grow with more blocks?",
   prompt:
-    "Drag the ring to where you expect undivided models of 48 blocks; then drag the line there.",
+    "Drag the ring to your guess for undivided models of 48 blocks; then drag the line there.",
   hint: { target: ".guess .explorable-handle" },
   controls: [
     {
@@ -47,6 +47,7 @@ export const depth = {
       values: widths,
       value: widths.at(-1),
       text: String,
+      marks: widths.map(String),
     },
     blocksControl,
     {
@@ -62,7 +63,7 @@ export const depth = {
     [
       "norms",
       "norm of the first gradient: each grey line is ten times the one below; a dot is a model",
-      306,
+      289,
       { top: 40, left: 58 },
     ],
   ],
@@ -73,11 +74,12 @@ export const depth = {
     const passed = depths.indexOf(blocks) + 1;
     const width = widths.indexOf(dK);
     const there = passed === depths.length;
+    const aims = fresh(app.panels.norms.svg, "aims"); // under the names, which interrupt it
     drawNorms(app, width, passed);
     drawRing(app, there ? null : guess || WAITS, guess !== NONE_YET);
-    const aims = fresh(app.panels.norms.svg, "aims");
-    if (!there) drawAim(app.panels.norms, aims, width, passed, guess || WAITS);
-    else if (guess !== NONE_YET) drawMiss(app.panels.norms, aims, width, guess);
+    if (guess !== NONE_YET)
+      if (there) drawMiss(app.panels.norms, aims, width, guess);
+      else drawAim(app.panels.norms, aims, width, passed, guess);
     return { said: verdict(width, passed, guess) };
   },
 };
@@ -104,7 +106,7 @@ function verdict(width, passed, guess) {
 const isNarrow = (panel) => panel.width < 450;
 
 function scales(panel) {
-  panel.margin.right = isNarrow(panel) ? 64 : 98;
+  panel.margin.right = isNarrow(panel) ? 74 : 98;
   const inner = d3.scaleLog([first, depths.at(-1)], panel.xRange);
   const [left, right] = panel.xRange;
   return [
@@ -206,20 +208,20 @@ function drawMiss(panel, group, width, guess) {
   const [x, y] = scales(panel);
   const at = x(depths.at(-1));
   const [mine, theirs] = [guess, median("none", width, depths.length)].map(y);
-  point(group, at, mine, 9, "none").style("stroke", colour("none")).style("stroke-width", 3);
+  point(group, at, mine, 11, "none").style("stroke", colour("none")).style("stroke-width", 3);
   if (Math.abs(mine - theirs) > 14)
     group
       .append("path")
-      .attr("d", `M${at + 11},${mine}H${at + 16}V${theirs}H${at + 11}`)
+      .attr("d", `M${at + 13},${mine}H${at + 16}V${theirs}H${at + 11}`)
       .style("fill", "none")
       .style("stroke", "var(--ex-ink)")
       .style("stroke-width", 1.5);
-  sayGuess(group, at, mine, guess);
+  sayGuess(group, at, mine, brief(guess));
 }
 
-const sayGuess = (parent, x, y, guess) => {
-  say(parent, "your guess", x + 20, y - 3, "start");
-  say(parent, brief(guess), x + 20, y + 12, "start").style("font-weight", 700);
+const sayGuess = (parent, x, y, words) => {
+  say(parent, "your guess:", x + 20, y - 3, "start");
+  say(parent, words, x + 20, y + 12, "start").style("font-weight", 700);
 };
 
 /** A ring at the greatest depth, which readers drag up and down to where they expect undivided models; none once the line is there. */
@@ -232,27 +234,27 @@ function drawRing(app, guess, moved) {
   const range = { min: 0, max: GUESSES.length - 1, step: 1 };
   const { made, all } = drawHandles(panel.guess, [GUESSES.indexOf(guess)], range, "query");
   made.attr("aria-label", `your guess for ${depths.at(-1)} undivided blocks`);
-  made
+  all
     .select("circle:not(.ring)")
-    .attr("r", 9)
-    .style("fill", colour("none"))
-    .style("fill-opacity", 0.3)
-    .style("stroke", colour("none"))
-    .style("stroke-width", 3);
+    .attr("r", 11)
+    .style("fill", moved ? colour("none") : "var(--ex-ground)")
+    .style("fill-opacity", moved ? 0.3 : 1)
+    .style("stroke", moved ? colour("none") : "var(--ex-ink)")
+    .style("stroke-width", moved ? 3 : 2);
   made.select("rect.touch").style("cursor", "ns-resize");
   made
     .append("path")
-    .attr("d", "M-4,-13L0,-17L4,-13M-4,13L0,17L4,13")
+    .attr("d", "M-4,-15L0,-19L4,-15M-4,15L0,19L4,15")
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
   all.selectAll("text").remove();
-  if (moved) sayGuess(all, 0, 0, guess);
-  else say(all, "drag me", 20, 4, "start").style("font-weight", 700);
+  sayGuess(all, 0, 0, moved ? brief(guess) : "drag me");
+  if (!moved) say(all, "?", 0, 5, "middle").style("font-weight", 700);
   all
     .attr("transform", `translate(${x(depths.at(-1))},${y(guess)})`)
     .attr("aria-valuenow", (place) => place)
-    .attr("aria-valuetext", `a norm of ${brief(guess)}`);
+    .attr("aria-valuetext", moved ? `a norm of ${brief(guess)}` : "none yet");
   const byKey = (event, place) => {
     const next = valueFromKey(event, place, GUESSES);
     return next === null ? null : { guess: next };

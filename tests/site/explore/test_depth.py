@@ -42,13 +42,13 @@ def test_a_guess_waits_for_the_line_and_stays_with_its_width(explorable):
     figure = explorable("depth")
     ring, line = slider(figure, "your guess"), slider(figure, "blocks of the model")
     act(figure, ring.press, "PageUp")
-    assert float(state(figure)["guess"]) == 400
+    assert float(state(figure)["guess"]) == 3200
     assert "guessed" not in said(figure)
     for _ in range(2):
         act(figure, line.press, "ArrowRight")
-    assert "where you guessed 400" in said(figure)
+    assert "where you guessed 3,200" in said(figure)
     assert not ring.is_visible()
     act(figure, slider(figure, "width of a head").press, "ArrowLeft")
     assert "guessed" not in said(figure)
     act(figure, line.press, "ArrowLeft")
-    assert ring.text_content() == "drag me"
+    assert ring.text_content() == "your guess:drag me?"
