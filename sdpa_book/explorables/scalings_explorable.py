@@ -13,18 +13,18 @@ from sdpa_book.names import display_name
 from sdpa_lib.sampling import sample_qkv
 
 COMPARED = {
-    "none": display_name("none"),
-    "sqrt_d_k": "÷ √d_k, the root",
+    "none": f"÷ 1, {display_name('none')}",
+    "sqrt_d_k": "÷ √d_k",
     "k_mean": "÷ k_{mean}, mean length",
     "k_total": "÷ k_{total}, total length",
 }
 """The divisors that chapter 8 is about; its tables have the others."""
 
 ALT = (
-    "Four panels of eight bars, one query's weights on keys ten times as long, with outlines of "
-    "what they were. Undivided and divided by the root, one bar has nearly all the weight. Divided "
-    "by the mean length and by the sum of lengths, all bars fill their outlines: 3.9 and 7.8 of 8 "
-    "keys."
+    "Four panels of eight bars, one query's weights on keys three times as long, with dashed "
+    "outlines of what they were. Undivided and divided by the root, the first bar stands above its "
+    "outline and all others below theirs: 1.0 and 1.8 of 8 keys. Divided by the mean length and by "
+    "the total length, all bars fill their outlines: 3.9 and 7.8 of 8 keys."
 )
 
 
@@ -36,36 +36,30 @@ def query_and_keys() -> tuple[Tensor, Tensor]:
 
 
 def data() -> dict[str, Any]:
-    """The keys' lengths, the scores, undivided, and for each divisor its size and whether it grows
-    with the keys.
-    """
+    """The scores, undivided, and for each divisor its size and whether it grows with the keys."""
     query, keys = query_and_keys()
     divisors = {}
     for name, title in COMPARED.items():
         size, longer = (float(sdpa.RESCALINGS[name](a * keys)) for a in (1, 2))
         divisors[name] = {"title": title, "size": rounded(size), "grows": longer > 1.5 * size}
     scores = (query @ keys.T)[0].tolist()
-    lengths = [rounded(length) for length in keys.norm(dim=-1).tolist()]
-    return {
-        "lengths": lengths,
-        "scores": [rounded(score) for score in scores],
-        "divisors": divisors,
-    }
+    return {"scores": [rounded(score) for score in scores], "divisors": divisors}
 
 
 def draw() -> None:
-    """The weights on keys ten times as long, and outlines of what they were."""
+    """The weights on keys three times as long, and dashed outlines of what they were."""
     query, keys = query_and_keys()
-    _, axes = plotting.figure(2, 2, height=2.2, share_y=True)
+    _, axes = plotting.figure(2, 2, height=2.4, share_y=True)
     for ax, name in zip(axes.flat, COMPARED, strict=True):
         style = plotting.style(name)
-        before, p = (sdpa.attention_weights(query, a * keys, rescaling=name)[0] for a in (1, 10))
+        before, p = (sdpa.attention_weights(query, a * keys, rescaling=name)[0] for a in (1, 3))
         ax.bar(range(1, 9), p.round(decimals=3).tolist(), color=style["color"])
-        outline = {"fill": False, "edgecolor": plotting.INK}
+        outline = {"fill": False, "edgecolor": plotting.INK, "linestyle": "--"}
         ax.bar(range(1, 9), before.round(decimals=3).tolist(), **outline)
         was, now = (sdpa.effective_keys(weights).item() for weights in (before, p))
         told = f"{now:.1f}" if f"{was:.1f}" == f"{now:.1f}" else f"{was:.1f} → {now:.1f}"
-        ax.set_title(f"{style['label']}: {told} of 8 keys")
+        ax.set_title(style["label"])
+        ax.set_xlabel(f"{told} of 8 keys")
         ax.set(ylim=(0, 1.08), xticks=[], yticks=[0, 0.5, 1])
     axes[0, 0].set_ylabel("weight")
-    axes[0, 0].text(2, 0.6, "bars: keys × 10\noutlines: × 1")
+    axes[0, 0].text(2, 0.6, "bars: keys × 3\ndashed: × 1")

@@ -6,7 +6,7 @@ import { arrow, axes, fresh, layer, richText, rule, say, show } from "./shared.j
 
 const DIMS = [1, 16, 32, 48, 64];
 const WIDEST = DIMS.at(-1);
-const TOP = 8; // of the axis: a steep line leaves there
+const TOP = 8; // of the axis: a steep line is cut there
 
 /** For each point of a cloud two numbers of its own and one that they share: draws whose correlations are near those that are meant. */
 const cloud = (seed) => {
@@ -25,8 +25,8 @@ const box = (name, label, dropped) => ({
 });
 
 export const variance = {
-  title: "What lifts the variance of q·k, and what tilts it?",
-  prompt: "Tick one box, then another: does the line lift or tilt?",
+  title: "What lifts this line, and what tilts it?",
+  prompt: "Break an assumption of the proof: tick a box, and watch the line.",
   hint: { target: "[id$=mu_q]" },
   controls: [
     { ...box("mu_q", "mean 1", 1), group: "query components" },
@@ -37,26 +37,21 @@ export const variance = {
   panels: [
     ["query", "a dot: one query", 106, { left: 0, right: 0, top: 2, bottom: 14 }],
     ["key", "a dot: one key", 106, { left: 0, right: 0, top: 2, bottom: 14 }],
-    ["line", "variance of q·k, divided by d_k", 246, { left: 26, right: 78, top: 26 }],
+    ["line", "variance of q·k, divided by d_k", 236, { left: 26, right: 78, top: 26 }],
   ],
-  forget({ memory }) {
-    memory.boxes = undefined;
-  },
-  update({ memory, state, panels: { query, key, line } }) {
+  update({ state, panels: { query, key, line } }) {
     const boxes = ["mu_q", "mu_k", "rho_q", "rho_k"].map((name) => Number(state[name]));
     const [muQ, muK, rhoQ, rhoK] = boxes;
     const over = (dK) => dotProductVariance(dK, { muQ, muK, rhoQ, rhoK }).variance / dK;
-    const now = [over(1), over(WIDEST)];
-    if (String(boxes) !== String(memory.boxes))
-      Object.assign(memory, { boxes, now, before: memory.boxes && memory.now });
+    const [first, last] = [over(1), over(WIDEST)];
     drawCloud(query, "query", muQ, rhoQ);
     drawCloud(key, "key", muK, rhoK);
-    drawLine(line, now, memory.before);
-    return { said: answer(now, boxes) };
+    drawLine(line, first, last);
+    return { said: answer(first, last, boxes) };
   },
 };
 
-function answer([first, last], [muQ, muK, rhoQ, rhoK]) {
+function answer(first, last, [muQ, muK, rhoQ, rhoK]) {
   if (last > first) {
     const means = muQ && muK ? "means add" : "a mean adds";
     const why =
@@ -66,7 +61,7 @@ function answer([first, last], [muQ, muK, rhoQ, rhoK]) {
     return `${why}: the line ${first > 1 ? "lifts and tilts" : "tilts"}, to ${show(last, 1)} instead of 1 at d_k\u00a0=\u00a0${WIDEST}.`;
   }
   if (first > 1)
-    return `The line lifts, and stays level: the variance is ${first}\u00a0d_k. The constant has changed, not the power of d_k.`;
+    return `The line is lifted, and still level: the variance is ${first}\u00a0d_k, another constant with the same power of d_k.`;
   if (rhoQ + rhoK > 0)
     return `Correlated components in the ${rhoQ ? "query" : "key"} alone neither lift nor tilt the line: it is level at 1.`;
   return "All assumptions of the proof hold: the variance is d_k, and the line is level at 1.";
@@ -121,65 +116,41 @@ function ring(x, y, size, rho) {
   return `M${from}A${long},${short},-45,0,1,${to}A${long},${short},-45,0,1,${from}Z`;
 }
 
-/** The line from its first to its last variance over d_k, pale the one before, and level at 1 that of the assumptions. */
-function drawLine(panel, now, before) {
+/** The line from its first to its last variance over d_k, and level at 1 that of the assumptions. */
+function drawLine(panel, first, last) {
   const x = d3.scaleLinear([1, WIDEST], panel.xRange);
   const y = d3.scaleLinear([0, TOP], panel.yRange);
   const [left, right] = x.range();
   axes(panel, { x, y, xTicks: DIMS, yTicks: 4, xFormat: String, xLabel: "d_k" });
-  /** Where a line ends: at the right, or at the top if it is steep. */
-  const end = ([first, last]) => {
-    const d = last > TOP ? 1 + ((TOP - first) / (last - first)) * (WIDEST - 1) : WIDEST;
-    return [x(d), y(Math.min(last, TOP))];
-  };
-  const draw = (parent, name, line) =>
-    layer(parent, name, "path")
-      .attr("d", `M${left},${y(line[0])}L${end(line)}`)
-      .style("stroke", colour("weights"))
-      .style("stroke-width", 3);
-  draw(panel.svg, "before", before ?? now).style("opacity", 0.45);
-  draw(layer(panel.svg, "now").classed("glides", true), "line", now);
+  const steep = last > TOP;
+  const leaves = steep ? x(1 + ((TOP - first) / (last - first)) * (WIDEST - 1)) : right;
+  const end = [leaves, y(Math.min(last, TOP))];
+  layer(layer(panel.svg, "now").classed("glides", true), "line", "path")
+    .attr("d", `M${left},${y(first)}L${end}`)
+    .style("stroke", colour("weights"))
+    .style("stroke-width", 3);
   const words = fresh(panel.svg, "words");
-  rule(words, [left, y(1)], [right, y(1)], "var(--ex-ink)").style("stroke-dasharray", "4 3");
-  if (!before && String(now) === "1,1") foretell(words, x, y);
-  const steep = ([, last]) => last > TOP;
-  const value = ([, last]) => show(last, last % 1 ? 1 : 0);
-  const bold = (text) => text.style("font-weight", 700).style("font-size", "15px");
-  if (steep(now)) {
-    const [tip, level] = end(now);
-    arrow(words, [left, y(now[0])], [tip, level], colour("weights"), 3);
-    const label = say(words, "", tip - 8, level - 8, "start");
-    bold(label.append("tspan").text(value(now)));
-    const was = before && steep(before) ? `, before ${value(before)}` : "";
+  if (last > 1)
+    rule(words, [left, y(1)], [right, y(1)], "var(--ex-ink)").style("stroke-dasharray", "4 3");
+  say(words, last === 1 ? "as assumed" : "1 as assumed", right, y(1) + 15, "end");
+  const [lifted, tilted] = [first > 1 && "lifted", last > first && "tilted"];
+  const word = [lifted, tilted].filter(Boolean).join(" and ");
+  const value = show(last, last % 1 ? 1 : 0);
+  const label = steep
+    ? say(words, "", leaves - 8, end[1] - 8, "start")
+    : say(words, "", right + 6, end[1] + 5, "start");
+  label.append("tspan").text(value).style("font-size", "15px");
+  label.style("font-weight", 700);
+  if (steep) {
+    const back = 18 / Math.hypot(leaves - left, y(first) - end[1]);
+    const from = [leaves - back * (leaves - left), end[1] + back * (y(first) - end[1])];
+    arrow(words, from, end, colour("weights"), 3);
     label.append("tspan").text(" at d");
     label.append("tspan").attr("dy", 3).attr("font-size", "75%").text("k");
-    label.append("tspan").attr("dy", -3).text(` = ${WIDEST}${was}`);
-  } else if (before && steep(before)) say(words, "before", end(before)[0], y(TOP) - 8, "middle");
-  const groups = new Map(); // what stands at the right end of a line, or of more that are one there
-  const add = (line, word) =>
-    steep(line) || groups.set(value(line), [...(groups.get(value(line)) ?? []), word]);
-  add(now, value(now));
-  if (before) add(before, String(before) === String(now) ? "as before" : "before");
-  add([1, 1], "as assumed");
-  for (const [at, lines] of groups)
-    lines.forEach((line, i) => {
-      const level = y(Number(at)) + 4 + 15 * (i - (lines.length - 1) / 2);
-      const comma = i < lines.length - 1 && line !== value(now) ? "," : "";
-      const label = say(words, line + comma, right + 6, level, "start").attr("class", null);
-      if (line === value(now)) bold(label);
-    });
+    label.append("tspan").attr("dy", -3).text(` = ${WIDEST},`);
+  }
+  label.append("tspan").text(` ${word}`);
   panel.describe(
-    `Variance over d_k, a straight line: ${show(now[0])} at d_k = 1, ${show(now[1])} at d_k = ${WIDEST}. If all assumptions hold it is 1.`,
+    `Variance over d_k, a straight line: ${show(first)} at d_k = 1, ${show(last)} at d_k = ${WIDEST}. If all assumptions hold it is 1.`,
   );
-}
-
-/** What may come, before anything is ticked. */
-function foretell(words, x, y) {
-  const pale = "var(--ex-muted)";
-  const at = x(40);
-  arrow(words, [at, y(1.3)], [at, y(3)], pale, 1.5);
-  say(words, "lift?", at + 8, y(2.2), "start").style("fill", pale);
-  const to = [x(60), y(6)];
-  rule(words, [x(1), y(1)], to, pale).style("stroke-dasharray", "2 4");
-  say(words, "tilt?", to[0], to[1] - 8, "middle").style("fill", pale);
 }
