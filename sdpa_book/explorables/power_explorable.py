@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.transforms import offset_copy
 
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import looks, rounded
@@ -67,20 +68,21 @@ def data() -> dict[str, Any]:
 
 
 def draw() -> None:
-    """The three sizes by d_k when the root divides: lines and measured points."""
-    _, ax = plotting.figure(height=3.4)
+    """The three sizes by d_k when the root divides: lines, side by side where level, and dots."""
+    fig, ax = plotting.figure(height=3.4)
     colors = {"start": plotting.INK, **looks.OPTIMISERS}
     widths = np.array(steps.WIDTHS)
-    for (name, growth), dashes, mark, level in zip(
-        GROWTHS.items(), (":", "-", "--"), "so^", (0.72, 1.25, 16), strict=True
+    ax.set(xscale="log", yscale="log", xlim=(14, 4700), ylim=(0.5, 24))
+    for (name, growth), side, level in zip(
+        GROWTHS.items(), (-1.5, 1.5, 0), (0.72, 1.25, 16), strict=True
     ):
-        look = {"color": colors[name], "linestyle": dashes}
+        look = {"color": colors[name]}
+        look["transform"] = offset_copy(ax.transData, fig, y=side, units="points")
         ax.plot(widths, (widths / widths[0]) ** (sum(growth.exponents) / 2), **look)
-        ax.plot(widths, growth.measured()["0.5"], mark, color=colors[name])
+        ax.plot(widths[1:], growth.measured()["0.5"][1:], "o", **look)
         ax.text(widths[-1] * 1.2, level, growth.short, va="center", color=colors[name])
-    ax.set(xscale="log", yscale="log", ylim=(0.5, 24))
     ax.set_xlabel("components of the head, $d_k$")
-    ax.set_ylabel(f"size over that at {widths[0]}")
+    ax.set_ylabel(f"compared with a head of {widths[0]}")
     ax.set_xticks(widths, [f"{width:,}" for width in widths])
-    ax.set_yticks([1, 4, 16], ["1", "4", "16"])
+    ax.set_yticks([1, 4, 16], ["the same", "× 4", "× 16"])
     ax.minorticks_off()

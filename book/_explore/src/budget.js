@@ -30,7 +30,14 @@ export const budget = {
   hint: { target: ".explorable-handle" },
   controls: [stopControl],
   panelWidth: "100%",
-  panels: [["models", "", 318, { left: 90, right: 66, top: 34 }]],
+  panels: [
+    [
+      "models",
+      "each dot is one model, at the step it learns",
+      350,
+      { left: 90, right: 66, top: 34 },
+    ],
+  ],
   forget({ memory }) {
     delete memory.furthest;
   },
@@ -59,7 +66,7 @@ function verdict(stop, furthest) {
     return `By step ${stop} no model has learned: a study that stops here sees no difference.`;
   const left = learned.none.length - seen(learned.none, stop);
   if (seen(learned.none, furthest) === learned.none.length)
-    return `By step ${stop}, ${undivided}. The others are late: a study that stops here cannot know.`;
+    return `By step ${stop}, ${undivided}. ${{ 1: "The other learns", 10: "All learn" }[left] ?? "The others learn"} later: a study that stops here cannot know.`;
   if (left < 3)
     return `By step ${stop}, ${undivided}. ${left === 1 ? "One is" : "Two are"} left: late, or never?`;
   const listed = [undivided, ...others].join(", ").replace(/, ([^,]*)$/, " and $1");
@@ -69,27 +76,15 @@ function verdict(stop, furthest) {
 /** A row for each divisor with a dot at each model's step: none behind the stop, but hollow ones where the reader has been. */
 function drawModels(app, stop) {
   const panel = app.panels.models;
+  const { furthest } = app.memory;
   const x = d3.scaleLinear([0, end], panel.xRange);
-  // Dots are piled up on their row's line: the highest pile takes the most room.
-  const piles = names.map((name) =>
-    Math.max(...learned[name].map((at) => learned[name].filter((other) => other === at).length)),
-  );
+  const y = d3.scaleLinear([names.length, 0], panel.yRange);
   const [bottom, top] = panel.yRange;
-  const dots = piles.reduce((sum, pile) => sum + pile);
-  const gap = (bottom - top - 8 - PILE * dots) / names.length;
-  let line = top;
-  const y = d3.scaleLinear([0, 1], panel.yRange);
   axes(panel, { x, y, xLabel: `step; models are tested every ${steps[0]}`, yTicks: 0 });
   const ahead = fresh(panel.svg, "ahead");
   const cursor = fresh(panel.svg, "cursor");
   const group = fresh(panel.svg, "rows");
   const [left, right] = x.range();
-  const later = names.some((name) =>
-    learned[name].some((at) => at > stop && at <= app.memory.furthest),
-  );
-  panel.heading.textContent = later
-    ? "filled: seen by this study; hollow: learned later"
-    : "each dot is a model that has learned";
   ahead
     .append("rect")
     .attr("x", x(stop))
@@ -98,20 +93,18 @@ function drawModels(app, stop) {
     .attr("height", bottom - top)
     .style("fill", "var(--ex-panel)");
   names.forEach((name, row) => {
-    line += PILE * piles[row] + gap;
+    const line = y(row + 1) - 6;
     rule(ahead, [left, line], [right, line], "var(--ex-grid)");
     const count = seen(learned[name], stop);
-    learned[name].slice(0, seen(learned[name], app.memory.furthest)).forEach((at, i) => {
+    learned[name].slice(0, seen(learned[name], furthest)).forEach((at, i) => {
       const alike = learned[name].slice(0, i).filter((other) => other === at).length;
-      point(
-        group,
-        x(at),
-        line - 4 - PILE * alike,
-        3,
-        at <= stop ? colour(name) : "var(--ex-ground)",
-      )
-        .attr("class", at <= stop ? "seen" : "unseen")
-        .style("stroke", at <= stop ? "var(--ex-ground)" : colour(name));
+      const [look, fill, stroke] =
+        at <= stop
+          ? ["seen", colour(name), "var(--ex-ground)"]
+          : ["unseen", "var(--ex-ground)", colour(name)];
+      point(group, x(at), line - 4 - PILE * alike, 3, fill)
+        .attr("class", look)
+        .style("stroke", stroke);
     });
     richText(say(group, "", left - 8, line, "end").style("font-weight", 700), rowLabel(name));
     say(group, `${count} of ${learned[name].length}`, right + 8, line, "start").attr(
@@ -119,8 +112,15 @@ function drawModels(app, stop) {
       name,
     );
   });
-  if (!later && right - x(stop) > 90)
-    say(ahead, "not seen yet", right - 6, top + 16, "end").style("fill", "var(--ex-muted)");
+  say(group, "learned:", right + 8, y(1) - 24, "start");
+  // What is ahead of the stop, above the first row's dots; beside the stop where it finds no room there.
+  const later = names.some((name) => seen(learned[name], furthest) > seen(learned[name], stop));
+  const words = later ? ["hollow dots:", "learned later"] : ["not seen yet"];
+  const fits = right - x(stop) > 90;
+  if (later || fits)
+    words.forEach((text, i) =>
+      say(ahead, text, (fits ? right : x(stop)) - 6, top + 14 + 14 * i, "end").attr("class", null),
+    );
   drawCursor(app, panel, cursor, stopControl, x);
   panel.describe(
     `The study stops at step ${stop}. Learned: ${names.map((name) => `${labels[name]} ${seen(learned[name], stop)} of ${learned[name].length}`).join("; ")}.`,

@@ -164,7 +164,13 @@ export function drawSideways(app, panel, control, at, level, byDrag) {
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
-  made.select("rect.touch").style("cursor", "ew-resize");
+  made
+    .select("rect.touch")
+    .attr("x", -22)
+    .attr("y", -22)
+    .attr("width", 44)
+    .attr("height", 44)
+    .style("cursor", "ew-resize");
   all
     .attr("transform", `translate(${at},${level})`)
     .attr("aria-valuenow", (place) => place)

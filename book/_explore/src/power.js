@@ -1,40 +1,29 @@
-/** Divide by a power of d_k: which p keeps the scores, a step of gradient descent or one of Adam at every width? */
+/** Divide by a power of d_k: which p keeps first scores, a step of gradient descent and one of Adam the same at every width? */
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
-import { apart, axes, fresh, rich, say, show, show2, showCount, wantsCalm } from "./shared.js";
+import { apart, axes, fresh, point, say, show, show2, showCount, wantsCalm } from "./shared.js";
 
 const { d_k: widths, lines } = data.power;
 const [least, most] = [widths[0], widths.at(-1)];
 
-/** In this order; where lines coincide, the dashes of one lie over another. */
-const order = ["SGD", "Adam", "start"];
-const dashes = { SGD: "none", Adam: "9 6", start: "2 5" };
-
-/** What a line is drawn in; how its points look, of which a ring holds the others. */
+/** From above, where labels of lines that coincide stand over each other. */
+const names = ["Adam", "SGD", "start"];
 const inkOf = (name) => (name === "start" ? "var(--ex-ink)" : colour(name));
 const lettersOf = (name) => (name === "start" ? "var(--ex-ink)" : lettersColour(name));
-const outlines = {
-  SGD: "M-6,0A6,6,0,1,1,6,0A6,6,0,1,1,-6,0Z",
-  Adam: "M0,-5L4.5,3.5H-4.5Z",
-  start: "M-3,-3H3V3H-3Z",
-};
+const GAP = 32; // px from a label to the next
 
 /** The power of d_k by which something grows when d_k^p divides. */
 const exponent = (name, p) => {
   const [undivided, divided] = lines[name].exponents;
-  return undivided + p * (divided - undivided);
+  return Number((undivided + p * (divided - undivided)).toFixed(6));
 };
-
-const isLevel = (name, p) => Math.abs(exponent(name, p)) < 1e-9;
 
 /** How many times as large something is in the widest head as in the narrowest. */
 const change = (name, p) => (most / least) ** exponent(name, p);
 
-const marks = ["0", "½", "1"];
-
 export const power = {
-  title: "Which power p keeps first scores and steps the same in wider heads?",
-  prompt: "Scores are divided by d_k^p: move p until a line is level.",
+  title: "Does one power p keep all three the same in wider heads?",
+  prompt: "Scores are divided by d_k^p: move p until lines are level.",
   hint: { target: "input" },
   controls: [
     {
@@ -43,51 +32,35 @@ export const power = {
       values: Array.from({ length: 21 }, (_, i) => i / 20),
       value: 0.25,
       text: plain,
-      marks,
-    },
-    {
-      name: "query",
-      label: "start with all scores 0 (W_Q = 0)",
-      options: { random: "at random", zero: "at 0" },
-      check: true,
-      value: "random",
+      marks: [0, 0.25, 0.5, 0.75, 1].map(plain),
     },
   ],
   panelWidth: "100%",
-  panels: [["lines", "", 260, { left: 44, right: 132, top: 12 }]],
-  forget({ memory }) {
-    delete memory.been;
-  },
+  panels: [
+    [
+      "lines",
+      `first scores, and how far one step moves them, compared with a head of ${least} (dots: measured)`,
+      285,
+      { left: 66, right: 126, top: 12 },
+    ],
+  ],
   update(app) {
-    const { p, query } = app.state;
-    const here = query === "random" ? order : order.slice(0, 2); // scores that are all 0 have no size
-    drawLines(app.panels.lines, p, here);
-    const been = (app.memory.been ??= new Set()).add(p);
-    app.controls.querySelectorAll(".explorable-marks span").forEach((mark, i) => {
-      const level = here.filter((name) => isLevel(name, i / 2)).length;
-      const lit = level && been.has(i / 2);
-      mark.textContent = lit ? `${marks[i]}: ${["", "one", "two"][level]} level` : marks[i];
-      mark.style.color = lit ? "var(--ex-ink)" : null;
-    });
-    // The last thing to try, once no p has kept all three.
-    const offered = been.has(1) || query === "zero";
-    app.controls.lastChild.style.visibility = offered ? null : "hidden";
-    return { said: verdict(p, query === "random") };
+    drawLines(app.panels.lines, app.state.p);
+    return { said: verdict(app.state.p) };
   },
 };
 
-/** What is level at p, and how what matters most is not. */
-function verdict(p, random) {
-  const at = `p = ${plain(p)}`;
-  const [SGD, Adam, first] = order.map((name) => change(name, p));
-  const [all, both] = random ? ["all three", "first scores and "] : ["both steps", ""];
-  if (p < 0.5) return `${at} is too small: ${all} grow, up to ${brief(Adam)} times.`;
+/** What is level at p, and what is not. */
+function verdict(p) {
+  const [grows, shrunk] = [brief(change("Adam", p)), brief(1 / change("start", p))];
+  const not = `Not p = ${plain(p)}:`;
+  if (p === 0) return `${not} all three grow, both steps ${grows} times.`;
+  if (p < 0.5) return `${not} all three grow, Adam’s step ${grows} times.`;
   if (p === 0.5)
-    return `${at} keeps ${both}gradient descent’s step, but Adam’s grows ${brief(Adam)} times.`;
-  if (p < 1) return `${at} is too large for ${both}gradient descent’s step, too small for Adam’s.`;
-  return random
-    ? `${at} keeps Adam’s step, but first scores shrink to 1/${brief(1 / first)}: no p keeps all three.`
-    : `${at} keeps Adam’s step, and scores start at 0 at every width; gradient descent’s step shrinks to 1/${brief(1 / SGD)}.`;
+    return `${not} first scores and gradient descent’s step are level, but Adam’s step grows ${grows} times.`;
+  if (p < 1)
+    return `${not} Adam’s step grows ${grows} times, but first scores and gradient descent’s step shrink.`;
+  return `${not} Adam’s step is level, but first scores shrink to 1/${shrunk}. No p keeps all three.`;
 }
 
 /** A power without needless zeros, and quarters as people write them. */
@@ -99,69 +72,71 @@ function plain(p) {
 const brief = (x) => show2(x).replace(/\.0$/, "");
 
 /** Beside a line or at the axis: how many times as large. */
-const factor = (x) => (x > 0.99 ? `× ${brief(x)}` : `÷ ${brief(1 / x)}`);
+const factor = (x) => (x > 1 ? `× ${brief(x)}` : `÷ ${brief(1 / x)}`);
 
-function drawLines(panel, p, here) {
-  const measured = here.length === order.length; // from scores at random
+function drawLines(panel, p) {
   const x = d3.scaleLog([least, most], panel.xRange);
   const y = d3.scaleLog([1 / 400, 400], panel.yRange);
   const [left, right] = panel.xRange;
-  const bottom = panel.yRange[0];
+  const [bottom, top] = panel.yRange;
   axes(panel, {
     x,
     y,
     xLabel: "components of the head, d_k",
-    xTicks: widths,
+    xTicks: widths.filter((_, i) => i % 2 === 0),
     xFormat: showCount,
-    yTicks: [1 / 256, 1 / 16, 1, 16, 256],
-    yFormat: factor,
+    yTicks: [1 / 256, 1, 256],
+    yFormat: (x) => (x === 1 ? "the same" : factor(x)),
   });
-  const [what, how] = measured
-    ? ["first scores, and how far one step moves them", "points: measured"]
-    : ["how far one step moves the scores", "by theory alone"];
-  panel.heading.replaceChildren(rich(`${what}; × 1 as at d_k = ${least} (${how})`));
+  const level = (name) => exponent(name, p) === 0;
+  const ends = names.map((name) => y(change(name, p)));
+  // Lines that coincide lie side by side.
+  const aside = ends.map((end, i) => {
+    const before = ends.slice(0, i).includes(end);
+    return before ? 2.5 : ends.lastIndexOf(end) > i ? -2.5 : 0;
+  });
   panel.svg
     .selectAll("path.curve")
-    .data(here)
+    .data(names)
     .join("path")
     .attr("class", "curve")
     .style("transition", wantsCalm() ? null : "d 0.2s")
     .style("stroke", inkOf)
-    .style("stroke-dasharray", (name) => dashes[name])
-    .style("stroke-width", 3)
-    .attr("d", (name) => `M${left},${y(1)}L${right},${y(change(name, p))}`);
+    .style("stroke-width", (name) => (level(name) ? 5 : 3))
+    .attr("d", (_, i) => `M${left},${y(1) + aside[i]}L${right},${ends[i] + aside[i]}`);
   const group = fresh(panel.svg, "points").raise();
-  const ends = here.map((name) => y(change(name, p)));
-  const heights = apart(ends, 36, 16, bottom - 18);
-  here.forEach((name, i) => {
-    // the first is 1 for all
-    const points = measured ? lines[name].measured[p].slice(1) : [];
-    for (const [place, size] of points.entries())
-      group
-        .append("path")
+  // Labels that would collide give way up and down alike.
+  const places = ends.map((end, i) => end + i / 100);
+  const down = apart(places, GAP, top + 12, bottom - 18);
+  const up = apart(
+    places.map((at) => -at),
+    GAP,
+    18 - bottom,
+    -12 - top,
+  );
+  names.forEach((name, i) => {
+    lines[name].measured[p].slice(1).forEach((size, place) =>
+      // the first is 1 for all
+      point(group, x(widths[place + 1]), y(size) + aside[i], 4.5, inkOf(name))
         .attr("class", "measured")
-        .attr("d", outlines[name])
-        .attr("transform", `translate(${x(widths[place + 1])},${y(size)})`)
-        .style("fill", name === "SGD" ? "var(--ex-ground)" : inkOf(name))
-        .style("stroke", inkOf(name))
-        .style("stroke-width", 1.8);
-    const label = say(group, "", right + 10, heights[i], "start");
+        .style("stroke", "var(--ex-ground)")
+        .style("stroke-width", 1.5),
+    );
+    const label = say(group, "", 0, (down[i] - up[i]) / 2 - 3, "start");
     label.style("fill", lettersOf(name)).style("font-size", "13px");
-    const says = isLevel(name, p) ? "level" : factor(change(name, p));
-    const [, whose, thing] = lines[name].short.match(/(.*) (.*)/);
     const row = (dy, text) =>
       label
         .append("tspan")
         .attr("x", right + 10)
         .attr("dy", dy)
         .text(text);
-    row(0, whose);
-    row(16, `${thing} `).append("tspan").style("font-weight", 700).text(says);
+    const [, start, rest] = lines[name].short.match(/^(.{1,18})(?: (.*))?$/);
+    row(0, start);
+    row(15, rest ? `${rest} ` : "")
+      .append("tspan")
+      .style("font-weight", 700)
+      .text(level(name) ? "level" : factor(change(name, p)));
   });
-  if (!measured)
-    ["first scores:", "0 at every width"].forEach((text, i) =>
-      say(group, text, left + 8, bottom - 26 + 16 * i, "start"),
-    );
-  const told = here.map((name) => `${lines[name].short} ${show(change(name, p), 3)}`);
+  const told = names.map((name) => `${lines[name].short} ${show(change(name, p), 3)}`);
   panel.describe(`In a head of ${most} components, over one of ${least}: ${told.join(", ")}`);
 }

@@ -49,4 +49,7 @@ def test_late_is_told_from_never_only_by_waiting(explorable, runs):
     ]
     assert numbers(said(figure)) == [last, *medians]
     go(figure, "stop=300")
-    assert "The others are late" in said(figure)
+    assert "The others learn later" in said(figure)
+    assert "hollow dots:learned later" in figure.locator("svg").text_content()
+    hidden = [run for all in runs.values() for run in all if run.learned_at > 300]
+    assert figure.locator("circle.unseen").count() == len(hidden)
