@@ -1,9 +1,9 @@
-/** A head that is trained: how many characters it looks at, and how many it would by chance. */
+/** Heads of a model in training: how many characters each looks at, and whether more than by chance. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { fromKey } from "./handles.js";
 import * as math from "./math.js";
-import { fresh, layer, rule, say, show, show2, showCount } from "./shared.js";
+import { element, fresh, layer, say, show, showCount } from "./shared.js";
 
 const {
   text,
@@ -68,33 +68,47 @@ function byChance(row) {
   return below.map((keys, end) => keys * (above[end] / keys) ** (at % 1));
 }
 
-/** How many characters a row looks at, between which numbers it would by chance, and how far up from the first to the second of these it is. */
+/** How many characters a row looks at, between which numbers it would by chance, and its kind; all in whole characters. */
 function measure(row) {
-  const keys = math.effectiveKeys(math.softmax(row));
-  const [low, high] = byChance(row);
-  return { keys, low, high, up: Math.log(keys / low) / Math.log(high / low) };
+  const all = [math.effectiveKeys(math.softmax(row)), ...byChance(row)];
+  const [keys, low, high] = all.map(Math.round);
+  const kind = KINDS.findIndex(({ is }) => is(keys, low, high));
+  return { keys, kind, chance: low === high ? low : `${low} to ${high}` };
 }
 
-/** The kinds of heads, from left to right: which, what they are called, and their mark. */
+const PURPLE = colour("weights");
+
+/** The kinds of heads: what they are called, which, and the ground, the letters and the rim of their tiles. */
 const KINDS = [
-  [({ up }) => up < 0, "fewer", "M0,7L-7,-5H7Z", colour("weights")],
-  [({ up }) => up >= 0 && up <= 1, "as by chance", "M-5,0a5,5 0 1 0 10,0a5,5 0 1 0 -10,0Z"],
-  [({ up }) => up > 1, "more than by chance", "M0,-7L7,5H-7Z", colour("weights")],
+  {
+    name: "more than by chance",
+    is: (keys, low, high) => keys > high,
+    looks: [PURPLE, "var(--ex-ground)", PURPLE],
+  },
+  {
+    name: "as by chance",
+    is: (keys, low) => keys >= low,
+    looks: ["var(--ex-grid)", "var(--ex-ink)", "var(--ex-grid)"],
+  },
+  {
+    name: "fewer",
+    is: () => true,
+    looks: ["var(--ex-ground)", "var(--ex-ink)", "var(--ex-muted)"],
+  },
 ];
-const kindOf = (one) => KINDS.findIndex(([is]) => is(one));
 
 const MOST = places.length - 1;
 
 export const heads = {
   title: "How many of 16 heads look at more characters than by chance?",
-  prompt: "Go back to before training, then press another head or character.",
+  prompt: "Train the model with the slider; then press another head or character.",
   hint: { target: "input" },
   controls: [
     {
       name: "step",
       label: "training steps",
       values: moments,
-      value: moments.at(-1),
+      value: moments[0],
       text: showCount,
       marks: moments.map(showCount),
     },
@@ -103,8 +117,8 @@ export const heads = {
   ],
   panelWidth: "100%",
   panels: [
-    ["heads", "", 212, { left: 22, right: 2, top: 32, bottom: 24 }],
     ["text", "", 30, { left: 2, right: 2, top: 2, bottom: 2 }],
+    ["heads", "", 214, { left: 56, right: 2, top: 24, bottom: 2 }],
   ],
   update(app) {
     const { step, place, head } = app.state;
@@ -113,36 +127,32 @@ export const heads = {
     const levels = scores.get(step);
     if (!levels) return { said: memory.said };
     const measured = names.map(([one]) => measure(rowOf(levels, Number(one), place)));
-    const { keys, low, high } = measured[head];
+    const { keys, kind, chance } = measured[head];
     const weights = math.softmax(rowOf(levels, head, place));
-    const looks = `${names[head][1]} looks from “${seen(place)}” at ${show2(keys)} characters`;
-    panels.heads.heading.textContent = `how many of ${place + 1} characters each head looks at`;
-    panels.text.heading.textContent = `${looks}, the stronger the colour the more`;
+    panels.text.heading.textContent = `${names[head][1]} looks from “${seen(place)}” at ${counted(keys)}; by chance: ${chance}`;
+    makeChoice(app, drawText(panels.text, weights, place, kind), weights);
     drawHeads(app, measured);
-    makeChoice(app, drawText(panels.text, weights, place), weights);
-    const pressed = memory.at === `${step} ${place}` && (memory.pressed || memory.head !== head);
-    const told = `${looks}; by chance it would be ${show2(low)} to ${show2(high)}.`;
-    const said = pressed ? told[0].toUpperCase() + told.slice(1) : answer(measured, place);
-    Object.assign(memory, { said, head, pressed, at: `${step} ${place}` });
-    return { said };
+    return { said: (memory.said = answer(measured, step, place)) };
   },
 };
 
-function answer(measured, place) {
-  const [fewer, , more] = KINDS.map(([is]) => measured.filter(is).length);
+function answer(measured, step, place) {
+  const more = measured.filter(({ kind }) => kind === 0).length;
+  const when = step ? `After ${showCount(step)} steps` : "Before training";
   const look = more === 1 ? "looks" : "look";
-  return `From this “${seen(place)}” ${more || "none"} of 16 heads ${look} at more characters than by chance, and ${fewer || "none"} at fewer; chance alone would give about 1 of each.`;
+  return `${when}, ${more || "none"} of 16 heads ${look} from “${seen(place)}” at more characters than by chance; chance alone would mostly give none or one.`;
 }
 
+const counted = (keys) => `${keys} character${keys === 1 ? "" : "s"}`;
 const seen = (place) => shown[places[place]] ?? places[place];
 
-const ROOM = 46; // px, beside the mark of the chosen head, for its numbers
-const BETWEEN = 8; // px, heads of two kinds
-const TINT = 46; // percent of the weights' colour, under which letters keep a contrast of 4.5
+const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
+const BETWEEN = 4; // px, between tiles
 const ROOMY = 560; // px, from which the passage stands on one line, and not line by line as it was written
 
-/** The passage, the stronger coloured the more weight goes there, and grey where the character in the frame cannot look. */
-function drawText(panel, weights, place) {
+/** The passage, the stronger coloured the more weight goes there, in the colour of the head's kind, and pale where the character in the frame cannot look. */
+function drawText(panel, weights, place, kind) {
+  const tint = kind ? "var(--ex-muted)" : PURPLE;
   const [left, right] = panel.xRange;
   const breaks = (i) => places[i - 1] === "\n" && places[i] !== "\n" && right - left < ROOMY;
   const at = [];
@@ -169,7 +179,7 @@ function drawText(panel, weights, place) {
     .style("fill", (_, i) => {
       if (i > place) return "var(--ex-panel)";
       const share = Math.round(TINT * Math.min(1, Math.sqrt(2.5 * weights[i])));
-      return `color-mix(in srgb, ${colour("weights")} ${share}%, var(--ex-ground))`;
+      return `color-mix(in srgb, ${tint} ${share}%, var(--ex-ground))`;
     })
     .style("stroke", (_, i) => (i === place ? colour("query") : "none"))
     .style("stroke-width", 2.5);
@@ -216,127 +226,74 @@ function makeChoice(app, at, weights) {
     });
 }
 
-/** A column for each head, in order of how far up it is: a bar from the least to the most by chance, and its mark. Arrow keys choose one, as in a list. */
+/** A row of tiles for each layer, one of which is chosen by pressing it, or by arrow keys. */
 function drawHeads(app, measured) {
   const panel = app.panels.heads;
   const chosen = Number(app.state.head);
-  const order = names.map((_, i) => i).sort((i, j) => measured[i].up - measured[j].up);
+  const many = `how many of ${app.state.place + 1} characters each head looks at:`;
+  const tally = KINDS.flatMap(({ name, looks: [ground, letters, rim] }, kind) => {
+    const these = measured.filter((one) => one.kind === kind).length;
+    const style = `background: ${ground}; color: ${letters}; border-color: ${rim}`;
+    return these || kind < 2 ? [" ", element("span", { style }, `${these} ${name}`)] : [];
+  });
+  panel.heading.replaceChildren(many, ...tally);
+
   const [[left, right], [bottom, top]] = [panel.xRange, panel.yRange];
-  const y = d3.scaleLog([1, places.length], panel.yRange);
-  const width = (right - left - ROOM - 2 * BETWEEN) / names.length;
-  const starts = [];
-  let free = left;
-  order.forEach((i, rank) => {
-    if (rank) free += BETWEEN * (kindOf(measured[i]) - kindOf(measured[order[rank - 1]]));
-    starts[i] = free;
-    free += width + (i === chosen ? ROOM : 0);
-  });
-  const middle = width / 2;
-
-  const scale = fresh(panel.svg, "scale");
-  const { keys, low, high } = measured[chosen];
-  const at = starts[chosen];
-  scale
-    .append("rect")
-    .attr("x", at)
-    .attr("y", top)
-    .attr("width", width + ROOM)
-    .attr("height", bottom - top)
-    .style("fill", "var(--ex-panel)");
-  for (const many of [1, 3, 10, 30]) {
-    rule(scale, [left, y(many)], [right, y(many)], "var(--ex-grid)");
-    say(scale, many, left - 5, y(many) + 4, "end");
-  }
-  const tip = at + middle;
-  const floor = bottom + 20;
-  scale
-    .append("path")
-    .attr("d", `M2,${floor}H${tip - 9}L${tip},${bottom + 4}L${tip + 9},${floor}H${right}`)
-    .style("fill", "none")
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 1.5);
-
+  const [across, down] = [(right + BETWEEN - left) / count, (bottom + BETWEEN - top) / layers];
+  const [width, height] = [across - BETWEEN, down - BETWEEN];
+  const roomy = width > 100 && height > 40; // for words in a tile that is not as by chance
+  const corner = (i) => [left + (i % count) * across, top + Math.floor(i / count) * down];
   const notes = fresh(panel.svg, "notes");
-  const groups = KINDS.map(([is, name]) => [order.filter((i) => is(measured[i])), name]);
-  let [from, to] = [left, right];
-  const write = ([group, name], x, anchor) =>
-    say(notes, `${group.length} ${name}`, x, top - 16, anchor);
-  const ends = (group) => [
-    starts[group[0]],
-    starts[group.at(-1)] + width + (group.at(-1) === chosen ? ROOM : 0),
-  ];
-  groups.forEach((group, kind) => {
-    if (!group[0].length) return;
-    const [first, last] = ends(group[0]);
-    rule(
-      notes,
-      [first + 1, top - 9],
-      [last - 1, top - 9],
-      KINDS[kind][3] ?? "var(--ex-muted)",
-    ).style("stroke-width", 2);
-    if (kind === 0) from = left + write(group, first, "start").node().getComputedTextLength();
-    if (kind === 2)
-      to =
-        right - write(group, last, "end").style("font-weight", 700).node().getComputedTextLength();
-  });
-  write(groups[1], (from + to) / 2, "middle");
-  const beside = at + width + 4;
-  const [own, chance] = [y(keys), (y(low) + y(high)) / 2];
-  const [over, under] = [own - 26, own + 32]; // above the number, below it
-  const below = own < chance ? under < bottom : over < top + 14;
-  const clear = Math.abs(own - chance) < 30 ? (below ? under : over) : chance;
-  const level = Math.max(top + 14, Math.min(bottom - 2, clear));
-  say(notes, show2(keys), beside, own + 5, "start").style("font-weight", 700);
-  say(notes, "chance", beside, level - 2, "start");
-  say(notes, `${show2(low)}–${show2(high)}`, beside, level + 11, "start");
+  for (let i = 0; i < count; i++)
+    say(notes, `head ${i + 1}`, corner(i)[0] + width / 2, top - 7, "middle");
+  for (let i = 0; i < layers; i++)
+    say(notes, `layer ${i + 1}`, 0, corner(i * count)[1] + height / 2 + 4, "start");
 
   const list = layer(panel.svg, "tiles").attr("role", "radiogroup").attr("aria-label", "head");
   const tiles = list.selectAll("g.head").data(measured);
-  const made = tiles.enter().append("g").attr("class", "head glides").attr("role", "radio");
+  const made = tiles.enter().append("g").attr("class", "head").attr("role", "radio");
   made.style("cursor", "pointer");
-  made.append("rect").style("fill", "transparent");
-  made.append("path").attr("class", "chance");
-  made.append("path").attr("class", "own");
+  made.append("rect").attr("class", "cell").attr("rx", 4);
+  for (const name of ["own", "chance"])
+    made.append("text").attr("class", name).attr("text-anchor", "middle");
   const all = made.merge(tiles);
+  const choose = (i) => app.set({ head: names[i][0] });
   all
-    .attr("transform", (_, i) => `translate(${starts[i]})`)
+    .attr("transform", (_, i) => `translate(${corner(i)})`)
     .attr("tabindex", (_, i) => (i === chosen ? 0 : -1))
     .attr("aria-checked", (_, i) => String(i === chosen))
     .attr(
       "aria-label",
-      ({ keys, low, high }, i) =>
-        `${names[i][1]}: ${show2(keys)} characters, by chance ${show2(low)} to ${show2(high)}`,
+      ({ keys, chance }, i) => `${names[i][1]}: ${counted(keys)}, by chance ${chance}`,
     )
     .on("click", function () {
-      app.set({ head: names[all.nodes().indexOf(this)][0] });
+      choose(all.nodes().indexOf(this));
     })
     .on("keydown", function (event) {
-      const rank = order.indexOf(all.nodes().indexOf(this));
-      const [Home, End] = [-rank, names.length - 1 - rank];
-      const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home, End };
-      const to = order[rank + moves[event.key]];
-      if (to === undefined) return;
+      const i = all.nodes().indexOf(this);
+      const [Home, End] = [-i, names.length - 1 - i];
+      const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -count, ArrowDown: count, Home, End };
+      const to = all.nodes()[i + by[event.key]];
+      if (!to) return;
       event.preventDefault();
-      all.nodes()[to].focus();
-      app.set({ head: names[to][0] });
+      to.focus();
+      choose(i + by[event.key]);
     });
   all
     .select("rect")
-    .attr("y", top)
-    .attr("width", (_, i) => width + (i === chosen ? ROOM : 0))
-    .attr("height", bottom - top);
-  all
-    .select(".chance")
-    .attr("d", ({ low, high }) => `M${middle},${y(low)}V${y(high)}`)
-    .style("stroke", "var(--ex-muted)")
-    .style("stroke-width", Math.min(22, width - 1))
-    .style("opacity", 0.45);
-  all
-    .select(".own")
-    .attr("d", (one) => KINDS[kindOf(one)][2])
-    .attr("transform", ({ keys }) => `translate(${middle},${y(keys)})`)
-    .style("fill", (one) => KINDS[kindOf(one)][3] ?? "var(--ex-ground)")
-    .style("stroke", colour("weights"))
-    .style("stroke-width", 2);
+    .attr("width", width)
+    .attr("height", height)
+    .style("fill", ({ kind }) => KINDS[kind].looks[0])
+    .style("stroke", ({ kind }, i) => (i === chosen ? "var(--ex-ink)" : KINDS[kind].looks[2]))
+    .style("stroke-width", (_, i) => (i === chosen ? 4 : 1));
+  const write = (name, below, words) =>
+    all
+      .select(`.${name}`)
+      .attr("x", width / 2)
+      .attr("y", height / 2 + below)
+      .style("fill", ({ kind }) => KINDS[kind].looks[1])
+      .text(words);
+  write("own", roomy ? 1 : 7, ({ keys }) => keys).style("font", "bold 20px system-ui, sans-serif");
+  write("chance", 16, ({ kind, chance }) => (roomy && kind !== 1 ? `chance ${chance}` : ""));
   panel.describe("How many characters each head looks at, and how many by chance.", "group");
 }
