@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from sdpa_book.measured import mean_and_error
-from sdpa_lib import scaled_dot_product_attention
+from sdpa_lib import attention_weights, scaled_dot_product_attention
 from sdpa_lib.sampling import sample
 
 SEEDS = range(3, 11)
@@ -156,6 +157,63 @@ def batches_agree(name: str, d_k: int) -> dict[str, Tensor]:
     }
 
 
+def heard_agree(
+    name: str, d_k: int, least: float = 0.02, seeds: Iterable[int] = SEEDS
+) -> dict[str, Tensor]:
+    """How far batches agree on the first gradient of ``W_Q`` if they hold only queries that *hear*
+    their right key, which is to give it some of the weight, or only others.
+
+    A query adds its token times its own gradient to that of ``W_Q``. From the products of all pairs
+    of queries follows the cosine of two batches of ``QUERIES`` of them: the squared length that
+    they share, over a batch's.
+
+    Args:
+        name: of the rescaling.
+        d_k: of the layers.
+        least: the weight, between 0 and 1, from which on a query hears its key.
+        seeds: one for each layer.
+
+    Returns:
+        Of each layer, (len(seeds),): the ``share`` of the queries that hear their key, and the
+        cosine of batches of ``all`` queries, of those that ``hear`` it, of the ``others``, and of
+        the ``undecided others``, which have no weight above 0.9.
+
+    Example:
+        >>> agree = heard_agree("none", 64)
+        >>> bool((agree["hear"] > 10 * agree["others"]).all())
+        True
+    """
+    W_Q, W_K = (W.detach() for W in matrices(d_k, seeds))
+    tokens, keys, values = (torch.cat(x, 1) for x in zip(*draw_batches(seeds), strict=True))
+    queries = (tokens @ W_Q.unsqueeze(1)).requires_grad_()
+    weights = attention_weights(queries, keys @ W_K.unsqueeze(1), rescaling=name)
+    loss = (weights @ values - values[..., :1, :]).square().sum()
+    (at_queries,) = torch.autograd.grad(loss, queries)
+    tokens, at_queries = tokens.squeeze(-2), at_queries.squeeze(-2)
+    to_right, largest = weights[..., 0, 0], weights.amax((-2, -1))
+    hear = to_right >= least
+    sorts = {"all": hear | ~hear, "hear": hear, "others": ~hear}
+    sorts["undecided others"] = ~hear & (largest < 0.9)
+    cosines = {
+        sort: torch.stack(
+            [_cosine(x[of], g[of]) for x, g, of in zip(tokens, at_queries, which, strict=True)]
+        )
+        for sort, which in sorts.items()
+    }
+    return {"share": hear.double().mean(-1), **cosines}
+
+
+def _cosine(tokens: Tensor, at_queries: Tensor) -> Tensor:
+    """Of n queries, (n, WIDTH) and (n, d_k), the cosine of two batches of ``QUERIES``: the mean
+    product of two queries' tables ``token x gradient`` over a batch's mean square.
+    """
+    n, tokens, at_queries = len(tokens), tokens.double(), at_queries.double()
+    of_all = (tokens.mT @ at_queries).square().sum()  # the pairs, and each with itself
+    own = (tokens.square().sum(-1) * at_queries.square().sum(-1)).sum()
+    both = (of_all - own) / (n * (n - 1))
+    return both / (own / n / QUERIES + (1 - 1 / QUERIES) * both)
+
+
 def _mean_product(vectors: Tensor) -> Tensor:
     """Of (n, 8, d), the product of two of the n, on average over the pairs: (8,)."""
     n = len(vectors)
@@ -163,16 +221,16 @@ def _mean_product(vectors: Tensor) -> Tensor:
     return (of_all - vectors.square().sum((0, -1))) / (n * (n - 1))
 
 
-def matrices(d_k: int) -> tuple[Tensor, Tensor]:
+def matrices(d_k: int, seeds: Iterable[int] = SEEDS) -> tuple[Tensor, Tensor]:
     """Fresh W_Q and W_K of the eight layers, each (8, WIDTH, d_k)."""
-    first, second = (_draw(WIDTH, d_k, stream=s) / WIDTH**0.5 for s in (0, 1))
+    first, second = (_draw(WIDTH, d_k, stream=s, seeds=seeds) / WIDTH**0.5 for s in (0, 1))
     return first.requires_grad_(), second.requires_grad_()
 
 
-def draw_batches() -> list[tuple[Tensor, Tensor, Tensor]]:
+def draw_batches(seeds: Iterable[int] = SEEDS) -> list[tuple[Tensor, Tensor, Tensor]]:
     """Queries (8, QUERIES, 1, WIDTH), and keys and values (8, QUERIES, KEYS, WIDTH)."""
-    data = _draw(BATCHES, QUERIES, KEYS, 2 * WIDTH, stream=2)
-    noise = 0.3 * _draw(BATCHES, QUERIES, 1, WIDTH, stream=3)
+    data = _draw(BATCHES, QUERIES, KEYS, 2 * WIDTH, stream=2, seeds=seeds)
+    noise = 0.3 * _draw(BATCHES, QUERIES, 1, WIDTH, stream=3, seeds=seeds)
     keys, values = data[..., :WIDTH], data[..., WIDTH:]
     return list(zip(*(x.unbind(1) for x in (keys[..., :1, :] + noise, keys, values)), strict=True))
 
@@ -195,8 +253,8 @@ def lookup_loss(
     return (out - values[..., :1, :]).square().mean((1, 2, 3))
 
 
-def _draw(*shape: int, stream: int) -> Tensor:
-    return torch.stack([sample(*shape, seed=seed, stream=stream) for seed in SEEDS])
+def _draw(*shape: int, stream: int, seeds: Iterable[int] = SEEDS) -> Tensor:
+    return torch.stack([sample(*shape, seed=seed, stream=stream) for seed in seeds])
 
 
 if __name__ == "__main__":

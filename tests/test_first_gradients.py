@@ -75,6 +75,36 @@ def test_what_batches_share_is_counted_by_pairs():
     torch.testing.assert_close(found["cosine of halves"], of_halves)
 
 
+def test_queries_that_hear_their_key_are_counted_by_their_own_gradients(monkeypatch):
+    monkeypatch.setattr(lookup, "BATCHES", 2)
+    found = lookup.heard_agree("none", 4, least=0.1)
+    W_Q, W_K = lookup.matrices(4)
+    batches = zip(*lookup.draw_batches(), strict=True)
+    tokens, keys, values = (torch.cat(parts, 1) for parts in batches)
+    n = tokens.shape[1]
+    of_queries = [  # each alone in its batch
+        torch.autograd.grad(
+            lookup.lookup_loss(
+                W_Q, W_K, *(x[:, [i]] for x in (tokens, keys, values)), "none"
+            ).sum(),
+            W_Q,
+        )[0].flatten(1)
+        for i in range(n)
+    ]
+    gradients = torch.stack(of_queries, 1).double()  # (8, n, WIDTH * 4)
+    to_right = sdpa.attention_weights(tokens @ W_Q[:, None], keys @ W_K[:, None], rescaling="none")[
+        ..., 0, 0
+    ]
+    hear = to_right >= 0.1
+    torch.testing.assert_close(found["share"], hear.double().mean(-1))
+    for sort, which in {"all": hear | ~hear, "hear": hear, "others": ~hear}.items():
+        for layer, of in enumerate(which):
+            products = gradients[layer][of] @ gradients[layer][of].T
+            pairs = (products.sum() - products.trace()) / (len(products) * (len(products) - 1))
+            square = products.diagonal().mean() / 32 + (1 - 1 / 32) * pairs
+            torch.testing.assert_close(found[sort][layer], pairs / square, rtol=1e-4, atol=1e-6)
+
+
 def test_smaller_weights_see_more_keys():
     seen = [[keys.value for keys in keys_seen(rule, layers=2)] for rule in INITIALISATIONS]
     for column in zip(*seen, strict=True):
