@@ -47,16 +47,14 @@ def test_the_output_follows_as_far_as_the_triangle_goes(explorable, setting, key
 
 def test_what_is_moved_is_answered_and_reset_begins_again(explorable):
     figure = explorable("blend")
-    first = said(figure)
     corners, level = np.c_[standing(figure)[1], np.ones(3)], output(figure)[1]
     act(figure, slider(figure, "output").press, "Home")
-    needed = np.linalg.solve(corners.T, [-0.4, level, 1])
-    assert numbers(said(figure))[:2] == [1 + needed.argmin(), pytest.approx(100 * needed.min(), abs=1)]
+    needed = 100 * np.linalg.solve(corners.T, [-0.4, level, 1])
+    assert numbers(said(figure))[:2] == [1 + needed.argmin(), pytest.approx(needed.min(), abs=1)]
     act(figure, figure.get_by_role("button", name="Reset").click)
-    assert said(figure) == first
+    assert said(figure).startswith("So far o is inside")
     act(figure, slider(figure, "value 2").press, "End")
     assert numbers(said(figure)) == [34, 2]
-    assert figure.locator("g.output line").count() == 0, "the arrow went with the key"
     act(figure, slider(figure, "score").press, "Home")
     assert "stays inside the triangle" in said(figure)
     act(figure, slider(figure, "value 1").press, "End")
