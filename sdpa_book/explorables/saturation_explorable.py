@@ -11,8 +11,8 @@ from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
 
 ALT = (
-    "Four panels of eight bars, the weights of eight keys, each when 1 is added to its own score, "
-    "with an outline at its weight before. Undivided at d_k = 4 all eight have gained. At 64 "
+    "Four panels of eight bars, the weights of eight keys, each with a paler piece, which it gains "
+    "when 1 is added to its own score. Undivided at d_k = 4 all eight have gained. At 64 "
     "the first key has nine tenths of the weight, and only it and the second gain. At 256 the "
     "scores reach -24.4, the first key has all of the weight, and hardly any gain is left. Divided "
     "by the root all keys have some weight, and all gain."
@@ -34,7 +34,7 @@ def data() -> dict[str, Any]:
 
 
 def draw() -> None:
-    """Weights at three widths, undivided, and divided at any, and what each was before its gain."""
+    """Weights at three widths, undivided, and divided at any, and what each would gain."""
     spreads = {"undivided,\n$d_k = 4$": 2, "undivided,\n$d_k = 64$": 8}
     spreads |= {"undivided,\n$d_k = 256$": 16, "divided,\nany $d_k$": 1}
     _, axes = plotting.figure(columns=4, height=2.6)
@@ -43,8 +43,8 @@ def draw() -> None:
         weights = torch.softmax(scores, -1)
         raised = torch.softmax(scores + NUDGE * torch.eye(8), -1).diagonal()
         color = plotting.style("sqrt_d_k" if spread == 1 else "none")["color"]
-        ax.barh(range(8), raised.tolist(), color=color)
-        ax.barh(range(8), weights.tolist(), color="none", edgecolor=plotting.INK)
+        ax.barh(range(8), raised.tolist(), color=color, alpha=0.45)
+        ax.barh(range(8), weights.tolist(), color=color)
         told = [f"{round(z, 1) + 0.0:.1f}".replace("-", "−") for z in scores.tolist()]
         ax.set_yticks(range(8), told)
         ax.set(title=name, xlim=(0, 1), xlabel="weight")

@@ -46,6 +46,7 @@ export const blend = {
     if (moved !== "o") delete memory.beyond;
     if (moved !== memory.moved || !memory.from) memory.from = memory.drawn;
     memory.moved = moved;
+    memory.held = true;
   },
   update(app) {
     const scores = [1, 2, 3].map((j) => app.state[`z${j}`]);
@@ -60,14 +61,8 @@ export const blend = {
 };
 
 const RING = 14; // px, around a value
-const LEAST = 0.0005; // of the weights that are written in numbers
 
 /** A weight for reading: one that is small is not 0, nor is one that is large 1. */
-function showWeight(w) {
-  if (w < LEAST) return " > 0";
-  return w > 1 - LEAST ? " < 1" : ` = ${w.toFixed(3)}`;
-}
-
 function percent(w) {
   if (w < 0.005) return "< 1\u00a0%";
   return w > 0.995 ? "> 99\u00a0%" : `${Math.round(100 * w)}\u00a0%`;
@@ -76,15 +71,24 @@ function percent(w) {
 /** What the output is, what stops it, and how far it goes with a value. */
 function answer({ memory: { beyond, moved } }, p) {
   if (beyond)
-    return `At the dashed ring p_${beyond.j + 1} would have to be ${show(beyond.needs)}, but no weight is negative: o stays inside.`;
+    return `At the dashed ring p_${beyond.j + 1} would have to be ${needed(beyond)}, but no weight is negative: o stays inside.`;
   const value = /v(.)/.exec(moved)?.[1];
+  const told = (w) => percent(w).replace("<", "less than").replace(">", "over");
+  if (p[value - 1] < 0.05)
+    return `The weights stay, and o hardly moves: v_${value} has ${told(p[value - 1])} of the weight.`;
   if (value)
-    return `The weights stay, and o goes ${percent(p[value - 1])} of the way that v_${value} goes.`;
+    return `The weights stay, and o goes ${told(p[value - 1])} of the way that v_${value} goes.`;
   const most = p.findIndex((w) => w > 0.95) + 1;
   if (most) return `Here o is almost all v_${most}, and never quite: every weight stays above 0.`;
-  const [first, second, third] = p.map((w, j) => `${percent(w)} v_${j + 1}`);
-  return `The output o is ${first}, ${second} and ${third}${moved ? ": an average, and so inside the triangle" : ""}.`;
+  const [first, second, third] = p.map((w, j) => `${percent(w)}\u00a0v_${j + 1}`);
+  const stays = moved
+    ? "o stays inside the triangle: it is an average,"
+    : "So far o is inside the triangle:";
+  return `${stays} ${first}, ${second} and ${third}.`;
 }
+
+/** The weight that a place outside the triangle would need. */
+const needed = ({ needs }) => `−${Math.round(-100 * needs)}\u00a0%`;
 
 /** What is left of a triangle without an inside. */
 function flat([[ax, ay], [bx, by], [cx, cy]]) {
@@ -99,14 +103,15 @@ function flat([[ax, ay], [bx, by], [cx, cy]]) {
     return "The values lie on a line, and so does every average of theirs.";
 }
 
-/** Under each score a bar, as long as the weight. */
+/** Under each score its weight, as a bar and in percent. */
 function drawShares(app, p) {
-  app.memory.shares ??= [...app.controls.children]
-    .slice(0, p.length)
-    .map((control) => control.appendChild(element("div", { class: "explorable-share" })));
+  app.memory.shares ??= [...app.controls.children].slice(0, p.length).map((control, j) => {
+    const parts = [rich(`weight p_${j + 1}`), "", ""].map((text) => element("span", {}, text));
+    return control.appendChild(element("div", { class: "explorable-share" }, ...parts));
+  });
   app.memory.shares.forEach((share, j) => {
     share.style.setProperty("--ex-share", `${100 * p[j]}%`);
-    share.replaceChildren(rich(`p_${j + 1}${showWeight(p[j])}`));
+    share.lastChild.textContent = percent(p[j]);
   });
 }
 
@@ -147,10 +152,10 @@ function scoresFor(weights, scores) {
 
 /** What the output would need at a place outside the triangle: the weight that would have to be negative most. */
 function beyondAt(values, place) {
-  const needed = weightsAt(values, place);
-  const needs = Math.min(...needed);
+  const weights = weightsAt(values, place);
+  const needs = Math.min(...weights);
   if (flat(values) || needs > -0.01) return;
-  return { place, needs, j: needed.indexOf(needs) };
+  return { place, needs, j: weights.indexOf(needs) };
 }
 
 /** Scales with equal units along both axes, which show all places that values can have. */
@@ -170,7 +175,7 @@ function drawPlane(app, values, p, output) {
   const panel = app.panels.plane;
   const { x, y } = planeOf(panel);
   const at = ([a, b]) => [x(a), y(b)];
-  const { beyond, from, moved } = app.memory;
+  const { beyond, from, moved, held } = app.memory;
   const group = fresh(panel.svg, "vectors");
   group
     .append("path")
@@ -192,7 +197,8 @@ function drawPlane(app, values, p, output) {
     };
   });
   const ends = [...values, output];
-  const ways = /v/.test(moved) ? [moved[1] - 1, 3].map((j) => upTo(at(from[j]), at(ends[j]))) : [];
+  const ways =
+    held && /v/.test(moved) ? [moved[1] - 1, 3].map((j) => upTo(at(from[j]), at(ends[j]))) : [];
   const lines = [...values.map((value, j) => [at(value), at(values[(j + 1) % 3])]), ...ways];
   const { made, all } = drawHandles(panel, ends, pointRange, "value");
   const [ofValues, ofOutput] = [made.filter((_, j) => j < 3), made.filter((_, j) => j === 3)];
@@ -205,8 +211,9 @@ function drawPlane(app, values, p, output) {
     .attr("r", 5.5) // a value is seen around it
     .style("fill", "var(--ex-ink)");
   const [left, level] = at(output);
-  const close = values.some((value) => Math.hypot(x(value[0]) - left, y(value[1]) - level) < 36);
-  const size = (j) => (j === 3 && close ? 24 : 44); // beside the output its neighbour can be taken, too
+  const off = Math.min(...values.map(at).map(([a, b]) => Math.hypot(a - left, b - level)));
+  const room = off < 12 ? 16 : off < 36 ? 24 : 44; // beside the output its neighbour can be taken, too
+  const size = (j) => (j === 3 ? room : 44);
   all
     .select("rect.touch")
     .attr("x", (_, j) => -size(j) / 2)
@@ -230,7 +237,7 @@ function drawPlane(app, values, p, output) {
           .style("stroke-dasharray", `${share} 1`);
     });
   all.attr("transform", (place) => `translate(${at(place)})`);
-  all.select("circle.ring").attr("r", RING + 4);
+  all.select("circle.ring").attr("r", (_, j) => (j === 3 ? 11 : RING + 4));
   all
     .attr("aria-valuenow", (place) => place[0])
     .attr("aria-valuetext", (place) => `x ${show(place[0])}, y ${show(place[1])}`);
@@ -257,6 +264,11 @@ function drawPlane(app, values, p, output) {
     },
     true,
   );
+  d3.select(window).on("pointerup.way pointercancel.way keyup.way", () => {
+    if (!app.memory.held) return;
+    app.memory.held = false;
+    app.redraw();
+  });
   const [[first, last], [bottom, top]] = [panel.xRange, panel.yRange];
   listen(app, panel, all, byKey, (event, number) => {
     const [right, down] = app.memory.off;
@@ -267,7 +279,7 @@ function drawPlane(app, values, p, output) {
   });
   const above = fresh(panel.svg, "output").style("pointer-events", "none"); // of the handles, which may lie below
   for (const way of ways) arrow(above, ...way, "var(--ex-ink)", 1);
-  const labels = [{ text: "o", at: [left, level], towards: 0, gap: 9, width: 11 }, ...names];
+  const labels = [{ text: "o", at: [left, level], towards: 0, gap: 14, width: 11 }, ...names];
   const taken = [...values.map((value) => [at(value), RING + 1]), [[left, level], 7]];
   if (beyond) {
     const there = at(beyond.place);
@@ -277,8 +289,8 @@ function drawPlane(app, values, p, output) {
       .style("stroke-dasharray", "3 2");
     lines.push([[left, level], there]);
     taken.push([there, 9]);
-    const needs = `p${"₁₂₃"[beyond.j]} = ${show(beyond.needs)}?`;
-    labels.push({ text: needs, at: there, towards: 0, gap: 11, width: 108 });
+    const text = `p${"₁₂₃"[beyond.j]} = ${needed(beyond)}?`;
+    labels.unshift({ text, at: there, towards: 0, gap: 11, width: 10 * text.length });
   }
   drawLabels(panel, above, labels, [...taken, ...lines.flatMap(along)]);
   panel.describe(
@@ -309,7 +321,7 @@ const HEIGHT = 17; // of a label
 
 /** Where the middle of a label may stand: beside its place, the side that it likes best first, then farther away. */
 function* placesFor({ at: [x, y], towards, gap, width }) {
-  for (const farther of [0, 7, 15, 25])
+  for (const farther of [0, 7, 15, 25, 40, 60])
     for (const turn of [0, 0.5, -0.5, 1, -1, 1.6, -1.6, 2.3, -2.3, Math.PI])
       yield [
         x + Math.cos(towards + turn) * (gap + farther + width / 2),
@@ -323,10 +335,11 @@ function drawLabels(panel, group, labels, taken) {
   const set = [];
   for (const label of labels) {
     const { text, share, width } = label;
-    const within = ([x, y]) => [Math.min(right - width / 2, Math.max(left + width / 2, x)), y];
+    const within = ([x, y]) => [
+      Math.min(right - width / 2, Math.max(left + width / 2, x)),
+      Math.min(bottom - HEIGHT / 2, Math.max(top + HEIGHT / 2, y)),
+    ];
     const free = ([x, y]) =>
-      y - HEIGHT / 2 > top &&
-      y + HEIGHT / 2 < bottom &&
       taken.every(([[a, b], radius]) => {
         const [dx, dy] = [Math.abs(a - x) - width / 2, Math.abs(b - y) - HEIGHT / 2];
         return Math.hypot(Math.max(0, dx), Math.max(0, dy)) > radius;

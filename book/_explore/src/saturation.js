@@ -7,11 +7,12 @@ import { fresh, layer, rule, say, show, wantsCalm } from "./shared.js";
 const { d_k: widths, nudge, pattern } = data.saturation;
 const KEYS = pattern.map((_, j) => j);
 const SIDES = ["none", "sqrt_d_k"];
+const NARROW = 480; // px, below which a drawing is a phone's
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
-  prompt: `Press a key: its score gets ${nudge} more on both sides.`,
-  hint: { target: ".explorable-key:nth-child(3) circle" },
+  prompt: `Press another key to add ${nudge} to its score, on the right after dividing.`,
+  hint: { target: ".explorable-key:nth-child(4) circle" },
   controls: [
     {
       name: "d_k",
@@ -21,15 +22,15 @@ export const saturation = {
       text: String,
       marks: widths.map(String),
     },
-    { name: "key", values: [0, ...KEYS.map((j) => j + 1)], value: 0, drawn: true }, // 0: none
+    { name: "key", values: [0, ...KEYS.map((j) => j + 1)], value: 3, drawn: true }, // 0: none
   ],
   panelWidth: "100%",
-  panels: [["keys", "", 302, { left: 0, right: 0, top: 38, bottom: 0 }]],
+  panels: [["keys", "", 310, { left: 0, right: 0, top: 54, bottom: 0 }]],
   update(app) {
     const { d_k: dK, key } = app.state;
     const sides = SIDES.map((divisor) => sideOf(dK, divisor, key - 1));
     drawKeys(app, sides);
-    return { said: answer(sides, key) };
+    return { said: answer(sides, dK, key) };
   },
 };
 
@@ -47,23 +48,28 @@ const tiny = (w) => w < 0.005;
 /** A weight with two decimals. */
 const brief = (w) => (tiny(w) ? "< 0.01" : show(w));
 
-function answer([undivided, divided], key) {
+function answer([undivided, divided], dK, key) {
   const [all, less] = [undivided, divided].map(({ before }) => brief(Math.max(...before)));
   if (!key) return `Undivided, one key has ${all} of the weight; divided, it has ${less}.`;
   const [[was, now], [from, to]] = [undivided, divided].map((side) =>
     [side.before, side.after].map((weights) => weights[key - 1]),
   );
-  const only = now - was < 0.5 * (to - from) ? "only" : "too,";
-  const words = [was, now].map((w) => brief(w).replace("<", "below"));
-  const moves = tiny(now)
-    ? "stays below 0.01 of the weight"
-    : `rises ${only} from ${words[0]} to ${words[1]}`;
-  return `Undivided, key ${key} ${moves}. Divided, it rises from ${brief(from)} to ${brief(to)}.`;
+  const way = (...ends) => `from ${ends.map((w) => brief(w).replace("<", "below")).join(" to ")}`;
+  if (now - was > 0.28 * (to - from))
+    return `At d_k = ${dK} both weights of key ${key} rise: undivided ${way(was, now)}, divided ${way(from, to)}.`;
+  const moves =
+    was > 0.98
+      ? `key ${key} has weight ${brief(was)} and almost no room to rise`
+      : `the weight of key ${key} ${tiny(now) ? "stays below 0.01" : `rises only ${way(was, now)}`}`;
+  return `Undivided, ${moves}; divided, it rises ${way(from, to)}.`;
 }
 
 /** A line for each key: a button that raises its score, and on both sides a bar, its weight. */
 function drawKeys(app, sides) {
   const panel = app.panels.keys;
+  const phone = panel.width < NARROW && 406; // px, for keys of 44
+  if (phone || panel.height > panel.natural)
+    panel.svg.attr("height", (panel.height = phone || panel.natural));
   const [left, right] = panel.xRange;
   const [bottom, top] = panel.yRange;
   const y = d3.scaleBand(KEYS, [top, bottom]);
@@ -71,25 +77,24 @@ function drawKeys(app, sides) {
   const middle = (j) => y(j) + y.bandwidth() / 2;
   const from = left + 28;
   const width = (right - from) / 2;
+  const divisor = `÷ ${Math.sqrt(app.state.d_k)}`;
   const described = sides.map((side, i) => {
-    const divisor = SIDES[i];
-    const start = from + i * width;
-    const name = i
-      ? `divided by √${app.state.d_k} = ${Math.sqrt(app.state.d_k)}`
-      : looks.none.label;
-    drawSide(panel, {
-      ...side,
-      name,
-      divisor,
-      raised,
+    const place = {
       middle,
-      start,
-      end: start + width - (i ? 0 : 8),
-    });
+      high: y.bandwidth(),
+      start: from + i * width,
+      end: from + width * (i + 1),
+    };
+    const name = i ? `divided by √${app.state.d_k}` : looks.none.label;
+    drawSide(
+      panel,
+      { ...side, ...place, name, score: i ? `score ${divisor}` : "score", raised },
+      SIDES[i],
+    );
     const told = (values) => values.map((w) => w.toFixed(3)).join("; ");
     return `${i ? "Divided" : "Undivided"}: scores ${side.scores.map(decimal).join("; ")}; weights before ${told(side.before)}; now ${told(side.after)}`;
   });
-  say(fresh(panel.svg, "words"), "key", left + 11, top - 8, "middle");
+  say(fresh(panel.svg, "words"), "key", left + 11, top - 6, "middle");
   drawButtons(app, panel, { y, middle, right, left, raised });
   const which = raised < 0 ? "No key is raised" : `Key ${raised + 1} is raised by ${nudge}`;
   panel.describe(`${which}. ${described.join(". ")}.`, "group");
@@ -102,67 +107,61 @@ const decimal = (z) =>
     .replace(/^-0\.0$/, "0.0")
     .replace("-", "−");
 
-/** One divisor's side: a bar is the weight now, an outline what it was before a score was raised. */
-function drawSide(panel, { scores, before, after, name, divisor, raised, middle, start, end }) {
-  const x = d3.scaleLinear([0, 1], [start, end - (divisor === "none" ? 28 : 36)]);
-  const moved = (j) => Math.abs(after[j] - before[j]) >= 0.005;
-  const bars = (name, weights, keys = KEYS) =>
+/** One divisor's side: each key's score, and as a bar its weight, of which a paler piece is what a raised score has gained. */
+function drawSide(panel, side, divisor) {
+  const { scores, before, after, name, score, raised, middle, high, start, end } = side;
+  const em = parseFloat(getComputedStyle(panel.svg.node()).fontSize);
+  const narrow = panel.width < NARROW; // a sum in two lines
+  const foot = start + em * (narrow ? 3.3 : 5.7);
+  const x = d3.scaleLinear([0, 1], [foot + 6, end - em * (narrow ? 4.2 : 7)]);
+  const was = KEYS.map((j) => Math.min(before[j], after[j]));
+  const bars = (name, from, to) =>
     layer(panel.svg, `${name}-${divisor}`)
       .selectAll("rect")
-      .data(keys)
+      .data(KEYS)
       .join("rect")
-      .style("transition", wantsCalm() ? null : "width 0.4s")
-      .attr("x", start)
-      .attr("width", (j) => x(weights(j)) - start)
-      .attr("y", (j) => middle(j) - 14)
-      .attr("height", 28);
-  bars("all", () => 1).style("fill", "var(--ex-panel)");
-  bars("now", (j) => after[j]).style("fill", colour(divisor));
-  bars("before", (j) => before[j], KEYS.filter(moved))
-    .style("fill", "none")
-    .style("stroke", "var(--ex-ink)");
+      .style("transition", wantsCalm() ? null : "width 0.4s, x 0.4s")
+      .attr("x", (j) => x(from(j)))
+      .attr("width", (j) => x(to(j)) - x(from(j)))
+      .attr("y", (j) => middle(j) - high / 2 + 2.5)
+      .attr("height", high - 5);
+  const none = () => 0;
+  bars("all", none, () => 1).style("fill", "var(--ex-panel)");
+  bars("was", none, (j) => was[j]).style("fill", colour(divisor));
+  bars(
+    "gain",
+    (j) => was[j],
+    (j) => after[j],
+  ).style("fill", `color-mix(in srgb, ${colour(divisor)} 45%, var(--ex-ground))`);
   const words = fresh(panel.svg, `words-${divisor}`);
   const top = panel.margin.top;
-  rule(words, [start, top], [start, middle(7) + 14], "var(--ex-muted)");
-  const head = say(words, name, start, top - 24, "start");
-  head.style("fill", lettersColour(divisor)).style("font-weight", 700).style("font-size", "13px");
-  head.attr("x", Math.min(start, end + 4 - head.node().getComputedTextLength()));
-  say(words, "weight", start, top - 7, "start");
-  say(words, "1", x(1), top - 7, "end");
-  const loss = (j) => before[j] - after[j];
-  const loser = KEYS.filter(moved).sort((i, j) => loss(j) - loss(i))[0];
+  rule(words, [x(0), top], [x(0), middle(7) + high / 2 - 2], "var(--ex-muted)");
+  const heading = say(words, name, start, top - 38, "start");
+  heading
+    .style("fill", lettersColour(divisor))
+    .style("font-weight", 700)
+    .style("font-size", "13px");
+  if (raised >= 0) say(words, `${nudge} added to ${score}`, start, top - 22, "start");
+  say(words, score, foot, top - 6, "end");
+  say(words, "weight", x(0), top - 6, "start");
+  say(words, "1", x(1), top - 6, "end");
+  /** A number, and what is added to it, in bold letters. */
+  const write = (j, [text, more], at, anchor) => {
+    const line = (text, y) => say(words, text, at, y, anchor);
+    const level = middle(j) + 0.37 * em;
+    if (!more) return void line(text, level);
+    const number = line(text, level - (narrow ? 0.6 * em : 0));
+    const sum = narrow ? line("", level + 0.6 * em) : number.append("tspan");
+    sum.text(`${narrow ? "" : " "}${more}`).style("font-weight", 700);
+  };
+  const hundredths = (w) => Math.round(100 * w);
   for (const j of KEYS) {
-    const [was, now] = [before, after].map((weights) => brief(weights[j]));
-    const reach = x(Math.max(after[j], before[j])) + 5;
-    const write = (text, by) => say(words, text, reach, middle(j) + 4.5 + by, "start");
-    const fits = (text) => reach + text.node().getComputedTextLength() <= end + 4;
-    if (j !== raised) {
-      const text = write(j === loser ? `${now}, was ${was}` : now, 0);
-      if (!fits(text)) text.text(now);
-      continue;
-    }
-    const texts = [
-      write(was === now ? `still ${now}` : `${was} → ${now}`, -7)
-        .style("font-weight", 700)
-        .style("font-size", end - start > 200 ? "14px" : "12px"),
-      write(`score ${decimal(scores[j])} + ${nudge}`, 7),
-    ];
-    if (texts.every(fits)) continue;
-    const box = texts.map((text) =>
-      text
-        .attr("x", start + 8)
-        .node()
-        .getComputedTextLength(),
-    );
-    words
-      .insert("rect", "text") // on the bar, and under its words
-      .attr("x", start + 4)
-      .attr("width", Math.max(...box) + 8)
-      .attr("y", middle(j) - 14)
-      .attr("height", 28)
-      .style("fill", "var(--ex-ground)")
-      .style("opacity", 0.7);
-    texts.forEach((text) => text.attr("class", null));
+    const [from, to] = [before[j], after[j]];
+    const gain = `+ ${(hundredths(to) - hundredths(from)) / 100}`;
+    const sum = tiny(to) ? ["still", brief(to)] : [brief(from), gain];
+    const own = j === raised;
+    write(j, own ? [decimal(scores[j]), `+ ${nudge}`] : [decimal(scores[j])], foot, "end");
+    write(j, own ? sum : [brief(to)], x(to) + 5, "start");
   }
 }
 
@@ -176,17 +175,19 @@ function drawButtons(app, panel, { y, middle, left, right, raised }) {
   made.append("text").attr("text-anchor", "middle").style("font-weight", 700);
   const all = made.merge(keys);
   const choose = (j) => app.set({ key: j + 1 });
+  const press = (j) => choose(j === raised ? -1 : j); // again: nothing is added
   all
     .attr("tabindex", (j) => (j === Math.max(raised, 0) ? 0 : -1))
     .attr("aria-checked", (j) => String(j === raised))
     .attr("aria-label", (j) => `key ${j + 1}: add ${nudge} to its score`)
-    .on("click", (_, j) => choose(j))
+    .on("click", (_, j) => press(j))
     .on("keydown", (event, j) => {
       const moves = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
       const to = { Home: 0, End: KEYS.length - 1 }[event.key] ?? j + moves[event.key];
       const node = all.nodes()[to];
+      if (node || event.key === " ") event.preventDefault();
+      if (event.key === " ") press(j);
       if (!node) return;
-      event.preventDefault();
       node.focus();
       choose(to);
     });
