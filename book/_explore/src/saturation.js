@@ -11,7 +11,7 @@ const NARROW = 480; // px, below which a drawing is a phone's
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
-  prompt: `Press another key to add ${nudge} to its score, on the right after dividing.`,
+  prompt: `Press another key to add ${nudge} to its score.`,
   hint: { target: ".explorable-key:nth-child(4) circle" },
   controls: [
     {
