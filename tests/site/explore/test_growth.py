@@ -43,20 +43,15 @@ def test_a_line_is_the_sum_of_one_product_after_another(explorable, scripts):
 
 @pytest.mark.parametrize(
     ("start", "key", "told"),
-    [
-        (16, "End", "16 times the terms, about 4 times"),
-        (256, "Home", "A sixteenth of the terms, about a quarter"),
-        (64, "End", "4 times the terms, about twice"),
-    ],
+    [(16, "End", "about 4 times"), (256, "Home", "about a quarter"), (64, "End", "about twice")],
 )
 def test_what_changes_is_compared_with_where_the_reader_took_hold(explorable, start, key, told):
     figure = explorable("growth", f"d_k={start}")
     act(figure, slider(figure, "terms").press, key)
-    assert said(figure).startswith(f"{told} as wide: ")
+    assert f"terms, {told} as wide: " in said(figure)
     here = re.search(r"(\S+) here", said(figure))[1]
     assert f"±{here}" in figure.locator(".found").text_content()
-    ghost = figure.locator(".notes").text_content()
-    assert re.search(rf"±\S+ at {start}$", ghost)
+    assert figure.locator(".notes").text_content().endswith(f" at {start}")
     act(figure, figure.get_by_role("button", name="Draw").click)
     assert said(figure).startswith("40 other pairs")
     assert figure.locator(".notes .bar").count() == 0
