@@ -9,12 +9,11 @@ import torch
 
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
-from sdpa_book.explorables import rounded
 from sdpa_book.names import display_name
 
 WORDS = ["The", "cat", "sat", "down", "for", "it", "was", "tired"]
 REACH = [-0.9, 1.4, 0.2, -0.3, -1.5, 0.5, -0.4, 1.0]
-"""How far each word's key reaches along the query's direction, whatever the width."""
+"""How far each word's key reaches along the query's direction, at every width."""
 
 ALT = (
     "Six panels of bars, one bar for each word of The cat sat down for it was tired. Upper row, "
@@ -36,17 +35,8 @@ def weights(d_k: int, rescaling: str) -> list[float]:
 
 
 def data() -> dict[str, Any]:
-    """The words, how far each key reaches, the widths, and by divisor the weights at each."""
-    d_k = [4**e for e in range(1, 6)]
-    return {
-        "words": WORDS,
-        "reach": REACH,
-        "d_k": d_k,
-        "weights": {
-            name: [[rounded(p) for p in weights(d, name)] for d in d_k]
-            for name in ("none", "sqrt_d_k")
-        },
-    }
+    """The words, and how far each key reaches."""
+    return {"words": WORDS, "reach": REACH}
 
 
 def draw() -> None:

@@ -2,15 +2,16 @@
 import * as d3 from "./d3.js";
 import { colour, lettersColour } from "./data.js";
 import { makeGenerator, sampleNormal } from "./math.js";
-import { addButtons, axes, bar, fresh, layer, rule, say, show2, wantsCalm } from "./shared.js";
+import { addButtons, axes, bar, fresh, layer, say, show2, wantsCalm } from "./shared.js";
 
-const DIMS = [4, 16, 64, 256];
+const DIMS = [16, 64, 256];
 const MOST = DIMS.at(-1);
 const PAIRS = 40;
-const REACH = 64; // of the axis: four standard deviations of the longest sums
+const REACH = 50; // of the axis: three standard deviations of the longest sums
 const BIN = 2; // ends so close stand in one row
-const GAP = 46; // px, from the plot to the column of the ends
-const TYPICAL = 17; // the draw to begin with: within 8 % of what is expected at every stop
+const GAP = 8; // px, from the ends of the lines to their standard deviation
+const PILE = 50; // px, from the ends of the lines to behind their dots
+const TYPICAL = 65; // the draw to begin with: within 2 % of what is expected at every stop
 
 /** For every pair of a draw its sums q_1 k_1 + ... + q_i k_i, from none of the terms to all. */
 function walks({ draw }, memory) {
@@ -47,7 +48,7 @@ export const growth = {
       "sums",
       "Each of 40 lines adds up the products of an unrelated query and key; a dot is where it ends.",
       280,
-      { left: 30, right: 142, top: 24, bottom: 24 },
+      { left: 30, right: 124, top: 12, bottom: 24 },
     ],
   ],
   forget({ memory }) {
@@ -57,8 +58,9 @@ export const growth = {
     const { memory, state } = app;
     if (!memory.ready) prepare(app);
     const sums = walks(state, memory);
-    drawSums(app.panels.sums, sums, state.d_k);
-    return { said: answer(sums, state.d_k, memory.before) };
+    const before = memory.before === state.d_k ? undefined : memory.before;
+    drawSums(app.panels.sums, sums, state.d_k, before);
+    return { said: answer(sums, state.d_k, before) };
   },
 };
 
@@ -79,51 +81,50 @@ function prepare({ controls, memory, set, state }) {
 /** The standard deviation of sums of so many terms, of which the mean is known to be 0. */
 const spreadOf = (sums, terms) => Math.hypot(...sums.map((walk) => walk[terms])) / Math.sqrt(PAIRS);
 
-const SHARES = { 2: "half", 4: "a quarter", 8: "an eighth" };
-
-function answer(sums, dK, before = dK) {
-  const now = spreadOf(sums, dK);
-  const found = `${show2(now)} here, √${dK}\u00a0=\u00a0${Math.sqrt(dK)} expected.`;
-  if (before === "other pairs") return `${PAIRS} other pairs: the standard deviation is ${found}`;
-  if (dK === before) return `After ${dK} terms the standard deviation is ${found}`;
-  const [expected, ratio] = [Math.sqrt(dK / before), now / spreadOf(sums, before)];
+/** How many times as wide the ends are after so many terms as they were before. */
+function wide(sums, dK, before) {
+  const [expected, ratio] = [Math.sqrt(dK / before), spreadOf(sums, dK) / spreadOf(sums, before)];
+  const word = { 0.25: "a quarter", 0.5: "half", 2: "twice", 4: "4 times" }[expected];
   const near = Math.abs(ratio / expected - 1) < 0.15;
-  if (dK < before) {
-    const share = before / dK === 4 ? "A quarter" : `1/${before / dK}`;
-    const wide = near ? `about ${SHARES[1 / expected]}` : `${show2(ratio)} times`;
-    return `${share} of the terms, ${wide} as wide: ${found}`;
-  }
-  const twice = expected === 2 ? "twice" : `${expected} times`;
-  const wide = near ? `about ${twice}` : `${show2(ratio)} times`;
-  return `${dK / before} times the terms, ${wide} as wide: ${found}`;
+  return `${near ? `about ${word}` : `${show2(ratio)} times`} as wide`;
 }
 
-/** The sums, from 0 to q·k, and in a column beside them their ends in rows of dots, with their standard deviation to either side of 0. */
-function drawSums(panel, sums, dK) {
+function answer(sums, dK, before) {
+  const found = `${show2(spreadOf(sums, dK))} here, √${dK}\u00a0=\u00a0${Math.sqrt(dK)} expected.`;
+  if (before === "other pairs") return `${PAIRS} other pairs: the standard deviation is ${found}`;
+  if (!before) return `After ${dK} terms the standard deviation is ${found}`;
+  const share = { 4: "A quarter of", 16: "A sixteenth of" }[before / dK];
+  return `${share ?? `${dK / before} times`} the terms, ${wide(sums, dK, before)}: ${found}`;
+}
+
+/** The sums, from 0 to as many terms as are added up, where their ends stand in rows of dots beside their standard deviation; and that of before. */
+function drawSums(panel, sums, dK, before) {
   const x = d3.scaleLinear([0, MOST], panel.xRange);
   const y = d3.scaleLinear([-REACH, REACH], panel.yRange);
-  const [bottom, top] = panel.yRange;
+  const [bottom] = panel.yRange;
   const [left, right] = panel.xRange;
-  const column = right + GAP;
+  const column = x(dK) + GAP;
   axes(panel, {
     x,
     y,
-    xTicks: DIMS.slice(1),
+    xTicks: DIMS,
     xFormat: (terms) => (terms === MOST ? `${terms} terms` : terms),
-    yTicks: [-60, -30, 0, 30, 60],
+    yTicks: [-40, -20, 0, 20, 40],
     yFormat: (at) => String(at).replace("-", "−"),
   });
   const each = (parent, name, tag, values) =>
     layer(parent, name).selectAll(tag).data(values).join(tag);
   const line = d3.line((_, terms) => x(terms), y);
-  const std = spreadOf(sums, dK);
-  const now = layer(panel.svg, "now").classed("glides", true);
-  layer(now, "reach", "path") // of the deviation, from where the lines end to the column
-    .attr("d", `M${x(dK)},${y(std)}H${column}V${y(-std)}H${x(dK)}Z`)
-    .style("fill", colour("none"))
-    .style("fill-opacity", 0.14);
+  panel.describe(
+    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: standard deviation ${show2(spreadOf(sums, dK))}, expected ${Math.sqrt(dK)}.`,
+  );
   each(panel.svg, "expected", "path", [1, -1])
-    .attr("d", (side) => line(sums[0].map((_, terms) => side * Math.sqrt(terms))))
+    .attr("d", (side) =>
+      d3.line(x, (terms) => y(side * Math.sqrt(terms)))([
+        ...sums[0].keys(),
+        x.invert(right + PILE),
+      ]),
+    )
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5)
@@ -131,40 +132,70 @@ function drawSums(panel, sums, dK) {
   const window_ = layer(panel.svg, "window", "clipPath").attr("id", "growth-window");
   layer(window_, "inner", "rect")
     .attr("x", left)
-    .attr("y", top)
-    .attr("height", bottom - top)
+    .attr("y", 0)
+    .attr("height", bottom)
     .style("transition", wantsCalm() ? null : "width 0.5s")
     .attr("width", x(dK) - left);
   each(panel.svg, "fan", "path", sums)
     .attr("d", line)
     .style("fill", "none")
     .style("stroke", colour("none"))
-    .style("opacity", dK < 10 ? 0.8 : 0.45);
+    .style("opacity", 0.45);
   panel.svg.select(".fan").attr("clip-path", "url(#growth-window)");
+  const now = layer(panel.svg, "now").classed("glides", true);
   const rows = new Map();
   const dots = sums.map((walk) => {
     const row = Math.round(walk[dK] / BIN);
     rows.set(row, (rows.get(row) ?? 0) + 1);
-    return [rows.get(row), y(row * BIN)];
+    return [rows.get(row), Math.max(3, Math.min(bottom, y(row * BIN)))];
   });
-  const apart = Math.min(5, (panel.width - column - 8) / Math.max(...rows.values()));
+  const apart = Math.min(5, (PILE - GAP - 10) / Math.max(...rows.values()));
   each(now, "dots", "circle", dots)
     .attr("r", 2.4)
     .attr("cx", ([place]) => column + 4 + apart * place)
     .attr("cy", ([, level]) => level)
     .style("fill", colour("none"));
-  const upright = layer(now, "upright").attr("transform", "rotate(90)");
-  bar(layer(upright, "bar", "path"), y(std), y(-std), -column)
-    .style("stroke", colour("none"))
-    .style("stroke-width", 2.5);
-  const notes = fresh(panel.svg, "notes");
-  say(notes, `±${show2(std)}`, column + 4, y(std) - 7, "end")
+  const bracket = (parent, terms, stroke) =>
+    bar(
+      layer(layer(parent, "upright").attr("transform", "rotate(90)"), "bar", "path"),
+      y(spreadOf(sums, terms)),
+      y(-spreadOf(sums, terms)),
+      -x(terms) - GAP,
+    )
+      .style("stroke", stroke)
+      .style("stroke-width", 2.5);
+  bracket(now, dK, colour("none"));
+  const compared = before > 0;
+  const size = (terms) => `±${show2(spreadOf(sums, terms))}`;
+  const from = x(dK) + PILE + 4;
+  const below = dK === MOST; // what is said of it, as there is no room beside it
+  const room = below || (before > dK ? x(before) : panel.width) - from > 220;
+  const told = compared && room ? wide(sums, dK, before).split(below ? / (?=as|times)/ : "\n") : [];
+  layer(now, "found", "text")
+    .classed("rim", true)
+    .attr("transform", `translate(${from},${y(0) + 5})`)
+    .selectAll("tspan")
+    .data([size(dK), ...told])
+    .join("tspan")
+    .attr("x", (_, i) => (i && below ? 0 : null))
+    .attr("dx", (_, i) => (i && !below ? 6 : null))
+    .attr("dy", (_, i) => (i && below ? 16 : null))
     .style("fill", lettersColour("none"))
-    .style("font-weight", 700)
-    .style("font-size", "15px");
-  say(notes, "expected: ±√terms", column + 4, top - 8, "end");
-  rule(notes, [right + 12, top - 4], [right + 1, y(Math.sqrt(MOST)) - 3], "var(--ex-muted)");
-  panel.describe(
-    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: standard deviation ${show2(std)}, expected ${Math.sqrt(dK)}.`,
+    .style("font-weight", (_, i) => (i ? null : 700))
+    .style("font-size", (_, i) => (i ? "13px" : "15px"))
+    .text(String);
+  const notes = fresh(panel.svg, "notes");
+  const end = y(Math.sqrt(x.invert(right + PILE)));
+  say(notes, "expected:", right + PILE + 4, end - 3, "start");
+  say(notes, "±√terms", right + PILE + 4, end + 12, "start");
+  if (!compared) return;
+  bracket(notes, before, "var(--ex-muted)");
+  const beside = Math.max(left + 6, x(before) + GAP - 62);
+  const over = [beside - 6, beside + 84].map((at) => Math.max(0, Math.round(x.invert(at))));
+  const high = sums.flatMap((walk) => walk.slice(0, dK + 1).slice(...over));
+  const above = y(Math.max(spreadOf(sums, before) + 3, ...high)) - 7;
+  say(notes, `${size(before)} at ${before}`, beside, above, "start").style(
+    "fill",
+    "var(--ex-muted)",
   );
 }

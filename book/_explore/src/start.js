@@ -1,13 +1,16 @@
-/** The first question: a token's weights on eight words as its head grows wider, undivided or divided. */
+/** The first question: how well eight keys fit a query, and what a token listens to, as their lists grow longer, undivided or divided. */
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
+import { softmax } from "./math.js";
 import { divisorControl, fresh, layer, rule, say, show, showCount, wantsCalm } from "./shared.js";
 
-const { words, d_k: widths, weights, reach } = data.start;
-const ASKS = words.indexOf("it");
+const { words, reach } = data.start;
+const [CAT, ASKS, TIRED] = ["cat", "it", "tired"].map((word) => words.indexOf(word));
+const HEARD = 0.05; // the weight from which on a word is listened to
+const MOST = 9; // the fit that has room; the bar of a larger one ends in a tip
+const BETWEEN = 68; // px, from the weights to the fits
 
-/** From which weight on a word is listened to. */
-const HEARD = 0.05;
+const widths = Array.from({ length: 17 }, (_, i) => (i % 2 ? 3 : 2) * 2 ** (1 + (i >> 1)));
 
 export const start = {
   title: "Does “it” still listen to the whole sentence?",
@@ -20,119 +23,149 @@ export const start = {
       values: widths,
       value: widths[0],
       text: showCount,
-      marks: widths.map(showCount),
+      marks: widths.filter((_, i) => i % 4 === 0).map(showCount),
     },
     divisorControl,
   ],
   panelWidth: "100%",
-  panels: [["words", "", 306, { left: 4, right: 4, top: 22, bottom: 143 }]],
-  update(app) {
-    const { d_k: dK, divisor } = app.state;
-    const [p, undivided] = [divisor, "none"].map((name) => weights[name][widths.indexOf(dK)]);
-    drawWords(app.panels.words, p, dK, divisor, undivided);
-    return { said: answer(p, dK, divisor) };
+  panels: [["words", "", 306, { left: 4, right: 4, top: 22, bottom: 16 }]],
+  update({ memory, panels, state }) {
+    const root = Math.sqrt(state.d_k);
+    const divided = state.divisor !== "none";
+    const length = divided ? 1 : root;
+    const weights = weightsAt(length);
+    panels.words.describe(
+      `Weights that “it” gives: ${words.map((word, j) => `${word} ${brief(weights[j])}, fit ${show(reach[j] * length, 1)}`).join("; ")}.`,
+    );
+    glide(memory, length, (at) => drawWords(panels.words, at, root, state.divisor));
+    return { said: answer(weights, state.d_k, divided) };
   },
 };
+
+/** The weights, where a key fits as well as it reaches along a query of that length. */
+const weightsAt = (length) => softmax(reach.map((far) => far * length));
 
 /** A weight with two digits, or about 0 where they would show none of it: it is never 0, or 1. */
 const brief = (w) => (w < 0.005 ? "≈ 0" : w > 0.995 ? "≈ 1" : show(w));
 
-function answer(p, dK, divisor) {
-  const heard = p.filter((w) => w >= HEARD).length;
-  const least = `at least ${100 * HEARD}\u00a0% of the weight`;
-  if (divisor === "sqrt_d_k")
-    return `Yes: divided by √${showCount(dK)}\u00a0=\u00a0${Math.sqrt(dK)}, ${heard} of the ${words.length} words get ${least}, however long the lists.`;
-  const best = p.indexOf(Math.max(...p));
-  const all = p[best] > 0.995;
-  const most = `“${words[best]}” gets ${all ? "more than 99" : Math.round(100 * p[best])}\u00a0%`;
-  const long = `with ${showCount(dK)} numbers`;
-  if (heard === 1)
-    return `No: ${long} ${most} of the weight, and no other word gets ${100 * HEARD}\u00a0%.`;
-  return `In part: ${long}, ${heard} of the ${words.length} words get ${least}, and ${most}.`;
+const percent = (w) =>
+  `${w < 0.005 ? "less than 1" : w > 0.995 ? "more than 99" : Math.round(100 * w)}\u00a0%`;
+
+/** A root as it is, or about. */
+const equals = (root) => (Number.isInteger(root) ? `=\u00a0${root}` : `≈\u00a0${show(root, 1)}`);
+
+function answer(p, dK, divided) {
+  const cat = `“cat” gets ${percent(p[CAT])} of the weight`;
+  const rest = `“tired” ${percent(p[TIRED])} and the other six share ${percent(1 - p[CAT] - p[TIRED])}`;
+  if (divided)
+    return `Yes: divided by √${showCount(dK)}\u00a0${equals(Math.sqrt(dK))}, ${cat}, ${rest}.`;
+  const long = `with ${showCount(dK)} numbers ${cat}`;
+  if (p[TIRED] >= HEARD) return `Yes, partly: ${long}, ${rest}.`;
+  return `No: ${long}, and the other seven share ${percent(1 - p[CAT])}.`;
 }
 
-/** A bar of weight over each word, an outline where it was undivided, and below lines from the word that asks, as strong as its weights. */
-function drawWords(panel, p, dK, divisor, undivided) {
+/** Draws a number on its way to another, and there. */
+function glide(memory, to, draw) {
+  cancelAnimationFrame(memory.frame);
+  const from = wantsCalm() ? to : (memory.at ?? to);
+  const began = performance.now();
+  const step = (now) => {
+    const left = Math.max(0, 1 - Math.max(0, now - began) / 500) ** 2;
+    memory.at = left && from !== to ? to * (from / to) ** left : to;
+    draw(memory.at);
+    if (memory.at !== to) memory.frame = requestAnimationFrame(step);
+  };
+  step(began);
+}
+
+/** Over each word a bar of weight, below it one of how well its key fits. */
+function drawWords(panel, length, root, divisor) {
   const x = d3
     .scaleBand(
       words.map((_, j) => j),
       panel.xRange,
     )
-    .padding(0.25);
-  const y = d3.scaleLinear([0, 1], panel.yRange);
-  const [ground, top] = panel.yRange;
+    .padding(0.12);
+  const [left, right] = panel.xRange;
+  const [floor, top] = panel.yRange;
+  const ground = (floor + top - BETWEEN) / 2;
+  const y = d3.scaleLinear([0, 1], [ground, top]);
+  const reaches = d3.scaleLinear([-MOST, MOST], [floor, ground + BETWEEN]).clamp(true);
+  const zero = reaches(0);
   const ink = colour(divisor);
-  const middle = (j) => x(j) + x.bandwidth() / 2;
-  const asks = [middle(ASKS), ground + 131];
+  const p = weightsAt(length);
+  const fits = reach.map((far) => far * length);
   const each = (name, tag, values = p) =>
     layer(panel.svg, name).selectAll(tag).data(values).join(tag);
   const bars = (name, values) =>
     each(name, "rect", values)
       .attr("x", (_, j) => x(j))
       .attr("width", x.bandwidth())
-      .style("transition", wantsCalm() ? null : "y 0.4s, height 0.4s")
-      .attr("y", (w) => y(w))
+      .attr("y", y)
       .attr("height", (w) => ground - y(w));
-  const write = (name, level) =>
-    each(name, "text")
-      .attr("x", (_, j) => middle(j))
+  const write = (name, values, level) =>
+    each(name, "text", values)
+      .attr("x", (_, j) => x(j) + x.bandwidth() / 2)
       .attr("y", level)
       .attr("text-anchor", "middle");
-  each("threads", "path")
-    .attr("d", (_, j) => {
-      const [to, level] = [middle(j), ground + 84];
-      return `M${asks[0]},${asks[1] - 16}C${asks[0]},${level + 16},${to},${level + 20},${to},${level}`;
-    })
-    .style("fill", "none")
-    .style("stroke", ink)
-    .style("stroke-linecap", "round")
-    .style("stroke-width", (w) => 1 + 11 * w)
-    .style("opacity", (w) => 0.08 + 0.75 * w);
   bars(
     "all",
     p.map(() => 1),
   ).style("fill", "var(--ex-panel)");
   bars("bars", p).style("fill", ink);
-  bars("before", divisor === "none" ? [] : undivided)
-    .style("fill", "none")
-    .style("stroke", colour("none"))
-    .style("stroke-width", 2);
-  write("weights", ground + 17)
+  write("weights", p, (w) => (y(w) < top + 15 ? top : y(w)) - 5)
     .style("font-weight", 700)
     .style("font-size", "13px")
     .text(brief);
-  write("names", ground + 36)
+  write("names", words, ground + 19)
     .style("font-size", "14px")
-    .text((_, j) => words[j]);
-  const length = Math.sqrt(dK);
-  const fits = reach.map((far) => show(far * (divisor === "none" ? length : 1), 1));
-  write("fits", ground + 72)
+    .style("font-weight", (_, j) => (j === ASKS ? 700 : null))
+    .text(String);
+  each("fits", "path", fits)
+    .attr("d", (fit, j) => {
+      const neck = reaches(fit) + (Math.abs(fit) > MOST ? 12 * Math.sign(fit) : 0);
+      return `M${x(j)},${zero}V${neck}L${x(j) + x.bandwidth() / 2},${reaches(fit)}L${x(j) + x.bandwidth()},${neck}V${zero}Z`;
+    })
+    .style("fill", ink)
+    .style("fill-opacity", 0.55);
+  write("numbers", fits, (fit) => reaches(fit) + (fit < 0 ? 15 : -5))
     .style("fill", lettersColour(divisor))
-    .text((_, j) => fits[j]);
+    .text((fit) => show(fit, 1));
   const notes = fresh(panel.svg, "notes");
-  const [, right] = panel.xRange;
   say(notes, "1: all of the weight", right, top - 8, "end");
-  rule(notes, [panel.xRange[0], top], [right, top], "var(--ex-muted)").style(
-    "stroke-dasharray",
-    "2 4",
-  );
-  rule(notes, [panel.xRange[0], ground], [right, ground], "var(--ex-muted)");
-  const divided = divisor === "none" ? "" : `, divided by ${length}`;
-  say(notes, `how well each word’s key fits${divided}:`, panel.xRange[0], ground + 56, "start");
-  say(notes, "it listens", ...asks, "middle")
-    .style("font-size", "15px")
-    .style("font-weight", 700);
-  if (divisor !== "none") {
-    const best = undivided.indexOf(Math.max(...undivided));
-    say(
-      notes,
-      `undivided: ${brief(undivided[best])}`,
-      x(best) + x.bandwidth() + 6,
-      y(undivided[best]) + 13,
-      "start",
-    ).style("fill", lettersColour("none"));
-  }
-  panel.describe(
-    `Weights that “it” gives: ${words.map((word, j) => `${word} ${brief(p[j])}, fit ${fits[j]}`).join("; ")}.`,
-  );
+  rule(notes, [left, top], [right, top], "var(--ex-muted)").style("stroke-dasharray", "2 4");
+  for (const level of [ground, zero]) rule(notes, [left, level], [right, level], "var(--ex-muted)");
+  const middle = x(ASKS) + x.bandwidth() / 2;
+  notes
+    .append("rect")
+    .attr("x", middle - 14)
+    .attr("y", ground + 4)
+    .attr("width", 28)
+    .attr("height", 21)
+    .attr("rx", 4)
+    .style("fill", "none")
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5);
+  say(notes, "listens", middle, ground + 38, "middle").style("font-weight", 700);
+  const divided = divisor === "none" ? "" : ` ÷ ${show(root, Number.isInteger(root) ? 0 : 1)}`;
+  say(notes, `how well each key fits${divided}`, left, ground + 42, "start");
+  if (divisor === "none") return;
+  const before = weightsAt(root)[CAT];
+  notes
+    .append("rect")
+    .attr("class", "before")
+    .attr("x", x(CAT))
+    .attr("width", x.bandwidth())
+    .attr("y", y(before))
+    .attr("height", ground - y(before))
+    .style("fill", "none")
+    .style("stroke", colour("none"))
+    .style("stroke-width", 2);
+  say(
+    notes,
+    `undivided: ${brief(before)}`,
+    x(CAT) + x.bandwidth() + 6,
+    y(before) + 13,
+    "start",
+  ).style("fill", lettersColour("none"));
 }

@@ -3,41 +3,44 @@
 import pytest
 import torch
 
-from sdpa_book.explorables.start_explorable import REACH, WORDS
+from sdpa_book.explorables.start_explorable import REACH, WORDS, weights
 
 from .conftest import act, described, numbers, said, slider, state
 
+WIDTHS = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024]
 
-def heard(figure, d_k, divisor):
-    """The weights and fits that are drawn are the library's; how many have 5 %, and cat's share."""
-    scores = torch.tensor(REACH) * (d_k**0.5 if divisor == "none" else 1)
-    weights = scores.softmax(0)
-    told = torch.tensor(numbers(described(figure, "words"))).view(-1, 2).T
-    assert told[0] == pytest.approx(weights, abs=0.0051)
-    assert told[1] == pytest.approx(scores, abs=0.051)
-    return (weights >= 0.05).sum().item(), min(99, round(100 * weights[WORDS.index("cat")].item()))
+
+def shares(sentence):
+    """What the sentence says in per cent, and more than 99 or less than 1 as 100 and 0."""
+    said = sentence.replace("more than 99", "100").replace("less than 1", "0").split("\u00a0%")
+    return [numbers(before)[-1] for before in said[:-1]]
 
 
 @pytest.mark.parametrize("divisor", ["none", "sqrt_d_k"])
 def test_the_weights_are_the_librarys_at_every_width(explorable, divisor):
     figure = explorable("start", f"divisor={divisor}")
-    for d_k in (4, 16, 64, 256, 1024):
+    for d_k in WIDTHS:
         assert state(figure)["d_k"] == str(d_k)
-        many, share = heard(figure, d_k, divisor)
-        sentence = said(figure)
-        if divisor == "none":
-            assert share in numbers(sentence)
-        assert ("no other word" if many == 1 else f"{many} of the 8 words") in sentence
+        expected = torch.tensor(weights(d_k, divisor))
+        told = torch.tensor(numbers(described(figure, "words"))).view(-1, 2).T
+        assert told[0] == pytest.approx(expected, abs=0.0051)
+        fits = torch.tensor(REACH) * (d_k**0.5 if divisor == "none" else 1)
+        assert told[1] == pytest.approx(fits, abs=0.051)
+        cat, tired = (100 * expected[WORDS.index(word)].item() for word in ("cat", "tired"))
+        heard = [cat, tired, 100 - cat - tired] if tired >= 5 else [cat, 100 - cat]
+        assert shares(said(figure)) == pytest.approx(heard, abs=0.51)
+        begins = "Yes: " if divisor != "none" else "Yes, partly: " if tired >= 5 else "No: "
+        assert said(figure).startswith(begins)
         if d_k < 1024:
             act(figure, slider(figure, "numbers in each list").press, "ArrowRight")
 
 
 def test_dividing_brings_the_sentence_back(explorable):
     figure = explorable("start", "d_k=1024")
-    outlines = figure.locator(".before rect")
+    outline = figure.locator("rect.before")
     assert said(figure).startswith("No: ")
-    assert outlines.count() == 0
+    assert outline.count() == 0
     act(figure, figure.get_by_role("button", name="Divided by").click)
     assert said(figure).startswith("Yes: ")
-    assert outlines.count() == len(WORDS)
+    assert outline.count() == 1
     assert "undivided: ≈ 1" in figure.locator(".notes").text_content()
