@@ -35,16 +35,16 @@ def said(notebook):
 CHECKS = 7  # the first of the six exercises has two
 
 
-def test_the_lab_asks_six_exercises_in_an_hour_and_answers_none(notebooks):
+def test_the_lab_asks_five_exercises_in_an_hour_one_at_home_and_answers_none(notebooks):
     lab = notebooks[False]
     assert said(lab) == ["…"] * CHECKS
     text = "\n".join(cell.source for cell in lab.cells)
     assert len(re.findall(r"^## \d\. ", text, re.M)) == 6
-    assert (
-        sum(map(int, re.findall(r"^\*(\d+) minutes", text, re.M))) == 52
-    )  # three to begin, five to end
-    listed = re.findall(r"^\| (\d+) \|", lab.cells[0].source, re.M)
-    assert sum(map(int, listed)) == 60
+    *hour, _at_home = map(int, re.findall(r"^\*(\d+) minutes", text, re.M))
+    assert sum(hour) == 52  # three to begin, five to end
+    listed, _, at_home = lab.cells[0].source.partition("**At home:**")
+    assert sum(map(int, re.findall(r"^\| (\d+) \|", listed, re.M))) == 60
+    assert len(re.findall(r"^\| \d+ \|", at_home, re.M)) == 1
     assert "Solution" not in text
     for cell in notebooks[True].cells[2:]:
         if cell.source.startswith("**Solution.**") or 'check("' in cell.source:
@@ -56,13 +56,21 @@ def printed(notebook):
     return "".join(output["text"] for output in outputs if output.output_type == "stream")
 
 
+def test_the_lab_imports_only_what_it_or_its_solutions_use(notebooks):
+    cells = [c.source for of in notebooks.values() for c in of.cells if c.cell_type == "code"]
+    named = re.findall(r"^(?:from .* )?import (.*)$", cells[0], re.M)
+    names = {name.split()[-1] for line in named for name in line.split(", ")}
+    code = re.sub(r"^(from|import) .*$", "", "\n".join(cells), flags=re.M)
+    assert {name for name in names if not re.search(rf"\b{name}\b", code)} == set()
+
+
 def test_without_answers_the_lab_says_what_is_missing_and_asks_for_guesses(notebooks):
     lab = printed(notebooks[False])
     assert "in place of the dots first: train" in lab
     assert "in place of the dots first: spread exponent" in lab
     assert "in place of the dots first: together" in lab
-    assert lab.count("no guess") == 8
-    assert "what its author has forgotten: no guess" in lab
+    assert lab.count("no guess") == 7
+    assert "divided by d_k, there at: no guess" in lab
     assert "Ellipsis" not in lab
     assert all("guesses[" not in cell.source for cell in notebooks[True].cells)
 

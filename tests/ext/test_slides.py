@@ -154,6 +154,16 @@ def test_each_part_has_a_checkpoint_and_the_root_comes_behind_the_poll_about_it(
         1,
     ]
     assert ":heads: d_k | spread | of 32 keys seen, undivided | -\n" in parts[2]
+    for part in parts[1:]:  # what a late class leaves out, and what an early one sees
+        assert re.search(r"^```\{notes\} .* spare$|◇ Late\?", part, re.M)
+        assert "**Early?** Backup:" in part
+
+
+def test_what_an_early_class_sees_is_behind_the_last_slide():
+    text = (LECTURE / "index.md").read_text(encoding="utf-8")
+    _, _, behind = text.partition("### Questions")
+    for title in re.findall(r"\*\*Early\?\*\* Backup: \*(.*?)\*", text):
+        assert f"# {title.rstrip('?')}" in behind
 
 
 def test_a_table_has_the_headings_and_a_drawing_the_part_that_a_slide_names(lecture):
