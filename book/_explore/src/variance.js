@@ -42,7 +42,7 @@ export const variance = {
       "line",
       "variance of q·k, divided by d_k",
       ROOMY ? 288 : 222,
-      { left: 26, right: ROOMY ? 124 : 104, top: 12 },
+      { left: 28, right: ROOMY ? 130 : 104, top: 12 },
     ],
   ],
   update({ state, panels: { query, key, line } }) {
