@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
 import { effectiveKeys, softmax } from "./math.js";
-import { fresh, layer, rule, say, show, show2, wantsCalm } from "./shared.js";
+import { fresh, layer, rich, rule, say, show, show2, wantsCalm } from "./shared.js";
 
 const { scores, divisors } = data.scalings;
 const names = Object.keys(divisors);
@@ -16,6 +16,10 @@ const weightsAt = (a, name) => softmax(scores, sizeAt(a, name) / a);
 
 const keysAt = (a, name) => show(effectiveKeys(weightsAt(a, name)), 1);
 
+/** What was at × 1 and what is, or one of them where they are the same. */
+const change = (what, a, name) => [...new Set([what(1, name), what(a, name)])].join(" → ");
+const sizes = (a, name) => show2(sizeAt(a, name)).replace(/\.0$/, "");
+
 export const scalings = {
   title: "Which divisors keep the weights when the keys grow longer?",
   prompt: `Each bar is a query’s weight on one of its ${n} keys: make the keys longer.`,
@@ -27,33 +31,34 @@ export const scalings = {
       min: 1,
       max: 10,
       step: 0.5,
-      value: 3,
+      value: 1,
       text: (a) => `× ${a}`,
       marks: ["× 1", "× 10"],
     },
   ],
   panelWidth: "8.5rem",
-  panels: names.map((name) => [
-    name,
-    divisors[name].title,
-    138,
-    { left: 0, right: 2, top: 26, bottom: 22 },
-  ]),
+  panels: names.map((name) => [name, "", 160, { left: 0, right: 2, top: 18, bottom: 22 }]),
   update({ state: { a }, panels }) {
     names.forEach((name) => drawWeights(panels[name], name, a));
     const [was, is] = [1, a].map((length) => keysAt(length, "sqrt_d_k"));
+    const root =
+      a < divisors.sqrt_d_k.size
+        ? `√d_k leaves the weight to ${is} keys instead of ${was}`
+        : "√d_k now does what undivided did at × 1";
     return {
       said:
         a === 1
-          ? `At × 1, √d_k and k_mean are nearly the same: with either, about ${Math.round(was)} of ${n} keys share the weight.`
-          : `Only k_mean and k_total grow with the keys and keep the weights; √d_k leaves the weight to ${is} of ${n} keys instead of ${was}.`,
+          ? "At × 1, √d_k and k_{mean} give nearly the same weights. Will they still when the keys are longer?"
+          : `${root}; k_{mean} grows with the keys and keeps the weights; k_{total} keeps them nearly equal.`,
     };
   },
 };
 
-/** What the divisor does; a bar for each weight, and dashed what it was at first; how many keys these weights are. */
+/** A bar for each weight, and dashed what it was at × 1; as if by how many keys they were shared. */
 function drawWeights(panel, name, a) {
-  const { grows } = divisors[name];
+  const { title, note, grows } = divisors[name];
+  const size = name === "none" ? "" : ` = ${change(sizes, a, name)}`;
+  panel.heading.replaceChildren(rich(title + size));
   const p = weightsAt(a, name);
   const [left, right] = panel.xRange;
   const x = d3.scaleBand(scores.keys(), [left, right]).padding(0.3);
@@ -70,26 +75,27 @@ function drawWeights(panel, name, a) {
   bars("bars", p)
     .style("fill", colour(name))
     .style("transition", wantsCalm() ? null : "y 0.2s, height 0.2s");
-  bars("before", weightsAt(1, name))
+  bars("before", a > 1 ? weightsAt(1, name) : [])
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-dasharray", "3 2");
   const words = fresh(panel.svg, "words");
   const bold = (text) => text.style("font-size", "13px").style("font-weight", 700);
   rule(words, [left, y(0)], [right, y(0)], "var(--ex-ink)");
-  const [first, size] = [1, a].map((length) => show2(sizeAt(length, name)).replace(/\.0$/, ""));
-  const change = (was, is) => (was === is ? is : `${was} → ${is}`);
-  const does = grows ? `grows: ${change(first, size)}` : `stays ${size}`;
-  bold(say(words, does, left, 14, "start"));
+  rule(words, [left, y(1)], [right, y(1)], "var(--ex-muted)").style("stroke-dasharray", "1 4");
   const pale = (text) => text.style("fill", "var(--ex-muted)");
-  if (name === "none") {
-    rule(words, [left, y(1)], [right, y(1)], "var(--ex-muted)").style("stroke-dasharray", "1 4");
-    pale(say(words, "weight 1", right, y(1) - 5, "end"));
-  }
-  if (name === "sqrt_d_k") pale(say(words, "dashed: × 1", right, y(0.4), "end"));
-  const verdict = grows ? "unmoved" : "sharper";
-  bold(say(words, a > 1 ? verdict : "", right, y(0.62), "end")).style("fill", lettersColour(name));
-  const [was, is] = [1, a].map((length) => keysAt(length, name));
-  bold(say(words, `${change(was, is)} of ${n} keys`, left, y(0) + 17, "start"));
-  panel.describe(`÷ ${size}: weights ${p.map((w) => w.toFixed(2)).join(", ")}: ${is} of ${n} keys`);
+  if (name === "none") pale(say(words, "weight 1", right, y(1) - 5, "end"));
+  pale(say(words, note, right, y(0.86), "end"));
+  const verdict = a === 1 ? [] : grows ? ["unmoved"] : ["sharper"];
+  if (a > 1 && name === "k_total") verdict.push("hardly chooses");
+  verdict.forEach((word, i) =>
+    bold(say(words, word, right, y(0.62) + 17 * i, "end")).style("fill", lettersColour(name)),
+  );
+  const keys = change(keysAt, a, name);
+  const told = say(words, "", left, y(0) + 17, "start");
+  if (a === 1 && name === "none") pale(told.append("tspan").text("as if shared by "));
+  bold(told.append("tspan").text(`${keys}${name === "k_total" ? ` of ${n}` : ""} keys`));
+  panel.describe(
+    `÷ ${sizes(a, name)}: weights ${p.map((w) => w.toFixed(2)).join(", ")}: ${keysAt(a, name)} of ${n} keys`,
+  );
 }

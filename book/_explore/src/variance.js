@@ -2,11 +2,12 @@
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
 import { dotProductVariance, makeGenerator, sampleNormal } from "./math.js";
-import { arrow, axes, fresh, layer, richText, rule, say, show } from "./shared.js";
+import { axes, fresh, layer, point, richText, rule, say, show } from "./shared.js";
 
 const DIMS = [1, 16, 32, 48, 64];
 const WIDEST = DIMS.at(-1);
-const TOP = 8; // of the axis: a steep line is cut there
+const TOPS = { 8: [0, 2, 4, 6, 8], 50: [0, 10, 20, 30, 40, 50] }; // of the axis: ticks
+const ROOMY = matchMedia("(min-width: 600px)").matches;
 
 /** For each point of a cloud two numbers of its own and one that they share: draws whose correlations are near those that are meant. */
 const cloud = (seed) => {
@@ -26,18 +27,23 @@ const box = (name, label, dropped) => ({
 
 export const variance = {
   title: "What lifts this line, and what tilts it?",
-  prompt: "Break an assumption of the proof: tick a box, and watch the line.",
+  prompt: "Break an assumption of the proof: tick a box.",
   hint: { target: "[id$=mu_q]" },
   controls: [
     { ...box("mu_q", "mean 1", 1), group: "query components" },
-    box("rho_q", "correlated (0.3)", 0.3),
+    box("rho_q", "correlated (0.3): they go together", 0.3),
     { ...box("mu_k", "mean 1", 1), group: "key components" },
-    box("rho_k", "correlated (0.3)", 0.3),
+    box("rho_k", "correlated (0.3): they go together", 0.3),
   ],
   panels: [
-    ["query", "a dot: one query", 106, { left: 0, right: 0, top: 2, bottom: 14 }],
-    ["key", "a dot: one key", 106, { left: 0, right: 0, top: 2, bottom: 14 }],
-    ["line", "variance of q·k, divided by d_k", 236, { left: 26, right: 78, top: 26 }],
+    ["query", "a dot: one query", 132, { left: 0, right: 0, top: 2, bottom: 14 }],
+    ["key", "a dot: one key", 132, { left: 0, right: 0, top: 2, bottom: 14 }],
+    [
+      "line",
+      "variance of q·k, divided by d_k",
+      ROOMY ? 288 : 222,
+      { left: 28, right: ROOMY ? 130 : 104, top: 12 },
+    ],
   ],
   update({ state, panels: { query, key, line } }) {
     const boxes = ["mu_q", "mu_k", "rho_q", "rho_k"].map((name) => Number(state[name]));
@@ -56,35 +62,50 @@ function answer(first, last, [muQ, muK, rhoQ, rhoK]) {
     const means = muQ && muK ? "means add" : "a mean adds";
     const why =
       rhoQ && rhoK
-        ? `Both are correlated${muQ + muK ? `, and ${means} to it` : ""}`
+        ? `Both are correlated${muQ + muK ? `, and ${means}` : ""}`
         : `The ${rhoQ ? "key" : "query"}’s mean meets the ${rhoQ ? "query" : "key"}’s correlation`;
-    return `${why}: the line ${first > 1 ? "lifts and tilts" : "tilts"}, to ${show(last, 1)} instead of 1 at d_k\u00a0=\u00a0${WIDEST}.`;
+    return `${why}: the line ${first > 1 ? "lifts and tilts" : "tilts"}, to ${show(last, 1)}; the root is no longer enough.`;
   }
+  const [own, other] = rhoQ ? ["query", "key"] : ["key", "query"];
   if (first > 1)
-    return `The line is lifted, and still level: the variance is ${first}\u00a0d_k, another constant with the same power of d_k.`;
+    return `The line is lifted, and still level: the variance is ${first}\u00a0d_k, ${
+      rhoQ + rhoK
+        ? `and the ${own}’s correlation has no partner`
+        : "another constant with the same power of d_k"
+    }.`;
   if (rhoQ + rhoK > 0)
-    return `Correlated components in the ${rhoQ ? "query" : "key"} alone neither lift nor tilt the line: it is level at 1.`;
+    return `Correlation in the ${own} alone needs a partner, a mean or a correlation in the ${other}: the line stays level at 1.`;
   return "All assumptions of the proof hold: the variance is d_k, and the line is level at 1.";
 }
 
 /** Two components of many vectors, one across and one up: a mean moves the cloud, a correlation stretches it. */
 function drawCloud(panel, vector, mean, rho) {
   const [[left, right], [bottom, top]] = [panel.xRange, panel.yRange];
-  const unit = (bottom - top) / 6.4;
+  const unit = (bottom - top) / 6.2;
   const [x0, y0] = [(left + right) / 2 - 0.5 * unit, (top + bottom) / 2 + 0.5 * unit];
   const around = fresh(panel.svg, "around");
-  for (const at of [0, 1]) {
-    const [across, up] = [y0 - at * unit, x0 + at * unit];
-    const lines = [
-      rule(around, [x0 - 2.7 * unit, across], [x0 + 3.7 * unit, across], "var(--ex-muted)"),
-      rule(around, [up, bottom], [up, top], "var(--ex-muted)"),
-    ];
-    if (at) lines.forEach((line) => line.style("stroke-dasharray", "2 3"));
-    say(around, at, x0 - 3.1 * unit, across + 4, "middle");
-    say(around, at, up, bottom + 12, "middle");
+  const [x1, y1] = [x0 + unit, y0 - unit];
+  rule(around, [x0 - 2.6 * unit, y0], [x0 + 3.6 * unit, y0], "var(--ex-muted)");
+  rule(around, [x0, bottom], [x0, top], "var(--ex-muted)");
+  if (mean) {
+    const dotted = {
+      [y1]: [
+        [x0 - 2.6 * unit, y1],
+        [x1, y1],
+      ],
+      [x1]: [
+        [x1, bottom],
+        [x1, y1],
+      ],
+    };
+    for (const [from, to] of Object.values(dotted))
+      rule(around, from, to, "var(--ex-ink)").style("stroke-dasharray", "2 3");
+    say(around, 1, x0 - 3 * unit, y1 + 4, "middle");
+    say(around, 1, x1, bottom + 12, "middle");
   }
+  say(around, "+ mean", left, bottom + 12, "start").style("font-weight", 700);
   const name = vector[0];
-  richText(say(around, "", x0 + 3.9 * unit, y0 + 4, "start"), `${name}_1`);
+  richText(say(around, "", x0 + 3.7 * unit, y0 + 4, "start"), `${name}_1`);
   richText(say(around, "", x0 - 0.5 * unit, top + 9, "end"), `${name}_2`);
   const moving = layer(panel.svg, "cloud").classed("glides", true);
   const places = CLOUDS[vector].map(([own1, own2, shared]) =>
@@ -101,10 +122,16 @@ function drawCloud(panel, vector, mean, rho) {
     .selectAll("circle")
     .data(places)
     .join("circle")
-    .attr("r", 1.6)
+    .attr("r", 1.8)
     .style("fill", colour(vector))
     .attr("cx", ([a]) => x0 + a * unit)
     .attr("cy", ([, b]) => y0 - b * unit);
+  layer(moving, "mean", "path")
+    .raise()
+    .attr("d", "M-6,0H6M0,-6V6")
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 2.5)
+    .attr("transform", `translate(${x0 + mean * unit},${y0 - mean * unit})`);
   panel.describe(`Two components of a ${vector}: mean ${mean}, correlation ${rho}.`);
 }
 
@@ -116,40 +143,50 @@ function ring(x, y, size, rho) {
   return `M${from}A${long},${short},-45,0,1,${to}A${long},${short},-45,0,1,${from}Z`;
 }
 
-/** The line from its first to its last variance over d_k, and level at 1 that of the assumptions. */
+/** The line from its first to its last variance over d_k, and level at 1 that of the assumptions; the axis ends at 8 or at 50. */
 function drawLine(panel, first, last) {
+  const top = last > 8 ? 50 : 8;
   const x = d3.scaleLinear([1, WIDEST], panel.xRange);
-  const y = d3.scaleLinear([0, TOP], panel.yRange);
+  const y = d3.scaleLinear([0, top], panel.yRange);
   const [left, right] = x.range();
-  axes(panel, { x, y, xTicks: DIMS, yTicks: 4, xFormat: String, xLabel: "d_k" });
-  const steep = last > TOP;
-  const leaves = steep ? x(1 + ((TOP - first) / (last - first)) * (WIDEST - 1)) : right;
-  const end = [leaves, y(Math.min(last, TOP))];
-  layer(layer(panel.svg, "now").classed("glides", true), "line", "path")
-    .attr("d", `M${left},${y(first)}L${end}`)
+  axes(panel, { x, y, xTicks: DIMS, yTicks: 0, xFormat: String, xLabel: "d_k" });
+  const moving = layer(panel.svg, "now").classed("glides", true);
+  const glide = (name, value) => layer(moving, name).attr("transform", `translate(0,${y(value)})`);
+  for (const [end, ticks] of Object.entries(TOPS))
+    for (const tick of ticks) {
+      const drawn = glide(`tick-${end}-${tick}`, tick);
+      if (drawn.selectChild().empty()) {
+        rule(drawn, [left, 0], [right, 0], "var(--ex-grid)").attr("class", "grid");
+        say(drawn, tick, left - 8, 4, "end");
+      }
+      drawn.select("line").attr("x2", right);
+      drawn.style("visibility", Number(end) === top ? null : "hidden");
+    }
+  const assumed = glide("assumed", 1);
+  if (assumed.selectChild().empty()) rule(assumed, [left, 0], [right, 0], "var(--ex-ink)");
+  assumed.select("line").attr("x2", right).style("stroke-dasharray", "4 3");
+  layer(moving, "line", "path")
+    .attr("d", `M${left},${y(first)}L${right},${y(last)}`)
     .style("stroke", colour("weights"))
     .style("stroke-width", 3);
   const words = fresh(panel.svg, "words");
-  if (last > 1)
-    rule(words, [left, y(1)], [right, y(1)], "var(--ex-ink)").style("stroke-dasharray", "4 3");
-  say(words, last === 1 ? "as assumed" : "1 as assumed", right, y(1) + 15, "end");
-  const [lifted, tilted] = [first > 1 && "lifted", last > first && "tilted"];
-  const word = [lifted, tilted].filter(Boolean).join(" and ");
-  const value = show(last, last % 1 ? 1 : 0);
-  const label = steep
-    ? say(words, "", leaves - 8, end[1] - 8, "start")
-    : say(words, "", right + 6, end[1] + 5, "start");
-  label.append("tspan").text(value).style("font-size", "15px");
-  label.style("font-weight", 700);
-  if (steep) {
-    const back = 18 / Math.hypot(leaves - left, y(first) - end[1]);
-    const from = [leaves - back * (leaves - left), end[1] + back * (y(first) - end[1])];
-    arrow(words, from, end, colour("weights"), 3);
-    label.append("tspan").text(" at d");
-    label.append("tspan").attr("dy", 3).attr("font-size", "75%").text("k");
-    label.append("tspan").attr("dy", -3).text(` = ${WIDEST},`);
+  const bold = (text) => text.style("font-weight", 700);
+  const level = say(words, "1, as assumed", right + 6, y(1) + 4, "start");
+  if (last === 1) bold(level);
+  const both = first > 1 && last > first;
+  if (both) {
+    point(words, left, y(first), 5, colour("weights"));
+    bold(say(words, first, left + 2, y(first) - 12, "start"));
   }
-  label.append("tspan").text(` ${word}`);
+  if (last > 1) {
+    const label = bold(say(words, "", right + 6, y(last) + 5, "start"));
+    label
+      .append("tspan")
+      .text(show(last, last % 1 ? 1 : 0))
+      .style("font-size", "15px");
+    label.append("tspan").text(first > 1 ? " lifted" : " tilted");
+    if (both) bold(say(words, "and tilted", right + 6, y(last) + 21, "start"));
+  }
   panel.describe(
     `Variance over d_k, a straight line: ${show(first)} at d_k = 1, ${show(last)} at d_k = ${WIDEST}. If all assumptions hold it is 1.`,
   );
