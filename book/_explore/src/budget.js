@@ -11,7 +11,6 @@ const rowLabel = (name) => (name === "none" ? labels[name] : `÷ ${labels[name]}
 const end = steps.at(-1);
 /** The step at which the last one learns, an undivided one. */
 const last = learned.none.at(-1);
-const PILE = 5; // px from a dot to the next one on it
 
 const stopControl = {
   name: "stop",
@@ -82,6 +81,7 @@ function drawModels(app, stop) {
   const { furthest } = app.memory;
   const x = d3.scaleLinear([0, end], panel.xRange);
   const y = d3.scaleLinear([names.length, 0], panel.yRange);
+  const pile = Math.min(7, (y(1) - y(0)) / 13.5); // px from a dot to the next one on it
   const [bottom, top] = panel.yRange;
   axes(panel, { x, y, xLabel: `step; models are tested every ${steps[0]}`, yTicks: 0 });
   const ahead = fresh(panel.svg, "ahead");
@@ -107,7 +107,7 @@ function drawModels(app, stop) {
         at <= stop
           ? ["seen", colour(name), "var(--ex-ground)"]
           : ["unseen", "var(--ex-ground)", colour(name)];
-      point(group, x(at), line - 4 - PILE * alike, 2.5, fill)
+      point(group, x(at), line - 4 - pile * alike, 2.5, fill)
         .attr("class", look)
         .style("stroke", stroke);
     });
