@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.transforms import offset_copy
 
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import looks, rounded
 from sdpa_book.studies import optimiser_steps as steps
 
 ALT = (
-    "Size of first scores, of a step of gradient descent and of a step of Adam, over those "
-    "at 16 components, when the root divides: the first two stay at 1 up to 4,096 components, the "
-    "third rises to about 16."
+    "First scores, a step of gradient descent and a step of Adam, compared with those at 16 "
+    "components, when the root divides: two lines are level, one dashed over the other, up to "
+    "4,096 components, and that of Adam’s step rises to 16 times."
 )
 
 
@@ -68,19 +67,22 @@ def data() -> dict[str, Any]:
 
 
 def draw() -> None:
-    """The three sizes by d_k when the root divides: lines, side by side where level, and dots."""
-    fig, ax = plotting.figure(height=3.4)
+    """The three sizes by d_k when the root divides: lines, one dashed over another, and dots."""
+    _, ax = plotting.figure(height=3.4)
     colors = {"start": plotting.INK, **looks.OPTIMISERS}
     widths = np.array(steps.WIDTHS)
     ax.set(xscale="log", yscale="log", xlim=(14, 4700), ylim=(0.5, 24))
-    for (name, growth), side, level in zip(
-        GROWTHS.items(), (-1.5, 1.5, 0), (0.72, 1.25, 16), strict=True
-    ):
-        look = {"color": colors[name]}
-        look["transform"] = offset_copy(ax.transData, fig, y=side, units="points")
-        ax.plot(widths, (widths / widths[0]) ** (sum(growth.exponents) / 2), **look)
-        ax.plot(widths[1:], growth.measured()["0.5"][1:], "o", **look)
-        ax.text(widths[-1] * 1.2, level, growth.short, va="center", color=colors[name])
+    ax.axhline(1, color=plotting.INK, linewidth=1)
+    beside = ("first scores and", "gradient descent’s\nstep: level", "Adam’s step\n× 16")
+    for (name, growth), words, level in zip(GROWTHS.items(), beside, (1.24, 0.85, 16), strict=True):
+        over, color = name == "SGD", colors[name]
+        look: dict[str, Any] = {"linestyle": (0, (4, 4))} if over else {}
+        exponent = sum(growth.exponents) / 2
+        ax.plot(widths, (widths / widths[0]) ** exponent, color=color, linewidth=3, **look)
+        measured = growth.measured()["0.5"][1:]
+        ax.plot(widths[1:], measured, "o", color=color, markersize=4 if over else 8)
+        ax.text(widths[-1] * 1.2, level, words, va="center", color=color)
+    ax.set_title("divided by the root: p = ½")
     ax.set_xlabel("components of the head, $d_k$")
     ax.set_ylabel(f"compared with a head of {widths[0]}")
     ax.set_xticks(widths, [f"{width:,}" for width in widths])

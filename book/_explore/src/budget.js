@@ -9,7 +9,8 @@ const { labels, learned, steps } = data.budget;
 const names = new URLSearchParams(location.search).get("only")?.split(",") ?? Object.keys(labels);
 const rowLabel = (name) => (name === "none" ? labels[name] : `÷ ${labels[name]}`);
 const end = steps.at(-1);
-const PILE = 6; // px from a dot to the next one on it
+/** The step at which the last one learns, an undivided one. */
+const last = learned.none.at(-1);
 
 const stopControl = {
   name: "stop",
@@ -56,20 +57,21 @@ function verdict(stop, furthest) {
   const [undivided, ...others] = names.flatMap((name) => {
     const [many, all] = [seen(learned[name], stop), learned[name].length];
     if (many === all) return [];
-    if (name === "none")
-      return `${many || "none"} of ${all} undivided models ${many === 1 ? "has" : "have"} learned`;
-    return `${many || "none"} with ${name === "sqrt_d_k" ? "the root" : labels[name]}`;
+    if (name !== "none")
+      return `${many ? `only ${many} of ${all}` : "none"} with ${name === "sqrt_d_k" ? "the root" : labels[name]}`;
+    if (!many) return "no undivided model has learned";
+    return `${many} of ${all} undivided models ${many === 1 ? "has" : "have"} learned`;
   });
   if (!undivided)
     return `By step ${stop} all have learned: undivided in ${median(learned.none)} steps (the median), with the root in ${median(learned.sqrt_d_k)}. Late is not never.`;
   if (!names.some((name) => seen(learned[name], stop)))
     return `By step ${stop} no model has learned: a study that stops here sees no difference.`;
   const left = learned.none.length - seen(learned.none, stop);
-  if (seen(learned.none, furthest) === learned.none.length)
-    return `By step ${stop}, ${undivided}. ${{ 1: "The other learns", 10: "All learn" }[left] ?? "The others learn"} later: a study that stops here cannot know.`;
+  if (furthest >= last)
+    return `By step ${stop}, ${undivided}. ${{ 1: "The other learns", 10: "All ten learn" }[left] ?? "The others learn"} later: a study that stops here cannot know.`;
   if (left < 3)
     return `By step ${stop}, ${undivided}. ${left === 1 ? "One is" : "Two are"} left: late, or never?`;
-  const listed = [undivided, ...others].join(", ").replace(/, ([^,]*)$/, " and $1");
+  const listed = [undivided, others.join(" and ")].filter(Boolean).join(", and ");
   return `By step ${stop}, ${listed}. Late, or never? Such a study cannot tell.`;
 }
 
@@ -79,16 +81,19 @@ function drawModels(app, stop) {
   const { furthest } = app.memory;
   const x = d3.scaleLinear([0, end], panel.xRange);
   const y = d3.scaleLinear([names.length, 0], panel.yRange);
+  const pile = Math.min(7, (y(1) - y(0)) / 13.5); // px from a dot to the next one on it
   const [bottom, top] = panel.yRange;
   axes(panel, { x, y, xLabel: `step; models are tested every ${steps[0]}`, yTicks: 0 });
   const ahead = fresh(panel.svg, "ahead");
   const cursor = fresh(panel.svg, "cursor");
   const group = fresh(panel.svg, "rows");
   const [left, right] = x.range();
+  const known = furthest >= last;
+  const unseen = x(known ? stop : furthest);
   ahead
     .append("rect")
-    .attr("x", x(stop))
-    .attr("width", right - x(stop))
+    .attr("x", unseen)
+    .attr("width", right - unseen)
     .attr("y", top)
     .attr("height", bottom - top)
     .style("fill", "var(--ex-panel)");
@@ -102,7 +107,7 @@ function drawModels(app, stop) {
         at <= stop
           ? ["seen", colour(name), "var(--ex-ground)"]
           : ["unseen", "var(--ex-ground)", colour(name)];
-      point(group, x(at), line - 4 - PILE * alike, 3, fill)
+      point(group, x(at), line - 4 - pile * alike, 2.5, fill)
         .attr("class", look)
         .style("stroke", stroke);
     });
@@ -113,14 +118,17 @@ function drawModels(app, stop) {
     );
   });
   say(group, "learned:", right + 8, y(1) - 24, "start");
-  // What is ahead of the stop, above the first row's dots; beside the stop where it finds no room there.
-  const later = names.some((name) => seen(learned[name], furthest) > seen(learned[name], stop));
-  const words = later ? ["hollow dots:", "learned later"] : ["not seen yet"];
-  const fits = right - x(stop) > 90;
-  if (later || fits)
-    words.forEach((text, i) =>
-      say(ahead, text, (fits ? right : x(stop)) - 6, top + 14 + 14 * i, "end").attr("class", null),
+  // What is ahead of the stop, above the first row's dots, where there is room: what was seen, and what no one has seen yet.
+  const words = (to, ...rows) =>
+    rows.forEach((text, i) =>
+      say(ahead, text, to - 6, top + 14 + 14 * i, "end").attr("class", null),
     );
+  const fits = (from, to) => to - from > 90;
+  const shown = known ? right : unseen;
+  const later = names.some((name) => seen(learned[name], furthest) > seen(learned[name], stop));
+  const beside = fits(x(stop), shown) ? shown : known && x(stop);
+  if (later && beside) words(beside, "hollow dots:", "learned later");
+  if (!known && fits(unseen, right)) words(right, "not seen yet");
   drawCursor(app, panel, cursor, stopControl, x);
   panel.describe(
     `The study stops at step ${stop}. Learned: ${names.map((name) => `${labels[name]} ${seen(learned[name], stop)} of ${learned[name].length}`).join("; ")}.`,

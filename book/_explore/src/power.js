@@ -6,11 +6,12 @@ import { apart, axes, fresh, point, say, show, show2, showCount, wantsCalm } fro
 const { d_k: widths, lines } = data.power;
 const [least, most] = [widths[0], widths.at(-1)];
 
-/** From above, where labels of lines that coincide stand over each other. */
-const names = ["Adam", "SGD", "start"];
+/** As they are drawn: one that coincides with another lies over it, dashed, and ends their common label. */
+const names = ["Adam", "start", "SGD"];
 const inkOf = (name) => (name === "start" ? "var(--ex-ink)" : colour(name));
 const lettersOf = (name) => (name === "start" ? "var(--ex-ink)" : lettersColour(name));
-const GAP = 32; // px from a label to the next
+const ROW = 15; // px, of a label
+const GAP = 34; // from the middle of a label to the next one's
 
 /** The power of d_k by which something grows when d_k^p divides. */
 const exponent = (name, p) => {
@@ -22,7 +23,7 @@ const exponent = (name, p) => {
 const change = (name, p) => (most / least) ** exponent(name, p);
 
 export const power = {
-  title: "Does one power p keep all three the same in wider heads?",
+  title: "Can one power p keep scores and steps the same in wider heads?",
   prompt: "Scores are divided by d_k^p: move p until lines are level.",
   hint: { target: "input" },
   controls: [
@@ -32,35 +33,36 @@ export const power = {
       values: Array.from({ length: 21 }, (_, i) => i / 20),
       value: 0.25,
       text: plain,
-      marks: [0, 0.25, 0.5, 0.75, 1].map(plain),
+      marks: ["0", "¼", "½, the root", "¾", "1"],
     },
   ],
   panelWidth: "100%",
-  panels: [
-    [
-      "lines",
-      `first scores, and how far one step moves them, compared with a head of ${least} (dots: measured)`,
-      285,
-      { left: 66, right: 126, top: 12 },
-    ],
-  ],
+  panels: [["lines", `compared with a head of ${least}`, 285, { left: 66, right: 136, top: 12 }]],
+  forget({ memory }) {
+    delete memory.seen;
+  },
   update(app) {
-    drawLines(app.panels.lines, app.state.p);
-    return { said: verdict(app.state.p) };
+    const { p } = app.state;
+    const seen = (app.memory.seen ??= new Set()).add(p);
+    drawLines(app.panels.lines, p);
+    const none = seen.has(0.5) && seen.has(1) ? " No p keeps all three." : "";
+    return { said: verdict(p) + none };
   },
 };
 
 /** What is level at p, and what is not. */
 function verdict(p) {
-  const [grows, shrunk] = [brief(change("Adam", p)), brief(1 / change("start", p))];
-  const not = `Not p = ${plain(p)}:`;
-  if (p === 0) return `${not} all three grow, both steps ${grows} times.`;
-  if (p < 0.5) return `${not} all three grow, Adam’s step ${grows} times.`;
+  const at = `At p = ${plain(p)}`;
+  const times = `${brief(change("Adam", p))} times`;
+  if (p === 0) return `${at} all three grow, both steps ${times}.`;
+  if (p < 0.5) return `${at} all three grow, Adam’s step ${times}.`;
   if (p === 0.5)
-    return `${not} first scores and gradient descent’s step are level, but Adam’s step grows ${grows} times.`;
-  if (p < 1)
-    return `${not} Adam’s step grows ${grows} times, but first scores and gradient descent’s step shrink.`;
-  return `${not} Adam’s step is level, but first scores shrink to 1/${shrunk}. No p keeps all three.`;
+    return `${at} first scores and gradient descent’s step are level, but Adam’s step grows ${times}.`;
+  if (p < 0.75)
+    return `${at} Adam’s step grows ${times}, but first scores and gradient descent’s step shrink.`;
+  const small = "first scores of a wide head are near zero";
+  if (p < 1) return `${at} Adam’s step still grows ${times}, and ${small}.`;
+  return `${at} Adam’s step is level, but gradient descent’s is ${factor(change("SGD", p))}, and ${small}.`;
 }
 
 /** A power without needless zeros, and quarters as people write them. */
@@ -85,16 +87,16 @@ function drawLines(panel, p) {
     xLabel: "components of the head, d_k",
     xTicks: widths.filter((_, i) => i % 2 === 0),
     xFormat: showCount,
-    yTicks: [1 / 256, 1, 256],
+    yTicks: [1 / 256, 1 / 16, 1, 16, 256],
     yFormat: (x) => (x === 1 ? "the same" : factor(x)),
-  });
+  })
+    .selectAll(".grid")
+    .filter((tick) => tick === 1)
+    .style("stroke", "var(--ex-muted)")
+    .style("stroke-width", 2);
   const level = (name) => exponent(name, p) === 0;
   const ends = names.map((name) => y(change(name, p)));
-  // Lines that coincide lie side by side.
-  const aside = ends.map((end, i) => {
-    const before = ends.slice(0, i).includes(end);
-    return before ? 2.5 : ends.lastIndexOf(end) > i ? -2.5 : 0;
-  });
+  const over = (i) => ends.indexOf(ends[i]) < i;
   panel.svg
     .selectAll("path.curve")
     .data(names)
@@ -103,39 +105,50 @@ function drawLines(panel, p) {
     .style("transition", wantsCalm() ? null : "d 0.2s")
     .style("stroke", inkOf)
     .style("stroke-width", (name) => (level(name) ? 5 : 3))
-    .attr("d", (_, i) => `M${left},${y(1) + aside[i]}L${right},${ends[i] + aside[i]}`);
+    .style("stroke-dasharray", (_, i) => (over(i) ? "12 12" : null))
+    .attr("d", (_, i) => `M${left},${y(1)}L${right},${ends[i]}`);
   const group = fresh(panel.svg, "points").raise();
-  // Labels that would collide give way up and down alike.
-  const places = ends.map((end, i) => end + i / 100);
-  const down = apart(places, GAP, top + 12, bottom - 18);
+  names.forEach((name, i) =>
+    lines[name].measured[p].slice(1).forEach((size, place) =>
+      // the first is 1 for all
+      point(group, x(widths[place + 1]), y(size), over(i) ? 2.5 : 5, inkOf(name))
+        .attr("class", "measured")
+        .style("stroke", "var(--ex-ground)")
+        .style("stroke-width", over(i) ? 1 : 1.5),
+    ),
+  );
+  // A label for each place where lines end; those that would collide give way up and down alike.
+  const places = [...new Set(ends)];
+  const down = apart(places, GAP, top + 22, bottom - 18);
   const up = apart(
     places.map((at) => -at),
     GAP,
     18 - bottom,
-    -12 - top,
+    -22 - top,
   );
-  names.forEach((name, i) => {
-    lines[name].measured[p].slice(1).forEach((size, place) =>
-      // the first is 1 for all
-      point(group, x(widths[place + 1]), y(size) + aside[i], 4.5, inkOf(name))
-        .attr("class", "measured")
-        .style("stroke", "var(--ex-ground)")
-        .style("stroke-width", 1.5),
+  places.forEach((place, j) => {
+    const here = names.filter((_, i) => ends[i] === place);
+    const rows = here.flatMap((name) =>
+      lines[name].short.match(/\S.{0,17}(?= |$)/g).map((text) => [text, name]),
     );
-    const label = say(group, "", 0, (down[i] - up[i]) / 2 - 3, "start");
-    label.style("fill", lettersOf(name)).style("font-size", "13px");
-    const row = (dy, text) =>
-      label
+    const middle = (down[j] - up[j]) / 2;
+    const label = say(group, "", 0, middle + 4 - (ROW * (rows.length - 1)) / 2, "start");
+    label.style("font-size", "13px");
+    rows.forEach(([text, name], i) => {
+      const row = label
         .append("tspan")
         .attr("x", right + 10)
-        .attr("dy", dy)
+        .attr("dy", i && ROW)
+        .style("fill", lettersOf(name))
         .text(text);
-    const [, start, rest] = lines[name].short.match(/^(.{1,18})(?: (.*))?$/);
-    row(0, start);
-    row(15, rest ? `${rest} ` : "")
-      .append("tspan")
-      .style("font-weight", 700)
-      .text(level(name) ? "level" : factor(change(name, p)));
+      const last = i === rows.length - 1;
+      if (!last) row.text(here.length > 1 && !i ? `${text} and` : text);
+      else
+        row
+          .append("tspan")
+          .style("font-weight", 700)
+          .text(level(name) ? ": level" : ` ${factor(change(name, p))}`);
+    });
   });
   const told = names.map((name) => `${lines[name].short} ${show(change(name, p), 3)}`);
   panel.describe(`In a head of ${most} components, over one of ${least}: ${told.join(", ")}`);

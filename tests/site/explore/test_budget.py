@@ -39,7 +39,9 @@ def test_late_is_told_from_never_only_by_waiting(explorable, runs):
     figure = explorable("budget")
     last = max(run.learned_at for run in runs["none"])
     assert "Late, or never? Such a study cannot tell." in said(figure)
+    drawing = figure.locator("svg")
     go(figure, "stop=40")
+    assert "not seen yet" in drawing.text_content()
     assert "sees no difference" in said(figure)
     go(figure, "stop=320")
     assert said(figure).endswith("One is left: late, or never?")
@@ -48,8 +50,9 @@ def test_late_is_told_from_never_only_by_waiting(explorable, runs):
         statistics.median(run.learned_at for run in runs[name]) for name in ("none", "sqrt_d_k")
     ]
     assert numbers(said(figure)) == [last, *medians]
+    assert "not seen yet" not in drawing.text_content()
     go(figure, "stop=300")
     assert "The others learn later" in said(figure)
-    assert "hollow dots:learned later" in figure.locator("svg").text_content()
+    assert "hollow dots:learned later" in drawing.text_content()
     hidden = [run for all in runs.values() for run in all if run.learned_at > 300]
     assert figure.locator("circle.unseen").count() == len(hidden)
