@@ -13,8 +13,8 @@ from sdpa_book.names import plot_label
 
 ALT = (
     "Bars, each all of the weight of a row of 32, 1,024 or 32,768 keys, cut into a slice for each "
-    "key, the heaviest first. At a spread of 1, divided by the root, 6, 164 and 5,200 keys have "
-    "half; at 8, undivided, the heaviest key alone has more than half of every bar."
+    "key, the heaviest first. At a spread of 1, divided by the root, 6, 164 and 5,200 keys "
+    "reach half; at 8, undivided, the heaviest key alone has more than half of every bar."
 )
 
 LENGTHS = [32, 1024, 32_768]
@@ -68,9 +68,14 @@ def draw() -> None:
             slices = [(0, edge, 0.6), (edge, 1, 0.2)]
             for k in range(1, 17, 2):  # every second one is darker
                 slices.append((ends[k - 1], ends[k], 1 if k <= count else 0.25))
+            dotted = {"fill": False, "edgecolor": ink, "linewidth": 0, "hatch": "....."}
+            rest = ends[-1]  # what is too thin to draw, up to half and beyond
+            for start, end, alpha in ((rest, edge, 1), (max(rest, edge), 1, 0.4)):
+                if start < end:
+                    ax.barh(row, end - start, 0.45, left=start, alpha=alpha, **dotted)
             for start, end, alpha in slices:
                 ax.barh(row, end - start, 0.45, left=start, color=ink, alpha=alpha)
-            words = f"1 key has {100 * edge:.0f} %" if count == 1 else f"{count:,} keys have half"
+            words = f"1 key has {100 * edge:.0f} %" if count == 1 else f"{count:,} keys reach half"
             ax.text(0.01, row + 0.4, words, color=ink, va="center")
         ax.axvline(0.5, color=plotting.INK, linestyle="--", linewidth=1)
         ax.set(xlim=(0, 1), ylim=(2.6, -0.4), title=f"σ = {sigma}: {how}")

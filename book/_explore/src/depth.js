@@ -35,10 +35,15 @@ const blocksControl = {
 const GUESSES = Array.from({ length: 51 }, (_, i) => Number((10 ** (i / 10)).toPrecision(2)));
 const [NONE_YET, WAITS] = [0, GUESSES[25]];
 
+/** Before the line is at the greatest depth, where the ring is gone, and there. */
+const PROMPTS = [
+  "Drag the ring to your guess for undivided models of 48 blocks; then drag the line there.",
+  "Try another width of a head, or drag the line back to fewer blocks.",
+];
+
 export const depth = {
   title: "How does the first gradient’s norm grow with more blocks?",
-  prompt:
-    "Drag the ring to your guess for undivided models of 48 blocks; then drag the line there.",
+  prompt: PROMPTS[0],
   hint: { target: ".guess .explorable-handle" },
   controls: [
     {
@@ -57,6 +62,7 @@ export const depth = {
       value: NONE_YET,
       drawn: true,
     },
+    { name: "of", label: "width of the guess", values: widths, value: widths.at(-1), drawn: true },
   ],
   panelWidth: "100%",
   panels: [
@@ -67,20 +73,21 @@ export const depth = {
       { top: 40, left: 58 },
     ],
   ],
-  /** A guess is one for the width at which it was made. */
-  also: ({ d_k: dK }, app) => (dK === undefined || dK === app.state.d_k ? {} : { guess: NONE_YET }),
+  also: ({ guess }, app) => (guess === undefined ? {} : { of: app.state.d_k }),
   update(app) {
-    const { d_k: dK, blocks, guess } = app.state;
+    const { d_k: dK, blocks, guess, of } = app.state;
+    const panel = app.panels.norms;
     const passed = depths.indexOf(blocks) + 1;
     const width = widths.indexOf(dK);
     const there = passed === depths.length;
-    const aims = fresh(app.panels.norms.svg, "aims"); // under the names, which interrupt it
+    const mine = of === dK ? guess : NONE_YET;
+    const aims = fresh(panel.svg, "aims"); // under the names, which interrupt it
     drawNorms(app, width, passed);
-    drawRing(app, there ? null : guess || WAITS, guess !== NONE_YET);
-    if (guess !== NONE_YET)
-      if (there) drawMiss(app.panels.norms, aims, width, guess);
-      else drawAim(app.panels.norms, aims, width, passed, guess);
-    return { said: verdict(width, passed, guess) };
+    drawRing(app, there ? null : guess || WAITS, guess !== NONE_YET, guess && !mine && of);
+    if (guess !== NONE_YET && there) drawMiss(panel, aims, width, guess, !mine && of);
+    else if (mine !== NONE_YET) drawAim(panel, aims, width, passed, guess);
+    app.controls.previousElementSibling.textContent = PROMPTS[Number(there)];
+    return { said: verdict(width, passed, mine) };
   },
 };
 
@@ -93,15 +100,28 @@ const median = (name, width, passed) => norms[name][width][passed - 1].median;
 const growth = (name, width, passed) => brief(median(name, width, passed) / median(name, width, 1));
 
 function verdict(width, passed, guess) {
-  const [undivided, root] = names.map((name) => brief(median(name, width, passed)));
-  if (passed === 1)
-    return `With ${first} blocks the norm is ${undivided} undivided and ${root} with the root. And with more?`;
   const blocks = depths[passed - 1];
-  if (passed === depths.length && guess !== NONE_YET)
-    return `With ${blocks} blocks the norm is ${undivided} undivided, where you guessed ${brief(guess)}, and ${root} with the root.`;
+  const last = passed === depths.length;
+  if (guess !== NONE_YET && !last)
+    return `You guess ${brief(guess)}; now drag the line to ${depths.at(-1)}.`;
+  const [undivided, root] = names.map((name) => brief(median(name, width, passed)));
+  const norm = `the norm is ${undivided} undivided and ${root} with the root`;
+  if (guess !== NONE_YET)
+    return `You guessed ${brief(guess)}, ${miss(guess, median("none", width, passed))}: with ${blocks} blocks ${norm}.`;
+  if (passed === 1) return `With ${first} blocks ${norm}. And with more?`;
   const [less, lesser] = names.map((name) => brief(median(name, width, 1)));
   return `From ${first} to ${blocks} blocks the norm grows from ${less} to ${undivided} undivided, and from ${lesser} to ${root} with the root.`;
 }
+
+/** By what factor a guess was off. */
+function miss(guess, norm) {
+  const factor = Math.max(guess / norm, norm / guess);
+  return factor < 1.15
+    ? "almost right"
+    : `${brief(factor)} times too ${guess < norm ? "low" : "high"}`;
+}
+
+const FAINT = 0.5; // a guess for another width
 
 const isNarrow = (panel) => panel.width < 450;
 
@@ -130,8 +150,10 @@ function drawNorms(app, width, passed) {
   });
   const under = fresh(panel.svg, "under");
   const group = fresh(panel.svg, "curves");
-  const draw = (name, of, wide) => {
-    const line = norms[name][of].slice(0, passed).map(({ median: m }, i) => [x(depths[i]), y(m)]);
+  const draw = (name, wide) => {
+    const line = norms[name][width]
+      .slice(0, passed)
+      .map(({ median: m }, i) => [x(depths[i]), y(m)]);
     group
       .append("path")
       .attr("d", d3.line()(line))
@@ -140,10 +162,7 @@ function drawNorms(app, width, passed) {
       .style("stroke-width", wide);
     return line;
   };
-  const widest = widths.length - 1;
-  const ghost = width < widest && passed > 1 && !isNarrow(panel);
-  const [otherX, otherY] = ghost ? draw("none", widest, 1.5).at(-1) : [];
-  const lines = names.map((name, i) => draw(name, width, i ? 2 : 4)); // together, both are seen
+  const lines = names.map((name, i) => draw(name, i ? 2 : 4)); // together, both are seen
   names.toReversed().forEach((name) => {
     norms[name][width].slice(0, passed).forEach(({ all }, i) =>
       all.forEach((norm, model) =>
@@ -162,11 +181,11 @@ function drawNorms(app, width, passed) {
       marker(group, name, ...at).style("stroke", "var(--ex-ground)");
   });
   const [[at, undivided], [, root]] = lines.map((line) => line.at(-1));
-  const low = passed < 3 || (passed === 3 && ghost); // below what leads to the ring, clear of what lies to the left
+  const low = passed < 3; // below what leads to the ring, clear of what lies to the left
   const rights = [low && !(passed === 2 && isNarrow(panel)), low];
-  const wanted = [undivided + (rights[0] ? 18 : -8), root + (low ? 6 : 32)];
+  const wanted = [undivided + (rights[0] ? 18 : -12), root + (low ? 6 : 32)];
   const levels = apart(wanted, 17, 0, y(0.55), [0, 1]);
-  const told = !isNarrow(panel) && passed > 1 && (!ghost || passed === 2);
+  const told = !isNarrow(panel) && passed > 1;
   names.forEach((name, i) => {
     const grown = told ? ` × ${growth(name, width, passed)} since ${first} blocks` : "";
     const [by, anchor] = rights[i] ? [20, "start"] : [-20, "end"];
@@ -174,11 +193,6 @@ function drawNorms(app, width, passed) {
       .style("font-weight", 700)
       .style("fill", lettersColour(name));
   });
-  if (ghost)
-    say(group, `width ${widths[widest]}`, otherX - 20, otherY - 8, "end").style(
-      "fill",
-      lettersColour("none"),
-    );
   drawCursor(app, panel, under, blocksControl, x);
   const medians = (name) =>
     norms[name][width]
@@ -203,29 +217,33 @@ function drawAim(panel, group, width, passed, guess) {
     .style("stroke-dasharray", "3 5");
 }
 
-/** The guess once the line is there, and how far off it was. */
-function drawMiss(panel, group, width, guess) {
+/** The guess once the line is there, and how far off it was if it was for this width. */
+function drawMiss(panel, group, width, guess, of) {
   const [x, y] = scales(panel);
   const at = x(depths.at(-1));
   const [mine, theirs] = [guess, median("none", width, depths.length)].map(y);
-  point(group, at, mine, 11, "none").style("stroke", colour("none")).style("stroke-width", 3);
-  if (Math.abs(mine - theirs) > 14)
+  point(group, at, mine, 11, "none")
+    .style("stroke", colour("none"))
+    .style("stroke-width", of ? 2 : 3)
+    .style("opacity", of ? FAINT : 1);
+  if (!of && Math.abs(mine - theirs) > 14)
     group
       .append("path")
       .attr("d", `M${at + 13},${mine}H${at + 16}V${theirs}H${at + 11}`)
       .style("fill", "none")
       .style("stroke", "var(--ex-ink)")
       .style("stroke-width", 1.5);
-  sayGuess(group, at, mine, brief(guess));
+  sayGuess(group, at, mine, brief(guess), of);
 }
 
-const sayGuess = (parent, x, y, words) => {
-  say(parent, "your guess:", x + 20, y - 3, "start");
-  say(parent, words, x + 20, y + 12, "start").style("font-weight", 700);
+/** Beside a ring: the guess, or the width that it was for, where that is another. */
+const sayGuess = (parent, x, y, guess, of) => {
+  say(parent, of ? "your guess" : "your guess:", x + 20, y - 3, "start");
+  say(parent, of ? `for ${of}` : guess, x + 20, y + 12, "start").style("font-weight", 700);
 };
 
-/** A ring at the greatest depth, which readers drag up and down to where they expect undivided models; none once the line is there. */
-function drawRing(app, guess, moved) {
+/** A ring at the greatest depth, which readers drag up and down to where they expect undivided models, faint where the guess is `of` another width; none once the line is there. */
+function drawRing(app, guess, moved, of) {
   const panel = app.panels.norms;
   const [x, y] = scales(panel);
   panel.guess ??= { svg: layer(panel.svg, "guess") };
@@ -240,21 +258,33 @@ function drawRing(app, guess, moved) {
     .style("fill", moved ? colour("none") : "var(--ex-ground)")
     .style("fill-opacity", moved ? 0.3 : 1)
     .style("stroke", moved ? colour("none") : "var(--ex-ink)")
-    .style("stroke-width", moved ? 3 : 2);
-  made.select("rect.touch").style("cursor", "ns-resize");
+    .style("stroke-width", moved && !of ? 3 : 2)
+    .style("opacity", of ? FAINT : 1);
   made
     .append("path")
     .attr("d", "M-4,-15L0,-19L4,-15M-4,15L0,19L4,15")
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
-  all.selectAll("text").remove();
-  sayGuess(all, 0, 0, moved ? brief(guess) : "drag me");
-  if (!moved) say(all, "?", 0, 5, "middle").style("font-weight", 700);
+  made.append("g").attr("class", "words").style("pointer-events", "none");
+  // Over the words, where a finger would else scroll the page.
+  made.select("rect.touch").style("cursor", "ns-resize").style("touch-action", "none").raise();
+  all
+    .select("rect.touch")
+    .attr("x", -22)
+    .attr("y", -22)
+    .attr("width", panel.width - x(depths.at(-1)) + 22)
+    .attr("height", 44);
+  const words = fresh(all, "words");
+  sayGuess(words, 0, 0, moved ? brief(guess) : "drag me", of);
+  if (!moved) say(words, "?", 0, 5, "middle").style("font-weight", 700);
   all
     .attr("transform", `translate(${x(depths.at(-1))},${y(guess)})`)
     .attr("aria-valuenow", (place) => place)
-    .attr("aria-valuetext", moved ? `a norm of ${brief(guess)}` : "none yet");
+    .attr(
+      "aria-valuetext",
+      moved ? `a norm of ${brief(guess)}${of ? ` with heads of ${of}` : ""}` : "none yet",
+    );
   const byKey = (event, place) => {
     const next = valueFromKey(event, place, GUESSES);
     return next === null ? null : { guess: next };

@@ -8,7 +8,8 @@ const { n: lengths, sigma: sigmas, keys, gathered, half } = data.phases;
 
 export const phases = {
   title: "How many keys share half of a row’s weight?",
-  prompt: "Raise the spread of the scores, and see how many keys of each row still have half.",
+  prompt:
+    "Raise the spread of the scores, and see how many keys of each row it takes to reach half.",
   hint: { target: "input" },
   controls: [
     {
@@ -17,7 +18,7 @@ export const phases = {
       values: sigmas,
       value: 1,
       text: show2,
-      marks: ["1: heads of 64, divided by √64", "8: undivided"],
+      marks: ["1: divided", "2", "4", "8: undivided"],
     },
   ],
   panelWidth: "100%",
@@ -32,36 +33,37 @@ export const phases = {
   update(app) {
     const at = sigmas.indexOf(app.state.sigma);
     const rows = lengths.map((n, i) => {
-      const border = math.criticalSigma(n);
       const share = d3.scaleLog([0.5, ...keys.filter((k) => k <= n)], [0, ...gathered[i][at]]);
-      return { n, count: half[i][at], share, border, past: sigmas[at] > border };
+      return { n, count: half[i][at], share, past: sigmas[at] > math.criticalSigma(n) };
     });
     drawRows(app.panels.rows, rows);
     return { said: answer(rows) };
   },
 };
 
-const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
-
-/** Whether more keys have half of the weight where a row is longer, and how many. */
+/** Whether more keys have half of the weight where a row is longer, and how many or what part of the row they are. */
 function answer(rows) {
-  const told = (what) => rows.map((row) => `${what(row)}\u00a0${showCount(row.n)}`);
+  const list = (told, noun) =>
+    `${told.slice(0, -1).join(", ")}${told.length > 1 ? " and " : ""}${told.at(-1)}\u00a0${noun}`;
   if (rows.at(-1).count === 1) {
-    const [first, ...others] = told(({ share }) => `${percent(share(1))} among`);
-    return `One, however long the row: on average the heaviest key has ${first} keys, ${others.join(" and ")}.`;
+    const most = rows.map(({ share }) => Math.round(100 * share(1)));
+    return `In each of the three rows one key has more than half: ${list(most, "%")}.`;
   }
-  const past = rows.filter((row) => row.past).length;
-  const start =
-    past === rows.length
-      ? "Few, however long the row"
-      : past
-        ? "Few where the row is past its border, more where it is longer"
-        : "The longer the row, the more";
-  const [first, ...others] = told(({ count }) => `${showCount(count)} of`);
-  return `${start}: on average half or more lies on ${first} keys, ${others.join(" and ")}.`;
+  const below = rows.filter(({ past }) => !past);
+  const counts = rows.map(({ count }) => count);
+  if (!below.length) return `Few in each of the three rows: ${list(counts, "keys")}.`;
+  const parts = list(
+    below.map(({ n, count }) => ((100 * count) / n).toPrecision(count > 0.095 * n ? 2 : 1)),
+    "% of the row",
+  );
+  return [
+    `Longer rows share it among more keys: ${parts}.`,
+    `Few in the row past its border; longer rows share it among more keys: ${parts}.`,
+    `Few in the two rows past their border; the longest shares it among more keys: ${parts}.`,
+  ][rows.length - below.length];
 }
 
-/** A bar for each row, cut into slices, which are strong as far as half of the weight; over it the row's length, and under it how many they are. */
+/** A bar for each row, cut into slices, which are strong as far as half of the weight, and dotted where too thin to draw; over it the row's length, and under it how many they are. */
 function drawRows(panel, rows) {
   const group = fresh(panel.svg, "rows");
   const [left, right] = panel.xRange;
@@ -80,30 +82,50 @@ function drawRows(panel, rows) {
       .attr("height", high)
       .style("fill", ink)
       .style("opacity", opacity);
-  rows.forEach(({ n, count, share, border, past }, i) => {
+  const dots = (from, to, y, opacity) =>
+    x(to) - x(from) > 3 &&
+    group
+      .append("path")
+      .attr(
+        "d",
+        Array.from(
+          { length: (high - 2) / 3 },
+          (_, i) => `M${x(from) + 1 + 2 * (i % 2)},${y + 3 + 3 * i}H${x(to)}`,
+        ).join(""),
+      )
+      .style("stroke", ink)
+      .style("stroke-width", 1.4)
+      .style("stroke-dasharray", "1.4 2.6")
+      .style("opacity", opacity);
+  rows.forEach(({ n, count, share, past }, i) => {
     const y = top + 24 + apart * i;
     const end = share(count);
     block(0, end, y, 0.6);
     block(end, 1, y, 0.2);
     // Every second slice is darker, the less so the thinner it is.
+    let drawn = 0;
     for (let k = 1; k <= n; k += 2) {
       const [from, to] = [k > 1 ? share(k - 1) : 0, share(k)];
       const width = x(to) - x(from);
-      if (width < 1) break;
+      if (width < 2) break;
       block(from, to, y, (k > count ? 0.25 : 1) * Math.min(1, width / 4));
+      drawn = share(Math.min(n, k + 1));
     }
+    dots(drawn, end, y, 1);
+    dots(Math.max(drawn, end), 1, y, 0.4);
     const write = (text, at, level, anchor) => say(group, text, at, level, anchor);
     write(`row of ${showCount(n)} keys`, left, y - 7, "start").style("font-weight", 700);
-    if (past)
-      write(
-        `past its border, σ = ${show2(border)}${wide ? ": few keys suffice" : ""}`,
-        right,
-        y - 7,
-        "end",
-      );
+    if (past) write("past its border", right, y - 7, "end");
+    if (i === rows.length - 1 && x(1) - x(drawn) > 140)
+      write("slices too thin to draw", right, y + high + 22, "end");
+    rule(group, [x(0.5), y - (i ? 4 : 26)], [x(0.5), y + high + 12], "var(--ex-ink)")
+      .style("stroke-width", 1.5)
+      .style("stroke-dasharray", "4 3");
     bar(group.append("path"), left + 1, x(end), y + high + 8).style("stroke", ink);
     write(
-      count === 1 ? `1 key has ${percent(end)}` : `${showCount(count)} keys have half`,
+      count === 1
+        ? `1 key has ${Math.round(100 * end)}\u00a0%`
+        : `${showCount(count)} keys reach half`,
       left,
       y + high + 27,
       "start",
@@ -112,9 +134,6 @@ function drawRows(panel, rows) {
       .style("font-weight", 700)
       .style("fill", lettersColour("weights"));
   });
-  rule(group, [x(0.5), top - 2], [x(0.5), top + 24 + 2 * apart + high], "var(--ex-ink)")
-    .style("stroke-width", 1.5)
-    .style("stroke-dasharray", "4 3");
   say(group, "half of the weight", x(0.5), top - 6, "middle");
   panel.describe(
     `A bar for each row, the mean of many: ${rows.map(({ n, count, share }) => `of ${showCount(n)} keys the heaviest has ${share(1).toFixed(3)} of the weight, and ${showCount(count)} have ${share(count).toFixed(3)}`).join("; ")}.`,

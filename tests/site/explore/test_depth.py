@@ -43,12 +43,17 @@ def test_a_guess_waits_for_the_line_and_stays_with_its_width(explorable):
     ring, line = slider(figure, "your guess"), slider(figure, "blocks of the model")
     act(figure, ring.press, "PageUp")
     assert float(state(figure)["guess"]) == 3200
-    assert "guessed" not in said(figure)
+    assert said(figure) == "You guess 3,200; now drag the line to 48."
     for _ in range(2):
         act(figure, line.press, "ArrowRight")
-    assert "where you guessed 3,200" in said(figure)
+    assert said(figure).startswith("You guessed 3,200, 3.1 times too low:")
     assert not ring.is_visible()
-    act(figure, slider(figure, "width of a head").press, "ArrowLeft")
+    width = slider(figure, "width of a head")
+    act(figure, width.press, "ArrowLeft")
     assert "guessed" not in said(figure)
     act(figure, line.press, "ArrowLeft")
-    assert ring.text_content() == "your guess:drag me?"
+    assert ring.text_content() == "your guessfor 256"
+    act(figure, ring.press, "ArrowDown")
+    assert (state(figure)["guess"], state(figure)["of"]) == ("2500", "64")
+    act(figure, width.press, "ArrowRight")
+    assert ring.text_content() == "your guessfor 64"
