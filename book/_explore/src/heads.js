@@ -12,6 +12,7 @@ const {
   layers,
   unit,
   chance,
+  alone,
   gap,
   first: FIRST,
   head: shownFirst,
@@ -68,12 +69,30 @@ function byChance(row) {
   return below.map((keys, end) => keys * (above[end] / keys) ** (at % 1));
 }
 
+/** By moment and by character that may look, how many heads look at more characters than by chance. */
+const counts = new Map();
+
+function countAll(moment) {
+  if (!counts.has(moment)) {
+    const more = (head, place) => measure(rowOf(scores.get(moment), head, place)).kind === 0;
+    const from = (place) => names.filter((_, head) => more(head, place)).length;
+    counts.set(
+      moment,
+      places
+        .map((_, i) => i)
+        .slice(FIRST)
+        .map(from),
+    );
+  }
+  return counts.get(moment);
+}
+
 /** How many characters a row looks at, between which numbers it would by chance, and its kind; all in whole characters. */
 function measure(row) {
   const all = [math.effectiveKeys(math.softmax(row)), ...byChance(row)];
   const [keys, low, high] = all.map(Math.round);
   const kind = KINDS.findIndex(({ is }) => is(keys, low, high));
-  return { keys, kind, chance: low === high ? low : `${low} to ${high}` };
+  return { keys, kind, chance: low === high ? low : `${low}–${high}` };
 }
 
 const PURPLE = colour("weights");
@@ -101,7 +120,7 @@ const MOST = places.length - 1;
 
 export const heads = {
   title: "How many of 16 heads look at more characters than by chance?",
-  prompt: "Train the model with the slider; then press another head or character.",
+  prompt: "Train the model; press a head or character.",
   hint: { target: "input" },
   controls: [
     {
@@ -117,30 +136,39 @@ export const heads = {
   ],
   panelWidth: "100%",
   panels: [
-    ["text", "", 30, { left: 2, right: 2, top: 2, bottom: 2 }],
-    ["heads", "", 214, { left: 56, right: 2, top: 24, bottom: 2 }],
+    ["text", "", 39, { left: 2, right: 2, top: 2, bottom: 2 }],
+    ["heads", "", 194, { left: 56, right: 2, top: 20, bottom: 2 }],
   ],
   update(app) {
     const { step, place, head } = app.state;
     const { memory, panels } = app;
-    load(step, app.redraw);
+    for (const one of [moments[0], step]) load(one, app.redraw);
     const levels = scores.get(step);
-    if (!levels) return { said: memory.said };
+    if (!levels || !scores.get(moments[0])) return { said: memory.said };
     const measured = names.map(([one]) => measure(rowOf(levels, Number(one), place)));
     const { keys, kind, chance } = measured[head];
     const weights = math.softmax(rowOf(levels, head, place));
-    panels.text.heading.textContent = `${names[head][1]} looks from “${seen(place)}” at ${counted(keys)}; by chance: ${chance}`;
-    makeChoice(app, drawText(panels.text, weights, place, kind), weights);
+    const own = panels.text.width < ROOMY ? ":" : ` looks from “${seen(place)}” at`;
+    const bars = `bars: heads with more than by chance, from each character (by chance: about ${alone})`;
+    panels.text.heading.replaceChildren(
+      `${names[head][1]}${own} ${counted(keys)}, chance ${chance}`,
+      element("br"),
+      bars,
+    );
+    const more = countAll(step);
+    makeChoice(app, drawText(panels.text, weights, more, place, kind), weights, more);
     drawHeads(app, measured);
-    return { said: (memory.said = answer(measured, step, place)) };
+    return { said: (memory.said = answer(more, step, place)) };
   },
 };
 
-function answer(measured, step, place) {
-  const more = measured.filter(({ kind }) => kind === 0).length;
+/** How many heads look at more than by chance from a character, and on average. */
+function answer(more, step, place) {
+  const here = more[place - FIRST];
   const when = step ? `After ${showCount(step)} steps` : "Before training";
-  const look = more === 1 ? "looks" : "look";
-  return `${when}, ${more || "none"} of 16 heads ${look} from “${seen(place)}” at more characters than by chance; chance alone would mostly give none or one.`;
+  const look = here === 1 ? "looks" : "look";
+  const before = step ? `, before training ${show(average(countAll(moments[0])), 1)}` : "";
+  return `${when}, ${here || "none"} of 16 heads ${look} from “${seen(place)}” at more characters than by chance; on average over all ${more.length} bars ${show(average(more), 1)}${before}.`;
 }
 
 const counted = (keys) => `${keys} character${keys === 1 ? "" : "s"}`;
@@ -148,10 +176,12 @@ const seen = (place) => shown[places[place]] ?? places[place];
 
 const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
 const BETWEEN = 4; // px, between tiles
+const HEAD = 2; // px, of a bar, for each head
+const BARS = 12; // px, for the highest bar
 const ROOMY = 560; // px, from which the passage stands on one line, and not line by line as it was written
 
-/** The passage, the stronger coloured the more weight goes there, in the colour of the head's kind, and pale where the character in the frame cannot look. */
-function drawText(panel, weights, place, kind) {
+/** The passage, the stronger coloured the more weight goes there, in the colour of the head's kind, and pale where the character in the frame cannot look; over each character that may look a bar. */
+function drawText(panel, weights, more, place, kind) {
   const tint = kind ? "var(--ex-muted)" : PURPLE;
   const [left, right] = panel.xRange;
   const breaks = (i) => places[i - 1] === "\n" && places[i] !== "\n" && right - left < ROOMY;
@@ -163,37 +193,54 @@ function drawText(panel, weights, place, kind) {
     column += 1;
   });
   const width = (right - left) / (1 + Math.max(...at.map(([column]) => column)));
-  const height = 24;
+  const height = BARS + 23;
+  const most = Math.max(...weights);
   for (const one of at)
     [one[0], one[1]] = [left + one[0] * width, panel.margin.top + one[1] * height];
   panel.svg.attr("height", (line + 1) * height + 4);
   const cells = layer(panel.svg, "text").selectAll("g.character").data(places);
   const made = cells.enter().append("g").attr("class", "character");
-  made.append("rect").attr("class", "cell");
+  for (const name of ["cell", "many"]) made.append("rect").attr("class", name);
   made.append("text").attr("text-anchor", "middle").style("font", "15px monospace");
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${at[i]})`);
   all
-    .select("rect")
+    .select(".cell")
+    .attr("y", BARS)
     .attr("width", width)
-    .attr("height", height - 2)
+    .attr("height", height - BARS - 2)
     .style("fill", (_, i) => {
       if (i > place) return "var(--ex-panel)";
-      const share = Math.round(TINT * Math.min(1, Math.sqrt(2.5 * weights[i])));
+      const share = Math.round((TINT * weights[i]) / most);
       return `color-mix(in srgb, ${tint} ${share}%, var(--ex-ground))`;
-    })
-    .style("stroke", (_, i) => (i === place ? colour("query") : "none"))
-    .style("stroke-width", 2.5);
+    });
+  const high = (i) => (i < FIRST ? 0 : Math.max(1, HEAD * more[i - FIRST]));
+  all
+    .select(".many")
+    .attr("x", 1)
+    .attr("y", (_, i) => BARS - 1 - high(i))
+    .attr("width", width - 2)
+    .attr("height", (_, i) => high(i))
+    .style("fill", (_, i) => (more[i - FIRST] ? PURPLE : "var(--ex-muted)"));
   all
     .select("text")
     .attr("x", width / 2)
-    .attr("y", height / 2 + 4)
+    .attr("y", BARS + 15)
     .style("fill", (_, i) => `var(--ex-${i > place ? "muted" : "ink"})`)
     .text((_, i) => seen(i));
+  fresh(panel.svg, "frame")
+    .append("rect")
+    .attr("x", at[place][0])
+    .attr("y", at[place][1] - 1)
+    .attr("width", width)
+    .attr("height", height - 1)
+    .style("fill", "none")
+    .style("stroke", colour("query"))
+    .style("stroke-width", 2.5);
   return at.map(([x, y]) => [x + width / 2, y + height / 2]);
 }
 
 /** A character is chosen by pressing it, or the nearest that may look; or by keys. */
-function makeChoice(app, at, weights) {
+function makeChoice(app, at, weights, more) {
   const { place } = app.state;
   const panel = app.panels.text;
   const named = (i) => `${seen(i)} at ${i + 1}`;
@@ -208,7 +255,7 @@ function makeChoice(app, at, weights) {
     .attr("aria-valuenow", place + 1)
     .attr(
       "aria-valuetext",
-      `${named(place)}; weights of a tenth or more: ${told.join(", ") || "none"}`,
+      `${named(place)}; ${more[place - FIRST]} heads look at more than by chance; weights of a tenth or more: ${told.join(", ") || "none"}`,
     )
     .on("keydown", (event) => {
       app.settle();
@@ -234,14 +281,14 @@ function drawHeads(app, measured) {
   const tally = KINDS.flatMap(({ name, looks: [ground, letters, rim] }, kind) => {
     const these = measured.filter((one) => one.kind === kind).length;
     const style = `background: ${ground}; color: ${letters}; border-color: ${rim}`;
-    return these || kind < 2 ? [" ", element("span", { style }, `${these} ${name}`)] : [];
+    return these ? [" ", element("span", { style }, `${name}: ${these}`)] : [];
   });
   panel.heading.replaceChildren(many, ...tally);
 
   const [[left, right], [bottom, top]] = [panel.xRange, panel.yRange];
   const [across, down] = [(right + BETWEEN - left) / count, (bottom + BETWEEN - top) / layers];
   const [width, height] = [across - BETWEEN, down - BETWEEN];
-  const roomy = width > 100 && height > 40; // for words in a tile that is not as by chance
+  const roomy = width > 100 && height > 36; // for chance's numbers
   const corner = (i) => [left + (i % count) * across, top + Math.floor(i / count) * down];
   const notes = fresh(panel.svg, "notes");
   for (let i = 0; i < count; i++)
@@ -294,6 +341,6 @@ function drawHeads(app, measured) {
       .style("fill", ({ kind }) => KINDS[kind].looks[1])
       .text(words);
   write("own", roomy ? 1 : 7, ({ keys }) => keys).style("font", "bold 20px system-ui, sans-serif");
-  write("chance", 16, ({ kind, chance }) => (roomy && kind !== 1 ? `chance ${chance}` : ""));
+  write("chance", 16, ({ chance }) => (roomy ? `chance ${chance}` : ""));
   panel.describe("How many characters each head looks at, and how many by chance.", "group");
 }
