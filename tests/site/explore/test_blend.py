@@ -18,9 +18,7 @@ def output(figure):
     return numbers(described(figure, "plane"))[6:8]
 
 
-@pytest.mark.parametrize(
-    "setting", ["", "z1=5,z2=-5", "z2=2", "z1=0,z2=0,z3=0", "z3=5,x1=-0.4,y1=1.1"]
-)
+@pytest.mark.parametrize("setting", ["", "z1=5,z2=-5", "z1=0,z2=0,z3=0", "z3=5,x1=-0.4,y1=1.1"])
 def test_the_output_is_softmaxs_average_of_the_values(explorable, setting):
     figure = explorable("blend", setting)
     weights, values = standing(figure)

@@ -30,12 +30,7 @@ def test_scores_and_weights_before_and_after_are_those_of_softmax(explorable):
 
 @pytest.mark.parametrize(
     ("d_k", "key", "verdict"),
-    [
-        (64, 3, "No: undivided, "),
-        (64, 1, "Hardly: "),
-        (64, 2, "Yes: undivided, "),
-        (4, 7, "Yes: at "),
-    ],
+    [(64, 3, "No: undivided"), (64, 1, "Hardly: "), (64, 2, "Yes: undivided"), (4, 7, "Yes: at ")],
 )
 def test_the_sentence_says_from_where_the_weight_rises_and_how_far(explorable, d_k, key, verdict):
     sentence = said(explorable("saturation", f"d_k={d_k},key={key}"))
