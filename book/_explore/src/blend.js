@@ -54,33 +54,37 @@ export const blend = {
     const p = math.softmax(scores);
     const output = math.blend(p, values);
     app.memory.drawn = [...values, output];
-    drawShares(app, p);
-    drawPlane(app, values, p, output);
-    return { said: flat(values) ?? answer(app, p) };
+    const shares = percents(p);
+    drawShares(app, p, shares);
+    drawPlane(app, values, p, shares, output);
+    return { said: flat(values) ?? answer(app, p, shares) };
   },
 };
 
 const RING = 14; // px, around a value
 
-/** A weight for reading: one that is small is not 0, nor is one that is large 1. */
-function percent(w) {
-  if (w < 0.005) return "< 1\u00a0%";
-  return w > 0.995 ? "> 99\u00a0%" : `${Math.round(100 * w)}\u00a0%`;
+/** Weights for reading, in whole percents that sum to 100: those that lack most are rounded up. One that is small is not 0, nor is one that is large 100. */
+function percents(p) {
+  const whole = p.map((w) => Math.floor(100 * w));
+  const lacking = p.map((w, j) => 100 * w - whole[j]);
+  const left = 100 - whole.reduce((sum, n) => sum + n);
+  const first = [0, 1, 2].sort((i, j) => lacking[j] - lacking[i]);
+  for (const j of first.slice(0, left)) whole[j] += 1;
+  return whole.map((n) => `${n === 0 ? "< 1" : n === 100 ? "> 99" : n}\u00a0%`);
 }
 
 /** What the output is, what stops it, and how far it goes with a value. */
-function answer({ memory: { beyond, moved } }, p) {
+function answer({ memory: { beyond, moved } }, p, shares) {
   if (beyond)
     return `At the dashed ring p_${beyond.j + 1} would have to be ${needed(beyond)}, but no weight is negative: o stays inside.`;
   const value = /v(.)/.exec(moved)?.[1];
-  const told = (w) => percent(w).replace("<", "less than").replace(">", "over");
+  const told = shares[value - 1]?.replace("<", "less than").replace(">", "over");
   if (p[value - 1] < 0.05)
-    return `The weights stay, and o hardly moves: v_${value} has ${told(p[value - 1])} of the weight.`;
-  if (value)
-    return `The weights stay, and o goes ${told(p[value - 1])} of the way that v_${value} goes.`;
+    return `The weights stay, and o hardly moves: v_${value} has ${told} of the weight.`;
+  if (value) return `The weights stay, and o goes ${told} of the way that v_${value} goes.`;
   const most = p.findIndex((w) => w > 0.95) + 1;
   if (most) return `Here o is almost all v_${most}, and never quite: every weight stays above 0.`;
-  const [first, second, third] = p.map((w, j) => `${percent(w)}\u00a0v_${j + 1}`);
+  const [first, second, third] = shares.map((share, j) => `${share}\u00a0v_${j + 1}`);
   const stays = moved
     ? "o stays inside the triangle: it is an average,"
     : "So far o is inside the triangle:";
@@ -104,14 +108,14 @@ function flat([[ax, ay], [bx, by], [cx, cy]]) {
 }
 
 /** Under each score its weight, as a bar and in percent. */
-function drawShares(app, p) {
+function drawShares(app, p, shares) {
   app.memory.shares ??= [...app.controls.children].slice(0, p.length).map((control, j) => {
     const parts = [rich(`weight p_${j + 1}`), "", ""].map((text) => element("span", {}, text));
     return control.appendChild(element("div", { class: "explorable-share" }, ...parts));
   });
   app.memory.shares.forEach((share, j) => {
     share.style.setProperty("--ex-share", `${100 * p[j]}%`);
-    share.lastChild.textContent = percent(p[j]);
+    share.lastChild.textContent = shares[j];
   });
 }
 
@@ -171,7 +175,7 @@ function planeOf(panel) {
   };
 }
 
-function drawPlane(app, values, p, output) {
+function drawPlane(app, values, p, shares, output) {
   const panel = app.panels.plane;
   const { x, y } = planeOf(panel);
   const at = ([a, b]) => [x(a), y(b)];
@@ -189,11 +193,11 @@ function drawPlane(app, values, p, output) {
     const [right, down] = [left - centre[0], level - centre[1]]; // out of the triangle
     return {
       text: `v${"₁₂₃"[j]}`,
-      share: percent(p[j]),
+      share: shares[j],
       at: [left, level],
       towards: Math.hypot(right, down) < 1 ? -Math.PI / 2 : Math.atan2(down, right),
       gap: RING + 6,
-      width: p[j] < 0.005 || p[j] > 0.995 ? 76 : 64,
+      width: /[<>]/.test(shares[j]) ? 76 : 64,
     };
   });
   const ends = [...values, output];

@@ -50,18 +50,24 @@ const brief = (w) => (tiny(w) ? "< 0.01" : show(w));
 
 function answer([undivided, divided], dK, key) {
   const [all, less] = [undivided, divided].map(({ before }) => brief(Math.max(...before)));
-  if (!key) return `Undivided, one key has ${all} of the weight; divided, it has ${less}.`;
+  if (!key)
+    return `Nothing is added: undivided, one key has ${all} of the weight; divided, it has ${less}.`;
   const [[was, now], [from, to]] = [undivided, divided].map((side) =>
     [side.before, side.after].map((weights) => weights[key - 1]),
   );
   const way = (...ends) => `from ${ends.map((w) => brief(w).replace("<", "below")).join(" to ")}`;
-  if (now - was > 0.28 * (to - from))
-    return `At d_k = ${dK} both weights of key ${key} rise: undivided ${way(was, now)}, divided ${way(from, to)}.`;
+  const gain = now - was;
+  if (gain > (to - from) / 3) {
+    const close = dK > 16 && key === 2;
+    return close
+      ? `Yes: undivided, key 2 does, for it is close to the leader, ${way(was, now)}; divided, ${way(from, to)}.`
+      : `Yes: at d_k = ${dK} the weight of key ${key} rises: undivided ${way(was, now)}, divided ${way(from, to)}.`;
+  }
   const moves =
     was > 0.98
       ? `key ${key} has weight ${brief(was)} and almost no room to rise`
       : `the weight of key ${key} ${tiny(now) ? "stays below 0.01" : `rises only ${way(was, now)}`}`;
-  return `Undivided, ${moves}; divided, it rises ${way(from, to)}.`;
+  return `${gain < 0.01 ? "No" : "Hardly"}: undivided, ${moves}; divided, it rises ${way(from, to)}.`;
 }
 
 /** A line for each key: a button that raises its score, and on both sides a bar, its weight. */
@@ -77,7 +83,7 @@ function drawKeys(app, sides) {
   const middle = (j) => y(j) + y.bandwidth() / 2;
   const from = left + 28;
   const width = (right - from) / 2;
-  const divisor = `÷ ${Math.sqrt(app.state.d_k)}`;
+  const root = Math.sqrt(app.state.d_k);
   const described = sides.map((side, i) => {
     const place = {
       middle,
@@ -88,7 +94,14 @@ function drawKeys(app, sides) {
     const name = i ? `divided by √${app.state.d_k}` : looks.none.label;
     drawSide(
       panel,
-      { ...side, ...place, name, score: i ? `score ${divisor}` : "score", raised },
+      {
+        ...side,
+        ...place,
+        name,
+        score: i ? `score ÷ ${root}` : "score",
+        added: i ? `after dividing by ${root}` : "to the score",
+        raised,
+      },
       SIDES[i],
     );
     const told = (values) => values.map((w) => w.toFixed(3)).join("; ");
@@ -109,7 +122,7 @@ const decimal = (z) =>
 
 /** One divisor's side: each key's score, and as a bar its weight, of which a paler piece is what a raised score has gained. */
 function drawSide(panel, side, divisor) {
-  const { scores, before, after, name, score, raised, middle, high, start, end } = side;
+  const { scores, before, after, name, score, added, raised, middle, high, start, end } = side;
   const em = parseFloat(getComputedStyle(panel.svg.node()).fontSize);
   const narrow = panel.width < NARROW; // a sum in two lines
   const foot = start + em * (narrow ? 3.3 : 5.7);
@@ -141,7 +154,7 @@ function drawSide(panel, side, divisor) {
     .style("fill", lettersColour(divisor))
     .style("font-weight", 700)
     .style("font-size", "13px");
-  if (raised >= 0) say(words, `${nudge} added to ${score}`, start, top - 22, "start");
+  if (raised >= 0) say(words, `+ ${nudge} ${added}`, start, top - 22, "start");
   say(words, score, foot, top - 6, "end");
   say(words, "weight", x(0), top - 6, "start");
   say(words, "1", x(1), top - 6, "end");
@@ -157,7 +170,7 @@ function drawSide(panel, side, divisor) {
   const hundredths = (w) => Math.round(100 * w);
   for (const j of KEYS) {
     const [from, to] = [before[j], after[j]];
-    const gain = `+ ${(hundredths(to) - hundredths(from)) / 100}`;
+    const gain = `+ ${show((hundredths(to) - hundredths(from)) / 100)}`;
     const sum = tiny(to) ? ["still", brief(to)] : [brief(from), gain];
     const own = j === raised;
     write(j, own ? [decimal(scores[j]), `+ ${nudge}`] : [decimal(scores[j])], foot, "end");

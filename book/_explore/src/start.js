@@ -7,10 +7,12 @@ import { divisorControl, fresh, layer, rule, say, show, showCount, wantsCalm } f
 const { words, reach } = data.start;
 const [CAT, ASKS, TIRED] = ["cat", "it", "tired"].map((word) => words.indexOf(word));
 const HEARD = 0.05; // the weight from which on a word is listened to
-const MOST = 9; // the fit that has room; the bar of a larger one ends in a tip
-const BETWEEN = 68; // px, from the weights to the fits
+const WHOLE = 0.1; // the share of the other six from which on the whole sentence is
+const HARDLY = 0.02; // and below which it is not
+const MOST = 25; // the fit that has room: no bar is longer
+const WEIGHTS = 84; // px, their height
 
-const widths = Array.from({ length: 17 }, (_, i) => (i % 2 ? 3 : 2) * 2 ** (1 + (i >> 1)));
+const widths = Array.from({ length: 13 }, (_, i) => (i % 2 ? 3 : 2) * 2 ** (1 + (i >> 1)));
 
 export const start = {
   title: "Does “it” still listen to the whole sentence?",
@@ -28,7 +30,7 @@ export const start = {
     divisorControl,
   ],
   panelWidth: "100%",
-  panels: [["words", "", 306, { left: 4, right: 4, top: 22, bottom: 16 }]],
+  panels: [["words", "", 310, { left: 4, right: 4, top: 22, bottom: 16 }]],
   update({ memory, panels, state }) {
     const root = Math.sqrt(state.d_k);
     const divided = state.divisor !== "none";
@@ -60,7 +62,10 @@ function answer(p, dK, divided) {
   if (divided)
     return `Yes: divided by √${showCount(dK)}\u00a0${equals(Math.sqrt(dK))}, ${cat}, ${rest}.`;
   const long = `with ${showCount(dK)} numbers ${cat}`;
-  if (p[TIRED] >= HEARD) return `Yes, partly: ${long}, ${rest}.`;
+  const others = 1 - p[CAT] - p[TIRED];
+  if (others >= HARDLY) return `${others < WHOLE ? "Hardly" : "Yes, partly"}: ${long}, ${rest}.`;
+  if (p[TIRED] >= HEARD)
+    return `No: with ${showCount(dK)} numbers “cat” and “tired” get ${percent(1 - others)} of the weight, and the other six share ${percent(others)}.`;
   return `No: ${long}, and the other seven share ${percent(1 - p[CAT])}.`;
 }
 
@@ -88,31 +93,29 @@ function drawWords(panel, length, root, divisor) {
     .padding(0.12);
   const [left, right] = panel.xRange;
   const [floor, top] = panel.yRange;
-  const ground = (floor + top - BETWEEN) / 2;
+  const ground = top + WEIGHTS;
   const y = d3.scaleLinear([0, 1], [ground, top]);
-  const reaches = d3.scaleLinear([-MOST, MOST], [floor, ground + BETWEEN]).clamp(true);
+  const reaches = d3.scaleLinear([-MOST, MOST], [floor, ground + 58]);
   const zero = reaches(0);
   const ink = colour(divisor);
   const p = weightsAt(length);
   const fits = reach.map((far) => far * length);
   const each = (name, tag, values = p) =>
     layer(panel.svg, name).selectAll(tag).data(values).join(tag);
-  const bars = (name, values) =>
+  const columns = (name, values, from, to) =>
     each(name, "rect", values)
       .attr("x", (_, j) => x(j))
       .attr("width", x.bandwidth())
-      .attr("y", y)
-      .attr("height", (w) => ground - y(w));
+      .attr("y", (value) => Math.min(from(value), to(value)))
+      .attr("height", (value) => Math.abs(from(value) - to(value)));
   const write = (name, values, level) =>
     each(name, "text", values)
       .attr("x", (_, j) => x(j) + x.bandwidth() / 2)
       .attr("y", level)
       .attr("text-anchor", "middle");
-  bars(
-    "all",
-    p.map(() => 1),
-  ).style("fill", "var(--ex-panel)");
-  bars("bars", p).style("fill", ink);
+  const at = (level) => () => level;
+  columns("all", p, at(ground), at(top)).style("fill", "var(--ex-panel)");
+  columns("bars", p, at(ground), y).style("fill", ink);
   write("weights", p, (w) => (y(w) < top + 15 ? top : y(w)) - 5)
     .style("font-weight", 700)
     .style("font-size", "13px")
@@ -121,13 +124,8 @@ function drawWords(panel, length, root, divisor) {
     .style("font-size", "14px")
     .style("font-weight", (_, j) => (j === ASKS ? 700 : null))
     .text(String);
-  each("fits", "path", fits)
-    .attr("d", (fit, j) => {
-      const neck = reaches(fit) + (Math.abs(fit) > MOST ? 12 * Math.sign(fit) : 0);
-      return `M${x(j)},${zero}V${neck}L${x(j) + x.bandwidth() / 2},${reaches(fit)}L${x(j) + x.bandwidth()},${neck}V${zero}Z`;
-    })
-    .style("fill", ink)
-    .style("fill-opacity", 0.55);
+  columns("room", fits, at(floor + 14), at(ground + 46)).style("fill", "var(--ex-panel)");
+  columns("fits", fits, at(zero), reaches).style("fill", ink).style("fill-opacity", 0.55);
   write("numbers", fits, (fit) => reaches(fit) + (fit < 0 ? 15 : -5))
     .style("fill", lettersColour(divisor))
     .text((fit) => show(fit, 1));
@@ -148,7 +146,7 @@ function drawWords(panel, length, root, divisor) {
     .style("stroke-width", 1.5);
   say(notes, "listens", middle, ground + 38, "middle").style("font-weight", 700);
   const divided = divisor === "none" ? "" : ` ÷ ${show(root, Number.isInteger(root) ? 0 : 1)}`;
-  say(notes, `how well each key fits${divided}`, left, ground + 42, "start");
+  say(notes, `how well each key fits${divided}`, left, ground + 38, "start");
   if (divisor === "none") return;
   const before = weightsAt(root)[CAT];
   notes

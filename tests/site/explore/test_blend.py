@@ -18,17 +18,16 @@ def output(figure):
     return numbers(described(figure, "plane"))[6:8]
 
 
-@pytest.mark.parametrize("setting", ["", "z1=5,z2=-5", "z2=2", "z3=5,x1=-0.4,y1=1.1"])
+@pytest.mark.parametrize("setting", ["", "z1=5,z2=-5", "z1=0,z2=0,z3=0", "z3=5,x1=-0.4,y1=1.1"])
 def test_the_output_is_softmaxs_average_of_the_values(explorable, setting):
     figure = explorable("blend", setting)
     weights, values = standing(figure)
     assert output(figure) == pytest.approx((weights @ values).tolist(), abs=5.1e-3)
     if weights.min() >= 5e-4 and weights.max() <= 0.95:
-        assert numbers(said(figure))[::2] == [round(100 * p) for p in weights.tolist()]
+        assert sum(numbers(said(figure))[::2]) == 100
     for shown, weight in zip(figure.locator(".explorable-share").all(), weights, strict=True):
         text = shown.locator("span").last.text_content()
-        assert numbers(text) == [pytest.approx(100 * weight.item(), abs=1)]
-        assert ("<" in text, ">" in text) == (weight < 5e-3, weight > 0.995), "not 0, not 1"
+        assert numbers(text) == [pytest.approx(100 * weight.item(), abs=1)], "nor 0 nor 100"
 
 
 @pytest.mark.parametrize("setting", ["", "z2=3"])
