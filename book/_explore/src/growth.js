@@ -2,16 +2,16 @@
 import * as d3 from "./d3.js";
 import { colour, lettersColour } from "./data.js";
 import { makeGenerator, sampleNormal } from "./math.js";
-import { addButtons, axes, bar, fresh, layer, say, show2, wantsCalm } from "./shared.js";
+import { addButtons, arrow, axes, bar, fresh, layer, say, show2, wantsCalm } from "./shared.js";
 
-const DIMS = [16, 64, 256];
+const DIMS = [16, 32, 64, 128, 256];
+const MARKED = [16, 64, 256];
 const MOST = DIMS.at(-1);
 const PAIRS = 40;
 const REACH = 50; // of the axis: three standard deviations of the longest sums
 const BIN = 2; // ends so close stand in one row
-const GAP = 8; // px, from the ends of the lines to their standard deviation
-const PILE = 50; // px, from the ends of the lines to behind their dots
-const TYPICAL = 65; // the draw to begin with: within 2 % of what is expected at every stop
+const PILE = 28; // px, the longest row
+const TYPICAL = 65; // the draw to begin with: within 2 % of what is expected at every mark
 
 /** For every pair of a draw its sums q_1 k_1 + ... + q_i k_i, from none of the terms to all. */
 function walks({ draw }, memory) {
@@ -38,7 +38,7 @@ export const growth = {
       values: DIMS,
       value: 64,
       text: String,
-      marks: DIMS.map(String),
+      marks: MARKED.map(String),
     },
     { name: "draw", label: "draw", min: 0, max: 999, step: 1, value: TYPICAL, drawn: true },
   ],
@@ -48,7 +48,7 @@ export const growth = {
       "sums",
       "Each of 40 lines adds up the products of an unrelated query and key; a dot is where it ends.",
       280,
-      { left: 30, right: 124, top: 12, bottom: 24 },
+      { left: 30, right: 142, top: 30, bottom: 24 },
     ],
   ],
   forget({ memory }) {
@@ -67,10 +67,7 @@ export const growth = {
 /** A button for other pairs, and what the reader takes hold of the slider at, to compare with. */
 function prepare({ controls, memory, set, state }) {
   memory.ready = true;
-  const others = () => {
-    memory.before = "other pairs";
-    set({ draw: (state.draw + 1) % 1000 });
-  };
+  const others = () => set({ draw: (state.draw + 1) % 1000 });
   addButtons(controls, "pairs", [["Draw other pairs", others]]);
   for (const taken of ["pointerdown", "focusin"])
     controls.addEventListener(taken, ({ target }) => {
@@ -86,29 +83,33 @@ function wide(sums, dK, before) {
   const [expected, ratio] = [Math.sqrt(dK / before), spreadOf(sums, dK) / spreadOf(sums, before)];
   const word = { 0.25: "a quarter", 0.5: "half", 2: "twice", 4: "4 times" }[expected];
   const near = Math.abs(ratio / expected - 1) < 0.15;
-  return `${near ? `about ${word}` : `${show2(ratio)} times`} as wide`;
+  return `${near && word ? `about ${word}` : `${show2(ratio)} times`} as wide`;
 }
 
 function answer(sums, dK, before) {
-  const found = `${show2(spreadOf(sums, dK))} here, √${dK}\u00a0=\u00a0${Math.sqrt(dK)} expected.`;
-  if (before === "other pairs") return `${PAIRS} other pairs: the standard deviation is ${found}`;
+  const found = `${show2(spreadOf(sums, dK))} here, √${dK}\u00a0=\u00a0${+Math.sqrt(dK).toFixed(1)} expected.`;
   if (!before) return `After ${dK} terms the standard deviation is ${found}`;
-  const share = { 4: "A quarter of", 16: "A sixteenth of" }[before / dK];
+  const share = {
+    0.5: "Twice",
+    2: "Half",
+    4: "A quarter of",
+    8: "An eighth of",
+    16: "A sixteenth of",
+  }[before / dK];
   return `${share ?? `${dK / before} times`} the terms, ${wide(sums, dK, before)}: ${found}`;
 }
 
-/** The sums, from 0 to as many terms as are added up, where their ends stand in rows of dots beside their standard deviation; and that of before. */
+/** The sums, from 0 to as many terms as are added up; and in a column behind all terms their ends, as rows of dots, with their standard deviation and that of before. */
 function drawSums(panel, sums, dK, before) {
   const x = d3.scaleLinear([0, MOST], panel.xRange);
   const y = d3.scaleLinear([-REACH, REACH], panel.yRange);
   const [bottom] = panel.yRange;
   const [left, right] = panel.xRange;
-  const column = x(dK) + GAP;
+  const column = right + 8;
   axes(panel, {
     x,
     y,
-    xTicks: DIMS,
-    xFormat: (terms) => (terms === MOST ? `${terms} terms` : terms),
+    xTicks: MARKED,
     yTicks: [-40, -20, 0, 20, 40],
     yFormat: (at) => String(at).replace("-", "−"),
   });
@@ -116,15 +117,10 @@ function drawSums(panel, sums, dK, before) {
     layer(parent, name).selectAll(tag).data(values).join(tag);
   const line = d3.line((_, terms) => x(terms), y);
   panel.describe(
-    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: standard deviation ${show2(spreadOf(sums, dK))}, expected ${Math.sqrt(dK)}.`,
+    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: standard deviation ${show2(spreadOf(sums, dK))}, expected ${+Math.sqrt(dK).toFixed(1)}.`,
   );
   each(panel.svg, "expected", "path", [1, -1])
-    .attr("d", (side) =>
-      d3.line(x, (terms) => y(side * Math.sqrt(terms)))([
-        ...sums[0].keys(),
-        x.invert(right + PILE),
-      ]),
-    )
+    .attr("d", (side) => d3.line(x, (terms) => y(side * Math.sqrt(terms)))(sums[0].keys()))
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5)
@@ -147,55 +143,38 @@ function drawSums(panel, sums, dK, before) {
   const dots = sums.map((walk) => {
     const row = Math.round(walk[dK] / BIN);
     rows.set(row, (rows.get(row) ?? 0) + 1);
-    return [rows.get(row), Math.max(3, Math.min(bottom, y(row * BIN)))];
+    return [rows.get(row) - 1, Math.max(3, Math.min(bottom, y(row * BIN)))];
   });
-  const apart = Math.min(5, (PILE - GAP - 10) / Math.max(...rows.values()));
+  const apart = Math.min(5, PILE / Math.max(...rows.values()));
   each(now, "dots", "circle", dots)
     .attr("r", 2.4)
-    .attr("cx", ([place]) => column + 4 + apart * place)
+    .attr("cx", ([place]) => column + apart * place)
     .attr("cy", ([, level]) => level)
     .style("fill", colour("none"));
-  const bracket = (parent, terms, stroke) =>
+  const notes = fresh(panel.svg, "notes");
+  const bracket = (parent, terms, at, level, stroke, letters) => {
+    const size = spreadOf(sums, terms);
     bar(
       layer(layer(parent, "upright").attr("transform", "rotate(90)"), "bar", "path"),
-      y(spreadOf(sums, terms)),
-      y(-spreadOf(sums, terms)),
-      -x(terms) - GAP,
+      y(size),
+      y(-size),
+      -column - PILE - at,
     )
       .style("stroke", stroke)
       .style("stroke-width", 2.5);
-  bracket(now, dK, colour("none"));
-  const compared = before > 0;
-  const size = (terms) => `±${show2(spreadOf(sums, terms))}`;
-  const from = x(dK) + PILE + 4;
-  const below = dK === MOST; // what is said of it, as there is no room beside it
-  const room = below || (before > dK ? x(before) : panel.width) - from > 220;
-  const told = compared && room ? wide(sums, dK, before).split(below ? / (?=as|times)/ : "\n") : [];
-  layer(now, "found", "text")
-    .classed("rim", true)
-    .attr("transform", `translate(${from},${y(0) + 5})`)
-    .selectAll("tspan")
-    .data([size(dK), ...told])
-    .join("tspan")
-    .attr("x", (_, i) => (i && below ? 0 : null))
-    .attr("dx", (_, i) => (i && !below ? 6 : null))
-    .attr("dy", (_, i) => (i && below ? 16 : null))
-    .style("fill", lettersColour("none"))
-    .style("font-weight", (_, i) => (i ? null : 700))
-    .style("font-size", (_, i) => (i ? "13px" : "15px"))
-    .text(String);
-  const notes = fresh(panel.svg, "notes");
-  const end = y(Math.sqrt(x.invert(right + PILE)));
-  say(notes, "expected:", right + PILE + 4, end - 3, "start");
-  say(notes, "±√terms", right + PILE + 4, end + 12, "start");
-  if (!compared) return;
-  bracket(notes, before, "var(--ex-muted)");
-  const beside = Math.max(left + 6, x(before) + GAP - 62);
-  const over = [beside - 6, beside + 84].map((at) => Math.max(0, Math.round(x.invert(at))));
-  const high = sums.flatMap((walk) => walk.slice(0, dK + 1).slice(...over));
-  const above = y(Math.max(spreadOf(sums, before) + 3, ...high)) - 7;
-  say(notes, `${size(before)} at ${before}`, beside, above, "start").style(
+    say(notes, `±${show2(size)} at ${terms}`, column + PILE + 24, y(0) + level, "start")
+      .style("fill", letters)
+      .style("font-weight", 600);
+  };
+  bracket(now, dK, 16, 8, colour("none"), lettersColour("none"));
+  if (before > 0) bracket(notes, before, 8, 26, "var(--ex-muted)", "var(--ex-muted)");
+  say(notes, "standard", column + PILE + 24, y(0) - 25, "start");
+  say(notes, "deviation", column + PILE + 24, y(0) - 11, "start");
+  say(notes, `ends at ${dK}`, column + 20, bottom + 16, "start").style(
     "fill",
-    "var(--ex-muted)",
+    lettersColour("none"),
   );
+  say(notes, "terms", x(MOST * 0.62), bottom + 16, "middle");
+  say(notes, "expected: ±√terms", right + 3, 18, "end");
+  arrow(notes, [right + 1, 23], [right + 1, y(Math.sqrt(MOST)) - 1], "var(--ex-muted)", 1);
 }
