@@ -264,8 +264,10 @@ function makeChoice(app, at, weights, more) {
       event.preventDefault();
       app.set({ place: next });
     })
-    .on("pointerdown pointermove", (event) => {
-      if (!event.isPrimary || !(event.buttons & 1)) return;
+    .on("click pointerdown pointermove", (event) => {
+      const taps = event.type === "click"; // what a finger does, that else scrolls
+      if (!taps && (event.pointerType === "touch" || !event.isPrimary || !(event.buttons & 1)))
+        return;
       const [px, py] = d3.pointer(event);
       const far = (i) => Math.abs(at[i][0] - px) + 100 * Math.abs(at[i][1] - py); // its own line first
       const may = places.map((_, i) => i).slice(FIRST);

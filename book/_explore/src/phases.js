@@ -14,7 +14,7 @@ export const phases = {
   controls: [
     {
       name: "sigma",
-      label: "spread of the scores, σ",
+      label: "spread of the scores, σ, in heads of 64",
       values: sigmas,
       value: 1,
       text: show2,
@@ -56,10 +56,14 @@ function answer(rows) {
     below.map(({ n, count }) => ((100 * count) / n).toPrecision(count > 0.095 * n ? 2 : 1)),
     "% of the row",
   );
+  const more = list(
+    below.map(({ count }) => showCount(count)),
+    "keys",
+  );
   return [
-    `Longer rows share it among more keys: ${parts}.`,
-    `Few in the row past its border; longer rows share it among more keys: ${parts}.`,
-    `Few in the two rows past their border; the longest shares it among more keys: ${parts}.`,
+    `Longer rows take more keys to reach half: ${parts}.`,
+    `Few keys reach half in the row past its border; longer rows take more: ${more}.`,
+    `Few keys reach half in the two rows past their border; the longest takes more: ${more}.`,
   ][rows.length - below.length];
 }
 

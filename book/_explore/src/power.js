@@ -60,9 +60,10 @@ function verdict(p) {
     return `${at} first scores and gradient descent’s step are level, but Adam’s step grows ${times}.`;
   if (p < 0.75)
     return `${at} Adam’s step grows ${times}, but first scores and gradient descent’s step shrink.`;
-  const small = "first scores of a wide head are near zero";
-  if (p < 1) return `${at} Adam’s step still grows ${times}, and ${small}.`;
-  return `${at} Adam’s step is level, but gradient descent’s is ${factor(change("SGD", p))}, and ${small}.`;
+  const others = `first scores are ${factor(change("start", p))} and gradient descent’s step ${factor(change("SGD", p))}`;
+  return p < 1
+    ? `${at} Adam’s step still grows ${times}, but ${others}.`
+    : `${at} Adam’s step is level, but ${others}.`;
 }
 
 /** A power without needless zeros, and quarters as people write them. */

@@ -44,7 +44,7 @@ export const scalings = {
     const root =
       a < divisors.sqrt_d_k.size
         ? `√d_k leaves the weight to ${is} keys instead of ${was}`
-        : "√d_k now does what undivided did at × 1";
+        : `√d_k now does ${a > divisors.sqrt_d_k.size ? "more than" : "what"} undivided did at × 1`;
     return {
       said:
         a === 1

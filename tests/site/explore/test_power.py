@@ -47,5 +47,5 @@ def test_a_move_of_p_turns_lines_level_but_never_all_three(explorable):
         act(figure, slider(figure, "p").press, "ArrowRight")
     assert "first scores and gradient descent’s step are level, but Adam’s" in said(figure)
     act(figure, slider(figure, "p").press, "End")
-    assert "Adam’s step is level, but gradient descent’s is ÷ 256" in said(figure)
+    assert "first scores are ÷ 16 and gradient descent’s step ÷ 256" in said(figure)
     assert "No p keeps all three" in said(figure)
