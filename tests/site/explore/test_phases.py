@@ -33,7 +33,9 @@ def test_as_many_keys_have_half_of_the_weight_as_the_library_finds(explorable, s
         assert share == pytest.approx(shares[int(count) - 1].item(), abs=0.05)
         if sigma == 8:
             assert told.pop(0) == pytest.approx(100 * heaviest, abs=1)
-        elif sigma < math.sqrt(2 * math.log(n)):
+        elif BORDERS[0] < sigma < math.sqrt(2 * math.log(n)):
+            assert told.pop(0) == count
+        elif sigma < BORDERS[0]:
             digits = 2 if count / n > 0.095 else 1
             assert told.pop(0) == pytest.approx(float(f"{100 * count / n:.{digits}g}"), abs=1e-9)
 
@@ -41,7 +43,8 @@ def test_as_many_keys_have_half_of_the_weight_as_the_library_finds(explorable, s
 def test_a_row_is_past_its_border_where_a_few_keys_have_half(explorable):
     figure = explorable("phases")
     handle = slider(figure, "spread of the scores")
-    starts = ["Longer rows share it", "Few in the row", "Few in the two rows", "Few in each of the"]
+    starts = ["Longer rows take", *(f"Few keys reach half in the {x}" for x in ("row", "two"))]
+    starts.append("Few in each of the")
     for past, start in enumerate(starts):
         while past and float(state(figure)["sigma"]) < BORDERS[past - 1]:
             act(figure, handle.press, "ArrowRight")
