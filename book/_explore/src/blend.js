@@ -37,7 +37,7 @@ export const blend = {
   ],
   panels: [["plane", "", 340, { left: 8, top: 8, bottom: 8, right: 8 }]],
   forget({ memory }) {
-    for (const kept of ["moved", "from", "beyond"]) delete memory[kept];
+    for (const kept of ["moved", "from", "beyond", "taken"]) delete memory[kept];
   },
   /** Keep what the reader moves, and a value's way from where it began: of a score one number changes, of a value two, of o three. */
   also(asked, { memory }) {
@@ -218,6 +218,10 @@ function drawPlane(app, values, p, shares, output) {
   const off = Math.min(...values.map(at).map(([a, b]) => Math.hypot(a - left, b - level)));
   const room = off < 12 ? 16 : off < 36 ? 24 : 44; // beside the output its neighbour can be taken, too
   const size = (j) => (j === 3 ? room : 44);
+  // An output that has been dragged on to a value leaves the next press to the value.
+  all.style("pointer-events", (_, j) =>
+    j === 3 && off < 12 && app.memory.taken === 3 ? "none" : null,
+  );
   all
     .select("rect.touch")
     .attr("x", (_, j) => -size(j) / 2)
@@ -263,6 +267,7 @@ function drawPlane(app, values, p, shares, output) {
       const j = all.nodes().indexOf(event.target.closest(".explorable-handle"));
       const [left, level] = d3.pointer(event, panel.svg.node());
       if (j < 0) return;
+      app.memory.taken = j;
       app.memory.off = [places[j][0] - left, places[j][1] - level]; // of what is held
       delete app.memory.from;
     },
