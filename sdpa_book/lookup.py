@@ -192,7 +192,7 @@ def heard_agree(
     tokens, at_queries = tokens.squeeze(-2), at_queries.squeeze(-2)
     to_right, largest = weights[..., 0, 0], weights.amax((-2, -1))
     hear = to_right >= least
-    sorts = {"all": hear | ~hear, "hear": hear, "others": ~hear}
+    sorts = {"all": torch.ones_like(hear), "hear": hear, "others": ~hear}
     sorts["undecided others"] = ~hear & (largest < 0.9)
     cosines = {
         sort: torch.stack(

@@ -88,18 +88,11 @@ function drawCloud(panel, vector, mean, rho) {
   rule(around, [x0 - 2.6 * unit, y0], [x0 + 3.6 * unit, y0], "var(--ex-muted)");
   rule(around, [x0, bottom], [x0, top], "var(--ex-muted)");
   if (mean) {
-    const dotted = {
-      [y1]: [
-        [x0 - 2.6 * unit, y1],
-        [x1, y1],
-      ],
-      [x1]: [
-        [x1, bottom],
-        [x1, y1],
-      ],
-    };
-    for (const [from, to] of Object.values(dotted))
-      rule(around, from, to, "var(--ex-ink)").style("stroke-dasharray", "2 3");
+    for (const from of [
+      [x0 - 2.6 * unit, y1],
+      [x1, bottom],
+    ])
+      rule(around, from, [x1, y1], "var(--ex-ink)").style("stroke-dasharray", "2 3");
     say(around, 1, x0 - 3 * unit, y1 + 4, "middle");
     say(around, 1, x1, bottom + 12, "middle");
   }
