@@ -1,66 +1,104 @@
-"""Heads in training: how many characters each looks at, and whether more than by chance."""
+"""Heads in training: at how many characters each looks, and whether at more than by chance."""
 
 import pytest
-import torch
 
 import sdpa_lib as sdpa
-from sdpa_book.explorables.heads_explorable import FIRST, HEADS, MIDDLE, count, standard
+from sdpa_book.explorables.heads_explorable import FIRST, HEADS, MIDDLE, measure, standard
 from sdpa_book.studies.heads.read import LONGER, load_vectors
 
 from .conftest import act, go, numbers, said
 
 
-def row_of(moment, head, place):
-    """The scores of a row."""
-    layer, head = divmod(head, 4)
-    query, key = (x[moment, layer, head] for x in load_vectors(HEADS, "line", LONGER))
-    return sdpa.attention_scores(query, key).double()[place, : place + 1]
+def scores_of(moment):
+    """The scores of a moment's heads, (layers, heads, n, n)."""
+    query, key = (x[moment] for x in load_vectors(HEADS, "line", LONGER))
+    return sdpa.attention_scores(query, key)
 
 
 def by_chance(row):
-    """Effective keys of normal rows with as many keys and the same spread."""
+    """Between which numbers normal rows with as many keys and the same spread have their effective
+    ones, nine times in ten.
+    """
     normal = standard(sdpa.sample(4000, len(row), seed=1, device="cpu").double())
-    return sdpa.effective_keys((normal * row.std(correction=0)).softmax(-1))
+    keys = sdpa.effective_keys((normal * row.std(correction=0)).softmax(-1))
+    return keys.quantile(MIDDLE).tolist()
 
 
 @pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
-def test_heads_are_those_that_were_trained(explorable, moment, step):
+def test_a_head_looks_at_as_many_characters_as_in_the_study(explorable, moment, step):
     figure = explorable("heads", f"step={step}")
-    heads = figure.get_by_role("radio")
-    heads.first.wait_for()
-    for place in (62, 30):
-        go(figure, f"step={step},place={place}")
-        rows = [row_of(moment, head, place) for head in range(16)]
-        keys = [sdpa.effective_keys(row.softmax(-1)).item() for row in rows]
-        ends = [by_chance(row).quantile(MIDDLE).tolist() for row in rows]
-        more = 0
-        for head, own, (low, high) in zip(heads.all(), keys, ends, strict=True):
-            looks, *chance = numbers(head.get_attribute("aria-label").split(": ")[1])
-            expected = [pytest.approx(x, rel=0.08, abs=0.8) for x in (own, low, high)]
-            assert [looks, chance[0], chance[-1]] == expected
-            more += looks > chance[-1]
-        assert f"{more or 'none'} of 16 heads look" in said(figure)
-        assert not more or f"more than by chance: {more}" in figure.text_content()
+    heading = figure.locator("[data-panel=text] p")
+    scores = scores_of(moment).flatten(0, 1).double()
+    for place, head in ((62, 11), (62, 2), (30, 1), (FIRST, 15)):
+        go(figure, f"step={step},place={place},head={head}")
+        row = scores[head, place, : place + 1]
+        keys = sdpa.effective_keys(row.softmax(-1)).item()
+        told = heading.text_content()
+        assert told.startswith(f"layer {head // 4 + 1}, head {head % 4 + 1} looks from")
+        looks, *chance = numbers(told.split("” at ")[1])
+        expected = [pytest.approx(x, rel=0.08, abs=0.8) for x in (keys, *by_chance(row))]
+        assert [looks, chance[0], chance[-1]] == expected
 
 
-def test_bars_are_how_many_heads_look_at_more(explorable):
+@pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0)])
+def test_heads_beyond_chance_are_purple_and_counted(explorable, moment, step):
+    figure = explorable("heads", f"step={step}")
+    keys, ends = measure(scores_of(moment))
+    more = keys > ends[..., 1]
+    rows = figure.locator("[data-panel=heads] .head")
+    rows.first.wait_for()
+    looks = rows.evaluate_all(
+        "all => all.map((one) => one.querySelector('circle').style.fill.includes('weights'))"
+    )
+    assert looks == more[-1].tolist()
+    count = more[-1].sum().item()
+    assert f", {count or 'none'} of 16 heads do" in said(figure)
+    mean = numbers(said(figure).split("average character")[1])[0]
+    assert mean == pytest.approx(more.sum(-1).double().mean().item(), abs=0.07)
+
+
+def test_a_dot_beyond_its_bar_is_one_that_chance_seldom_gives(explorable):
     figure = explorable("heads", "step=2400")
-    query, key = (x[4] for x in load_vectors(HEADS, "line", LONGER))
-    more = count(sdpa.attention_scores(query, key))[1].sum(-1)
-    bars = figure.locator("[data-panel=text] .many")
-    bars.first.wait_for(state="attached")
-    high = bars.evaluate_all("all => all.map((one) => Number(one.getAttribute('height')))")
-    assert (torch.tensor(high[FIRST:]) - 2 * more).abs().max() <= 2
-    mean = numbers(said(figure).split("bars ")[1])[0]
-    assert mean == pytest.approx(more.double().mean().item(), abs=0.1)
+    rows = figure.locator("[data-panel=heads] .head")
+    rows.first.wait_for()
+    found = rows.evaluate_all(
+        """all => all.map((row) => {
+            const bar = row.querySelector('rect').getBBox();
+            const dot = row.querySelector('circle');
+            return [Number(dot.getAttribute('cx')) > bar.x + bar.width,
+                    dot.style.fill.includes('weights')];
+        })"""
+    )
+    assert any(beyond for beyond, _ in found)
+    assert all(beyond == purple for beyond, purple in found)
 
 
-def test_tiles_keep_their_places_and_keys_go_by_layers(explorable):
+def test_arrow_keys_go_through_the_heads_and_through_the_passage(explorable):
     figure = explorable("heads")
-    where = "all => all.map((tile) => tile.getAttribute('transform'))"
-    places = figure.get_by_role("radio").evaluate_all(where)
-    act(figure, lambda: figure.get_by_role("radio", name="layer 3, head 4").press("ArrowUp"))
-    heading = figure.locator("[data-panel=text] p").text_content()
-    assert heading.startswith("layer 2, head 4 looks from “(” at 25 characters")
-    go(figure, "step=2400,place=30,head=4")
-    assert figure.get_by_role("radio").evaluate_all(where) == places
+    heading = figure.locator("[data-panel=text] p")
+    head, place = (figure.get_by_role("slider", name=x) for x in ("the head", "the character"))
+    act(figure, lambda: head.press("ArrowUp"))
+    assert heading.text_content().startswith("layer 3, head 3 looks from “(” at ")
+    act(figure, lambda: head.press("PageUp"))
+    assert heading.text_content().startswith("layer 2, head 3 looks from “(” at ")
+    act(figure, lambda: place.press("ArrowLeft"))
+    assert heading.text_content().startswith("layer 2, head 3 looks from “a” at ")
+    act(figure, lambda: place.press("Home"))
+    assert heading.text_content().startswith("layer 2, head 3 looks from “a” at ")
+    assert place.get_attribute("aria-valuenow") == str(FIRST)
+
+
+def test_a_press_chooses_a_head_by_its_row_and_a_character_by_its_place(explorable):
+    figure = explorable("heads", "step=2400")
+    heading = figure.locator("[data-panel=text] p")
+    rows = figure.locator("[data-panel=heads] .head circle")
+    rows.first.wait_for()
+    act(figure, lambda: rows.nth(6).click(force=True))
+    assert heading.text_content().startswith("layer 2, head 3 looks from “(” at 16 ")
+    characters = figure.locator("[data-panel=text] .character")
+    act(figure, lambda: characters.nth(20).click(force=True))
+    assert "head 3 looks from “h” at" in heading.text_content()
+    act(figure, lambda: characters.nth(2).click(force=True))
+    assert figure.get_by_role("slider", name="the character").get_attribute("aria-valuenow") == str(
+        FIRST
+    )
