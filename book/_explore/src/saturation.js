@@ -130,7 +130,7 @@ function drawSide(panel, side, divisor) {
   bars("all", none, () => 1).style("fill", "var(--ex-panel)");
   bars("lost", none, (j) => before[j])
     .style("fill", "none")
-    .style("stroke", ink);
+    .style("stroke", (j) => (tiny(before[j]) ? "none" : ink));
   bars("least", none, (j) => least[j]).style("fill", ink);
   bars(
     "gain",
