@@ -15,8 +15,8 @@ from sdpa_lib.sampling import sample_qkv
 COMPARED = {
     "none": (f"÷ 1, {display_name('none')}", ""),
     "sqrt_d_k": ("÷ √d_k", ""),
-    "k_mean": ("÷ k_{mean}", "mean length"),
-    "k_total": ("÷ k_{total}", "total length"),
+    "k_mean": ("÷ k_{mean}", "mean length of the keys"),
+    "k_total": ("÷ k_{total}", "total length of the keys"),
 }
 """The divisors that chapter 8 is about, and what they are; its tables have the others."""
 

@@ -34,7 +34,8 @@ export const phases = {
     const at = sigmas.indexOf(app.state.sigma);
     const rows = lengths.map((n, i) => {
       const share = d3.scaleLog([0.5, ...keys.filter((k) => k <= n)], [0, ...gathered[i][at]]);
-      return { n, count: half[i][at], share, past: sigmas[at] > math.criticalSigma(n) };
+      const border = math.criticalSigma(n);
+      return { n, count: half[i][at], share, border, past: sigmas[at] > border };
     });
     drawRows(app.panels.rows, rows);
     return { said: answer(rows) };
@@ -62,8 +63,8 @@ function answer(rows) {
   );
   return [
     `Longer rows take more keys to reach half: ${parts}.`,
-    `Few keys reach half in the row past its border; longer rows take more: ${more}.`,
-    `Few keys reach half in the two rows past their border; the longest takes more: ${more}.`,
+    `Few keys reach half in the shortest row; longer ones take more: ${more}.`,
+    `Few keys reach half in the two shorter rows; the longest takes more: ${more}.`,
   ][rows.length - below.length];
 }
 
@@ -101,7 +102,7 @@ function drawRows(panel, rows) {
       .style("stroke-width", 1.4)
       .style("stroke-dasharray", "1.4 2.6")
       .style("opacity", opacity);
-  rows.forEach(({ n, count, share, past }, i) => {
+  rows.forEach(({ n, count, share, border, past }, i) => {
     const y = top + 24 + apart * i;
     const end = share(count);
     block(0, end, y, 0.6);
@@ -119,7 +120,9 @@ function drawRows(panel, rows) {
     dots(Math.max(drawn, end), 1, y, 0.4);
     const write = (text, at, level, anchor) => say(group, text, at, level, anchor);
     write(`row of ${showCount(n)} keys`, left, y - 7, "start").style("font-weight", 700);
-    if (past) write("past its border", right, y - 7, "end");
+    write(`few keys past σ = ${show2(border)}`, right, y - 7, "end")
+      .style("font-weight", past ? 700 : null)
+      .style("fill", past ? null : "var(--ex-muted)");
     if (i === rows.length - 1 && x(1) - x(drawn) > 140)
       write("slices too thin to draw", right, y + high + 22, "end");
     rule(group, [x(0.5), y - (i ? 4 : 26)], [x(0.5), y + high + 12], "var(--ex-ink)")

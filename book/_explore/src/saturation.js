@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour, looks } from "./data.js";
 import { softmax } from "./math.js";
-import { fresh, layer, rule, say, show, wantsCalm } from "./shared.js";
+import { fresh, layer, say, show, wantsCalm } from "./shared.js";
 
 const { d_k: widths, nudge, pattern } = data.saturation;
 const KEYS = pattern.map((_, j) => j);
@@ -11,7 +11,7 @@ const NARROW = 480; // px, below which a drawing is a phone's
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
-  prompt: `Press another key to add ${nudge} to its score.`,
+  prompt: `Press another key to add ${nudge} to its score, which is what softmax receives.`,
   hint: { target: ".explorable-key:nth-child(4) circle" },
   controls: [
     {
@@ -64,8 +64,8 @@ function answer([undivided, divided], dK, key) {
       : `Yes: at d_k = ${dK} the weight of key ${key} rises: undivided ${way(was, now)}, divided ${way(from, to)}.`;
   }
   const moves =
-    was > 0.98
-      ? `key ${key} has weight ${brief(was)} and almost no room to rise`
+    was > 0.8
+      ? `key ${key} is nearly full, ${way(was, now)}`
       : `the weight of key ${key} ${tiny(now) ? "stays below 0.01" : `rises only ${way(was, now)}`}`;
   return `${gain < 0.01 ? "No" : "Hardly"}: undivided, ${moves}; divided, it rises ${way(from, to)}.`;
 }
@@ -85,29 +85,15 @@ function drawKeys(app, sides) {
   const width = (right - from) / 2;
   const root = Math.sqrt(app.state.d_k);
   const described = sides.map((side, i) => {
-    const place = {
-      middle,
-      high: y.bandwidth(),
-      start: from + i * width,
-      end: from + width * (i + 1),
-    };
-    const name = i ? `divided by √${app.state.d_k}` : looks.none.label;
-    drawSide(
-      panel,
-      {
-        ...side,
-        ...place,
-        name,
-        score: i ? `score ÷ ${root}` : "score",
-        added: i ? `after dividing by ${root}` : "to the score",
-        raised,
-      },
-      SIDES[i],
-    );
+    const [start, end] = [from + i * width, from + (i + 1) * width];
+    const name = i ? `divided by √${app.state.d_k} = ${root}` : looks.none.label;
+    drawSide(panel, { ...side, name, middle, high: y.bandwidth(), start, end, raised }, SIDES[i]);
     const told = (values) => values.map((w) => w.toFixed(3)).join("; ");
     return `${i ? "Divided" : "Undivided"}: scores ${side.scores.map(decimal).join("; ")}; weights before ${told(side.before)}; now ${told(side.after)}`;
   });
-  say(fresh(panel.svg, "words"), "key", left + 11, top - 6, "middle");
+  const words = fresh(panel.svg, "words");
+  say(words, "key", left + 11, top - 6, "middle");
+  if (raised >= 0) say(words, "paler: gained; outlined: lost", from, top - 22, "start");
   drawButtons(app, panel, { y, middle, right, left, raised });
   const which = raised < 0 ? "No key is raised" : `Key ${raised + 1} is raised by ${nudge}`;
   panel.describe(`${which}. ${described.join(". ")}.`, "group");
@@ -120,14 +106,16 @@ const decimal = (z) =>
     .replace(/^-0\.0$/, "0.0")
     .replace("-", "−");
 
-/** One divisor's side: each key's score, and as a bar its weight, of which a paler piece is what a raised score has gained. */
+/** One divisor's side: each key's score, and as a bar its weight; when a score is raised, paler what its key gains, outlined what others lose. */
 function drawSide(panel, side, divisor) {
-  const { scores, before, after, name, score, added, raised, middle, high, start, end } = side;
+  const { scores, before, after, name, raised, middle, high, start, end } = side;
   const em = parseFloat(getComputedStyle(panel.svg.node()).fontSize);
-  const narrow = panel.width < NARROW; // a sum in two lines
-  const foot = start + em * (narrow ? 3.3 : 5.7);
-  const x = d3.scaleLinear([0, 1], [foot + 6, end - em * (narrow ? 4.2 : 7)]);
-  const was = KEYS.map((j) => Math.min(before[j], after[j]));
+  const narrow = panel.width < NARROW; // numbers above the bars
+  const foot = start + 5.4 * em;
+  const x = d3.scaleLinear([0, 1], narrow ? [start, end - 12] : [foot + 6, end - em * 7]);
+  const [up, down] = narrow ? [-1, high / 2 - 3] : [2.5 - high / 2, high / 2 - 2.5];
+  const least = KEYS.map((j) => Math.min(before[j], after[j]));
+  const ink = colour(divisor);
   const bars = (name, from, to) =>
     layer(panel.svg, `${name}-${divisor}`)
       .selectAll("rect")
@@ -136,45 +124,44 @@ function drawSide(panel, side, divisor) {
       .style("transition", wantsCalm() ? null : "width 0.4s, x 0.4s")
       .attr("x", (j) => x(from(j)))
       .attr("width", (j) => x(to(j)) - x(from(j)))
-      .attr("y", (j) => middle(j) - high / 2 + 2.5)
-      .attr("height", high - 5);
+      .attr("y", (j) => middle(j) + up)
+      .attr("height", down - up);
   const none = () => 0;
   bars("all", none, () => 1).style("fill", "var(--ex-panel)");
-  bars("was", none, (j) => was[j]).style("fill", colour(divisor));
+  bars("lost", none, (j) => before[j])
+    .style("fill", "none")
+    .style("stroke", (j) => (tiny(before[j]) ? "none" : ink));
+  bars("least", none, (j) => least[j]).style("fill", ink);
   bars(
     "gain",
-    (j) => was[j],
+    (j) => least[j],
     (j) => after[j],
-  ).style("fill", `color-mix(in srgb, ${colour(divisor)} 45%, var(--ex-ground))`);
+  ).style("fill", `color-mix(in srgb, ${ink} 45%, var(--ex-ground))`);
   const words = fresh(panel.svg, `words-${divisor}`);
   const top = panel.margin.top;
-  rule(words, [x(0), top], [x(0), middle(7) + high / 2 - 2], "var(--ex-muted)");
-  const heading = say(words, name, start, top - 38, "start");
-  heading
+  say(words, name, start, top - 38, "start")
     .style("fill", lettersColour(divisor))
     .style("font-weight", 700)
     .style("font-size", "13px");
-  if (raised >= 0) say(words, `+ ${nudge} ${added}`, start, top - 22, "start");
-  say(words, score, foot, top - 6, "end");
-  say(words, "weight", x(0), top - 6, "start");
-  say(words, "1", x(1), top - 6, "end");
+  const [scoreAt, scoreAnchor] = narrow ? [start, "start"] : [foot, "end"];
+  say(words, "score", scoreAt, top - 6, scoreAnchor);
+  say(words, "weight", narrow ? x(1) : x(0), top - 6, narrow ? "end" : "start");
+  if (!narrow) say(words, "1", x(1), top - 6, "end");
+  const hundredths = (w) => Math.round(100 * w);
   /** A number, and what is added to it, in bold letters. */
   const write = (j, [text, more], at, anchor) => {
-    const line = (text, y) => say(words, text, at, y, anchor);
-    const level = middle(j) + 0.37 * em;
-    if (!more) return void line(text, level);
-    const number = line(text, level - (narrow ? 0.6 * em : 0));
-    const sum = narrow ? line("", level + 0.6 * em) : number.append("tspan");
-    sum.text(`${narrow ? "" : " "}${more}`).style("font-weight", 700);
+    const number = say(words, text, at, middle(j) + (narrow ? -6 : 0.37 * em), anchor);
+    if (more) number.append("tspan").text(` ${more}`).style("font-weight", 700);
+    else number.style("fill", "var(--ex-muted)");
   };
-  const hundredths = (w) => Math.round(100 * w);
   for (const j of KEYS) {
     const [from, to] = [before[j], after[j]];
     const gain = `+ ${show((hundredths(to) - hundredths(from)) / 100)}`;
-    const sum = tiny(to) ? ["still", brief(to)] : [brief(from), gain];
+    const sum = tiny(to) ? ["", brief(to)] : [brief(from), gain];
     const own = j === raised;
-    write(j, own ? [decimal(scores[j]), `+ ${nudge}`] : [decimal(scores[j])], foot, "end");
-    write(j, own ? sum : [brief(to)], x(to) + 5, "start");
+    write(j, own ? [decimal(scores[j]), `+ ${nudge}`] : [decimal(scores[j])], scoreAt, scoreAnchor);
+    const [at, anchor] = narrow ? [x(1), "end"] : [x(Math.max(from, to)) + 5, "start"];
+    write(j, own ? sum : [brief(to)], at, anchor);
   }
 }
 

@@ -7,6 +7,7 @@ import { fresh, layer, rich, rule, say, show, show2, wantsCalm } from "./shared.
 const { scores, divisors } = data.scalings;
 const names = Object.keys(divisors);
 const n = scores.length;
+const longest = divisors.sqrt_d_k.size; // there the root does what undivided did at × 1
 
 /** A divisor where keys are a times as long. */
 const sizeAt = (a, name) => divisors[name].size * (divisors[name].grows ? a : 1);
@@ -29,27 +30,25 @@ export const scalings = {
       name: "a",
       label: "length of the keys",
       min: 1,
-      max: 10,
+      max: longest,
       step: 0.5,
       value: 1,
       text: (a) => `× ${a}`,
-      marks: ["× 1", "× 10"],
+      marks: ["× 1", `× ${longest}`],
     },
   ],
   panelWidth: "8.5rem",
-  panels: names.map((name) => [name, "", 160, { left: 0, right: 2, top: 18, bottom: 22 }]),
+  panels: names.map((name) => [name, "", 150, { left: 0, right: 2, top: 18, bottom: 22 }]),
   update({ state: { a }, panels }) {
     names.forEach((name) => drawWeights(panels[name], name, a));
     const [was, is] = [1, a].map((length) => keysAt(length, "sqrt_d_k"));
     const root =
-      a < divisors.sqrt_d_k.size
-        ? `√d_k leaves the weight to ${is} keys instead of ${was}`
-        : `√d_k now does ${a > divisors.sqrt_d_k.size ? "more than" : "what"} undivided did at × 1`;
+      a < longest ? `leaves ${is} keys instead of ${was}` : "now does what undivided did at × 1";
     return {
       said:
         a === 1
-          ? "At × 1, √d_k and k_{mean} give nearly the same weights. Will they still when the keys are longer?"
-          : `${root}; k_{mean} grows with the keys and keeps the weights; k_{total} keeps them nearly equal.`,
+          ? "At × 1, √d_k and k_{mean} give nearly the same weights."
+          : `k_{mean} and k_{total} grow with the keys and keep the weights; √d_k ${root}.`,
     };
   },
 };
@@ -85,7 +84,7 @@ function drawWeights(panel, name, a) {
   rule(words, [left, y(1)], [right, y(1)], "var(--ex-muted)").style("stroke-dasharray", "1 4");
   const pale = (text) => text.style("fill", "var(--ex-muted)");
   if (name === "none") pale(say(words, "weight 1", right, y(1) - 5, "end"));
-  pale(say(words, note, right, y(0.86), "end"));
+  say(words, note, left, y(1) - 5, "start");
   const verdict = a === 1 ? [] : grows ? ["unmoved"] : ["sharper"];
   if (a > 1 && name === "k_total") verdict.push("hardly chooses");
   verdict.forEach((word, i) =>

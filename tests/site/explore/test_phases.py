@@ -43,12 +43,16 @@ def test_as_many_keys_have_half_of_the_weight_as_the_library_finds(explorable, s
 def test_a_row_is_past_its_border_where_a_few_keys_have_half(explorable):
     figure = explorable("phases")
     handle = slider(figure, "spread of the scores")
-    starts = ["Longer rows take", *(f"Few keys reach half in the {x}" for x in ("row", "two"))]
+    starts = ["Longer rows take", *(f"Few keys reach half in the {x}" for x in ("shortest", "two"))]
     starts.append("Few in each of the")
     for past, start in enumerate(starts):
         while past and float(state(figure)["sigma"]) < BORDERS[past - 1]:
             act(figure, handle.press, "ArrowRight")
         assert said(figure).startswith(start)
-        assert figure.locator("svg").get_by_text("past its border").count() == past
+        told = figure.locator("svg").get_by_text("few keys past")
+        borders = [numbers(text)[0] for text in told.all_text_contents()]
+        assert borders == pytest.approx(BORDERS, abs=0.051)
+        weights = told.evaluate_all("all => all.map(one => one.style.fontWeight)")
+        assert weights == ["700"] * past + [""] * (3 - past)
     go(figure, "sigma=8")
     assert said(figure).startswith("In each of the three rows one key has more than half")

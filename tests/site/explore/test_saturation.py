@@ -28,9 +28,27 @@ def test_scores_and_weights_before_and_after_are_those_of_softmax(explorable):
             assert read[16:] == pytest.approx(after.tolist(), abs=0.00051)
 
 
+def test_outlines_show_what_the_other_keys_lose(explorable):
+    figure = explorable("saturation", "d_k=64,key=2")
+    widths = "rects => rects.map(rect => Number(rect.getAttribute('width')))"
+    for divisor in ("none", "sqrt_d_k"):
+        outlined, full = (
+            figure.locator(f".{name}-{divisor} rect").evaluate_all(widths)
+            for name in ("lost", "all")
+        )
+        before = side(64, divisor, 2)[1].tolist()
+        drawn = [width / whole for width, whole in zip(outlined, full, strict=True)]
+        assert drawn == pytest.approx(before, abs=1e-4)
+
+
 @pytest.mark.parametrize(
     ("d_k", "key", "verdict"),
-    [(64, 3, "No: undivided"), (64, 1, "Hardly: "), (64, 2, "Yes: undivided"), (4, 7, "Yes: at ")],
+    [
+        (64, 3, "No: undivided"),
+        (64, 1, "Hardly: undivided, key 1 is nearly full"),
+        (64, 2, "Yes: undivided"),
+        (4, 7, "Yes: at "),
+    ],
 )
 def test_the_sentence_says_from_where_the_weight_rises_and_how_far(explorable, d_k, key, verdict):
     sentence = said(explorable("saturation", f"d_k={d_k},key={key}"))
