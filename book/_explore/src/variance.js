@@ -95,9 +95,8 @@ function drawCloud(panel, vector, mean, rho) {
     ])
       rule(around, from, [x1, y1], "var(--ex-ink)").style("stroke-dasharray", "2 3");
     say(around, 1, x0 - 3 * unit, y1 + 4, "middle");
-    say(around, 1, x1, bottom + 12, "middle");
   }
-  say(around, "cross: mean", left, bottom + 12, "start").style("font-weight", 700);
+  say(around, `cross: mean ${mean}`, left, bottom + 12, "start").style("font-weight", 700);
   const name = vector[0];
   richText(say(around, "", x0 + 3.7 * unit, y0 + 4, "start"), `${name}_1`);
   richText(say(around, "", x0 - 0.5 * unit, top + 9, "end"), `${name}_2`);
