@@ -35,15 +35,9 @@ const blocksControl = {
 const GUESSES = Array.from({ length: 51 }, (_, i) => Number((10 ** (i / 10)).toPrecision(2)));
 const [NONE_YET, WAITS] = [0, GUESSES[25]];
 
-/** Before the line is at the greatest depth, where the ring is gone, and there. */
-const PROMPTS = [
-  "Drag the ring to your guess for undivided models of 48 blocks; then drag the line there.",
-  "Try another width of a head, or drag the line back to fewer blocks.",
-];
-
 export const depth = {
   title: "How does the first gradient’s norm grow with more blocks?",
-  prompt: PROMPTS[0],
+  prompt: `Drag the ring to your guess for undivided models of ${depths.at(-1)} blocks; then drag the line there.`,
   hint: { target: ".guess .explorable-handle" },
   controls: [
     {
@@ -86,8 +80,12 @@ export const depth = {
     drawRing(app, there ? null : guess || WAITS, guess !== NONE_YET, guess && !mine && of);
     if (guess !== NONE_YET && there) drawMiss(panel, aims, width, guess, !mine && of);
     else if (mine !== NONE_YET) drawAim(panel, aims, width, passed, guess);
-    app.controls.previousElementSibling.textContent = PROMPTS[Number(there)];
-    return { said: verdict(width, passed, mine) };
+    return {
+      said: verdict(width, passed, mine),
+      prompt: there
+        ? "Try another width of a head, or drag the line back to fewer blocks."
+        : undefined,
+    };
   },
 };
 
@@ -142,7 +140,7 @@ function drawNorms(app, width, passed) {
   axes(panel, {
     x,
     y,
-    xLabel: "blocks",
+    xLabel: "blocks (logarithmic)",
     xTicks: depths,
     xFormat: String,
     yTicks: [1, 10, 100, 1000, 1e4, 1e5].filter((at) => at <= y.domain()[1]),

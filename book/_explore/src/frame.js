@@ -4,7 +4,7 @@
  *
  * An explorable is an object: `title`, `prompt`, one sentence that says what to do, `controls` (see `addControl`), `panels` [name, title,
  * height, margin], and `update(app)`, which draws app.state into app.panels and returns `said`, a sentence that answers, which is shown and
- * announced. `hint` {target} says what a reader can move first: a ring pulses three times around what the selector `target` finds, a
+ * announced, and may return another `prompt` for that state. `hint` {target} says what a reader can move first: a ring pulses three times around what the selector `target` finds, a
  * slider's thumb, a handle, a box or a letter. `forget(app)` clears what it kept of the reader's way, before Reset; `also(changes, app)`
  * returns what else changes when the reader changes that. With `beside` the controls stand beside the panels where there is room.
  */
@@ -184,7 +184,7 @@ export function start(figure, spec) {
     { class: "explorable-title", id: `explorable-${name}-title` },
     rich(spec.title),
   );
-  const prompt = element("p", { class: "explorable-prompt" }, rich(spec.prompt ?? ""));
+  const prompt = element("p", { class: "explorable-prompt" });
   const said = element("p", { class: "explorable-said" });
   const box = element("div", {
     class: "explorable-app",
@@ -207,7 +207,8 @@ export function start(figure, spec) {
   const draw = () => {
     frame = 0;
     app.synchronise.forEach((synchronise) => synchronise());
-    const { said: sentence = "" } = spec.update(app);
+    const { said: sentence = "", prompt: task = spec.prompt ?? "" } = spec.update(app);
+    prompt.replaceChildren(rich(task));
     said.replaceChildren(rich(sentence));
     link.href = toHash(name, app.state);
     other.href = (alone ?? chapter) + link.getAttribute("href");

@@ -110,6 +110,7 @@ function drawSums(panel, sums, dK, before) {
     x,
     y,
     xTicks: MARKED,
+    yLabel: "sum so far",
     yTicks: [-40, -20, 0, 20, 40],
     yFormat: (at) => String(at).replace("-", "−"),
   });

@@ -32,12 +32,19 @@ export const power = {
       label: "power p",
       values: Array.from({ length: 21 }, (_, i) => i / 20),
       value: 0.25,
-      text: plain,
-      marks: ["0", "¼", "½, the root", "¾", "1"],
+      text: (p) => (p === 0.5 ? "½, the root" : plain(p)),
+      marks: ["0", "½: two level", "1: one level"],
     },
   ],
   panelWidth: "100%",
-  panels: [["lines", `compared with a head of ${least}`, 285, { left: 66, right: 136, top: 12 }]],
+  panels: [
+    [
+      "lines",
+      `first scores, and how far one learning step moves them, compared with a head of ${least}`,
+      285,
+      { left: 66, right: 136, top: 12 },
+    ],
+  ],
   forget({ memory }) {
     delete memory.seen;
   },
@@ -54,8 +61,8 @@ export const power = {
 function verdict(p) {
   const at = `At p = ${plain(p)}`;
   const times = `${brief(change("Adam", p))} times`;
-  if (p === 0) return `${at} all three grow, both steps ${times}.`;
-  if (p < 0.5) return `${at} all three grow, Adam’s step ${times}.`;
+  if (p < 0.5)
+    return `${at} none is level yet: all three grow, ${p ? "Adam’s step" : "both steps"} ${times}.`;
   if (p === 0.5)
     return `${at} first scores and gradient descent’s step are level, but Adam’s step grows ${times}.`;
   if (p < 0.75)

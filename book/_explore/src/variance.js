@@ -24,16 +24,17 @@ const box = (name, label, dropped) => ({
   value: "0",
   check: true,
 });
+const [MEAN, TOGETHER] = ["have mean 1", "go together (correlation 0.3)"];
 
 export const variance = {
   title: "What lifts this line, and what tilts it?",
-  prompt: "Break an assumption of the proof: tick a box.",
-  hint: { target: "[id$=mu_q]" },
+  prompt: "A mean lifts it. Tick boxes until it tilts.",
+  hint: { target: "[id$=rho_k]" },
   controls: [
-    { ...box("mu_q", "mean 1", 1), group: "query components" },
-    box("rho_q", "correlated (0.3): they go together", 0.3),
-    { ...box("mu_k", "mean 1", 1), group: "key components" },
-    box("rho_k", "correlated (0.3): they go together", 0.3),
+    { ...box("mu_q", MEAN, 1), group: "query components", value: "1" },
+    box("rho_q", TOGETHER, 0.3),
+    { ...box("mu_k", MEAN, 1), group: "key components" },
+    box("rho_k", TOGETHER, 0.3),
   ],
   panels: [
     ["query", "a dot: one query", 132, { left: 0, right: 0, top: 2, bottom: 14 }],
@@ -94,9 +95,8 @@ function drawCloud(panel, vector, mean, rho) {
     ])
       rule(around, from, [x1, y1], "var(--ex-ink)").style("stroke-dasharray", "2 3");
     say(around, 1, x0 - 3 * unit, y1 + 4, "middle");
-    say(around, 1, x1, bottom + 12, "middle");
   }
-  say(around, "cross: mean", left, bottom + 12, "start").style("font-weight", 700);
+  say(around, `cross: mean ${mean}`, left, bottom + 12, "start").style("font-weight", 700);
   const name = vector[0];
   richText(say(around, "", x0 + 3.7 * unit, y0 + 4, "start"), `${name}_1`);
   richText(say(around, "", x0 - 0.5 * unit, top + 9, "end"), `${name}_2`);
@@ -156,8 +156,8 @@ function drawLine(panel, first, last) {
       drawn.style("visibility", Number(end) === top ? null : "hidden");
     }
   const assumed = glide("assumed", 1);
-  if (assumed.selectChild().empty()) rule(assumed, [left, 0], [right, 0], "var(--ex-ink)");
-  assumed.select("line").attr("x2", right).style("stroke-dasharray", "4 3");
+  if (assumed.selectChild().empty()) rule(assumed, [left, 0], [right, 0], colour("weights"));
+  assumed.select("line").attr("x2", right).style("stroke-dasharray", "6 4");
   layer(moving, "line", "path")
     .attr("d", `M${left},${y(first)}L${right},${y(last)}`)
     .style("stroke", colour("weights"))

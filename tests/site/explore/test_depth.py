@@ -57,3 +57,11 @@ def test_a_guess_waits_for_the_line_and_stays_with_its_width(explorable):
     assert (state(figure)["guess"], state(figure)["of"]) == ("2500", "64")
     act(figure, width.press, "ArrowRight")
     assert ring.text_content() == "your guessfor 64"
+
+
+def test_the_prompt_asks_for_a_guess_until_the_line_is_at_the_end(explorable):
+    figure = explorable("depth")
+    prompt = figure.locator(".explorable-prompt")
+    for blocks, asked in ((24, "Drag the ring"), (48, "Try another width"), (24, "Drag the ring")):
+        go(figure, f"blocks={blocks}")
+        assert prompt.text_content().startswith(asked)

@@ -42,10 +42,17 @@ def test_the_line_and_what_is_said_of_it_are_the_librarys(explorable):
         assert numbers(told) == pytest.approx([large] * (large > small), abs=0.051)
 
 
+def test_at_the_start_a_mean_lifts_the_line_and_the_box_that_is_shown_tilts_it(explorable):
+    figure = explorable("variance")
+    assert "lifted, and still level: the variance is 2" in said(figure)
+    act(figure, figure.get_by_label("go together").last.check)
+    assert "the line lifts and tilts" in said(figure)
+
+
 def test_without_the_other_vectors_correlation_the_line_is_level(explorable):
-    figure = explorable("variance", "rho_q=0.3,rho_k=0.3")
+    figure = explorable("variance", "mu_q=0,rho_q=0.3,rho_k=0.3")
     assert "Both are correlated: the line tilts" in said(figure)
-    act(figure, figure.get_by_label("correlated").last.uncheck)
+    act(figure, figure.get_by_label("go together").last.uncheck)
     assert "query alone needs a partner" in said(figure)
 
 
