@@ -16,9 +16,9 @@
   sum, with numbers of cells in braces; of these it has two digits.
 - ``{steps} 2`` holds a table, a list or formulas, and those behind the second come one at a time.
 - ``{part} 2`` marks where the second of ``lecture_parts`` begins; its notes say by what minute.
-- ``{setup} a random layer`` says below the heading what was measured: which model, how wide, how
-  many. ``{clock}`` in the notes of the first slide is a table of all parts: their minutes, what
-  a late class leaves out of each and what an early one sees, as their notes have it.
+- ``{setup}`` holds a line below the heading that says what was measured: which model, how wide,
+  how many. ``{clock}`` in the notes of the first slide is a table of all parts: their minutes,
+  what a late class leaves out of each and what an early one sees, as their notes have it.
 - ``{notes} 3`` is what the presenter says in three minutes. With ``3 spare`` a late class leaves
   the slide out, ``3 check`` says when to be there, and ``backup`` is for a slide behind the last,
   shown if somebody asks. Each slide has notes. Together they are ``lecture_minutes`` without
@@ -321,11 +321,13 @@ class Part(SphinxDirective):
 class Setup(SphinxDirective):
     """What was measured, below the heading: nobody takes one experiment for another."""
 
-    required_arguments = 1
-    final_argument_whitespace = True
+    has_content = True
 
     def run(self) -> list[nodes.Node]:
-        return [raw(f'<p class="setup">{typeset(escape(self.arguments[0]))}</p>')]
+        around = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, around)
+        around.children[0]["classes"].append("setup")  # type: ignore[index]
+        return around.children
 
 
 class Clock(SphinxDirective):
@@ -453,9 +455,11 @@ def markup(node: nodes.Node) -> str:
     """Enough of a node's HTML to count what is in it."""
     if isinstance(node, nodes.raw):
         html = node.astext()
-        return "" if re.match(r'<(p|ol) class="(from|parts|spare|setup)', html) else html
+        return "" if re.match(r'<(p|ol) class="(from|parts|spare)', html) else html
     if isinstance(node, nodes.math_block):
         return "<formula>"
+    if isinstance(node, nodes.paragraph) and "setup" in node["classes"]:
+        return ""
     if isinstance(node, nodes.math):
         return " x "
     if isinstance(node, nodes.table):

@@ -159,8 +159,9 @@ def test_each_slide_with_a_measurement_of_learning_says_what_was_measured():
     slides = re.split(r"^### ", learning, flags=re.M)
     assert len(slides) == 7
     for one in slides:
-        (setup,) = re.findall(r"^```\{setup\} (.*)$", one, re.M)
-        assert len(re.findall(r"\w+", setup)) <= 16
+        (setup,) = re.findall(r"^```\{setup\}\n(.*)$", one, re.M)
+        assert re.match(r"\*\*(Lookup layer|Random layers|Small Transformers):\*\* .* · ", setup)
+        assert len(setup.split()) <= 22
 
 
 def test_the_paper_is_quoted_as_it_stands():
