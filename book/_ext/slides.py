@@ -61,8 +61,10 @@ BACKUP = "<p><b>Backup: show it if somebody asks.</b></p>"
 LATE = "If you are later, leave out slides with a {}: in this part they take {} minutes."
 CLOCK = (
     "<table><thead><tr><th>minute</th><th>part</th><th>late: leave out</th><th>early: backup</th>"
-    "</tr></thead><tbody>{}</tbody></table><p>These are {}, and {} in reserve. Read aloud "
-    "the notes are {}: the others belong to the class, and to the board.</p>"
+    "</tr></thead><tbody>{}</tbody></table><p>Three minutes behind where a part begins: leave out "
+    "what stands there. Three ahead: add the backup, which takes three.</p><p>The minutes are {}, "
+    "and {} are in reserve. The notes alone, read aloud, are {} minutes: the others belong to the "
+    "class, and to the board.</p>"
 )
 SAID_LATE = re.compile(r"◇ Late\?\s+(.*?)\s*(?=Early\?|$)", re.S)
 SAID_EARLY = re.compile(r"Early\?\s+Backup:\s+(.*?)\.?$", re.S)
@@ -557,7 +559,7 @@ class Stretch:
         title = section.next_node(nodes.title).astext()
         if main["kind"] == "spare":
             self.spare.append(main["minutes"])
-            self.late.append(f"{title} ({main['minutes']:g})")
+            self.late.append(f"{title} ({main['minutes']:g} minutes)")
         for paragraph in main.findall(nodes.paragraph):
             text = paragraph.astext()
             late = (" ".join(told.split()).rstrip(".") for told in SAID_LATE.findall(text))

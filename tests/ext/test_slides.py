@@ -145,11 +145,11 @@ def test_the_first_slide_has_a_table_of_all_parts(lecture):
     rows = [[cell.text for cell in row.select("td")] for row in page.select("aside tr")[1:]]
     assert rows == [
         ["0", "The question", "", ""],
-        ["1", "Scores spread", "B: No vote (2 minutes); C (1)", "More of it"],
+        ["1", "Scores spread", "B: No vote (2 minutes); C (1 minutes)", "More of it"],
         ["3", "The end", "", ""],
     ]
-    told = page.select_one("aside table + p").text
-    assert "3 to talk, and 2 in reserve" in told
+    told = page.select_one("aside table + p + p").text
+    assert "3 to talk, and 2 are in reserve" in told
 
 
 def test_each_slide_with_a_measurement_of_learning_says_what_was_measured():
