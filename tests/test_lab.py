@@ -35,20 +35,28 @@ def said(notebook):
 CHECKS = 7  # the first of the six exercises has two
 
 
-def test_the_lab_asks_five_exercises_in_an_hour_one_at_home_and_answers_none(notebooks):
+def test_the_lab_asks_four_exercises_in_an_hour_two_at_home_and_answers_none(notebooks):
     lab = notebooks[False]
     assert said(lab) == ["…"] * CHECKS
     text = "\n".join(cell.source for cell in lab.cells)
     assert len(re.findall(r"^## \d\. ", text, re.M)) == 6
-    *hour, _at_home = map(int, re.findall(r"^\*(\d+) minutes", text, re.M))
-    assert sum(hour) == 52  # three to begin, five to end
-    listed, _, at_home = lab.cells[0].source.partition("**At home:**")
+    *hour, _, _ = map(int, re.findall(r"^\*(\d+) minutes", text, re.M))
+    assert sum(hour) == 46  # three to begin, six of slack, five to end
+    listed, _, at_home = lab.cells[0].source.partition("**If you are early, or at home:**")
     assert sum(map(int, re.findall(r"^\| (\d+) \|", listed, re.M))) == 60
-    assert len(re.findall(r"^\| \d+ \|", at_home, re.M)) == 1
+    assert "| 6 | slack" in listed
+    assert len(re.findall(r"^\| \d+ \|", at_home, re.M)) == 2
     assert "Solution" not in text
     for cell in notebooks[True].cells[2:]:
         if cell.source.startswith("**Solution.**") or 'check("' in cell.source:
             assert cell.source not in text
+
+
+def test_no_exercise_takes_the_name_of_another_ones_answer(notebooks):
+    code = "\n".join(c.source for c in notebooks[False].cells if c.cell_type == "code")
+    named = re.findall(r"^(?:def )?(\w+)(?:\(| = \.\.\.)", code, re.M)
+    answers = [name for name in named if name not in ("check", "print")]
+    assert len(answers) == len(set(answers)) > 8
 
 
 def printed(notebook):
@@ -67,7 +75,7 @@ def test_the_lab_imports_only_what_it_or_its_solutions_use(notebooks):
 def test_without_answers_the_lab_says_what_is_missing_and_asks_for_guesses(notebooks):
     lab = printed(notebooks[False])
     assert "in place of the dots first: train" in lab
-    assert "in place of the dots first: spread exponent" in lab
+    assert "in place of the dots first: spread_of exponent" in lab
     assert "in place of the dots first: together" in lab
     assert lab.count("no guess") == 7
     assert "divided by d_k, there at: no guess" in lab

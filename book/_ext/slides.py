@@ -16,10 +16,14 @@
   sum, with numbers of cells in braces; of these it has two digits.
 - ``{steps} 2`` holds a table, a list or formulas, and those behind the second come one at a time.
 - ``{part} 2`` marks where the second of ``lecture_parts`` begins; its notes say by what minute.
+- ``{setup}`` holds a line below the heading that says what was measured: which model, how wide,
+  how many. ``{clock}`` in the notes of the first slide is a table of all parts: their minutes,
+  what a late class leaves out of each and what an early one sees, as their notes have it.
 - ``{notes} 3`` is what the presenter says in three minutes. With ``3 spare`` a late class leaves
   the slide out, ``3 check`` says when to be there, and ``backup`` is for a slide behind the last,
   shown if somebody asks. Each slide has notes. Together they are ``lecture_minutes`` without
-  ``lecture_reserve``, and none has fewer than its words and polls ask for (``needed``).
+  ``lecture_reserve``, and none has fewer than its words and polls ask for (``needed``), nor
+  many more; the notes say what they go to.
 - ``{book}`` is where the book and the lab are to be found.
 """
 
@@ -55,6 +59,17 @@ PART = "<p><b>Checkpoint: part {} of {} begins at minute {}.</b> {}</p>"
 CHECK = "<p><b>Checkpoint: be here by minute {}.</b> The reserve has {} minutes.</p>"
 BACKUP = "<p><b>Backup: show it if somebody asks.</b></p>"
 LATE = "If you are later, leave out slides with a {}: in this part they take {} minutes."
+CLOCK = (
+    "<table><thead><tr><th>minute</th><th>part</th><th>late: leave out</th><th>early: backup</th>"
+    "</tr></thead><tbody>{}</tbody></table><p>Three minutes behind where a part begins: leave out "
+    "what stands there. Three ahead: add the backup, which takes three.</p><p>The minutes are {}, "
+    "and {} are in reserve. The notes alone, read aloud, are {} minutes: the others belong to the "
+    "class, and to the board.</p>"
+)
+SAID_LATE = re.compile(r"◇ Late\?\s+(.*?)\s*(?=Early\?|$)", re.S)
+SAID_EARLY = re.compile(r"Early\?\s+Backup:\s+(.*?)\.?$", re.S)
+OPENING = "The question"
+"""What comes before the first part, in the table of all."""
 SPARE = "◇"
 """The mark of a slide that a late class leaves out."""
 
@@ -66,6 +81,10 @@ TURNED, TAKEN_IN = 0.4, 1.08
 """Minutes to turn to a slide and be quiet, and how much longer all of it takes before a class. Two
 lecturers with a clock needed 87.5 and 89 minutes for the 25 slides of the last edition, where these
 come to 88.
+"""
+UNUSED = 1.25
+"""Minutes that a slide may have beyond those, for the board. One that has more says so in vain: who
+reads its notes aloud is through before it.
 """
 
 LETTERS = """<style>
@@ -101,6 +120,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for name, directive in {**directives, "part": Part, "notes": Notes, "book": Book}.items():
         app.add_directive(name, directive)
     app.add_directive("steps", Steps)
+    app.add_directive("setup", Setup)
+    app.add_directive("clock", Clock)
     app.add_role("number", number)
     app.add_role("worked", worked)
     app.connect("doctree-read", set_times)
@@ -109,6 +130,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 class notes(nodes.General, nodes.Element):
     """What the presenter reads, and the audience does not."""
+
+
+class clock(nodes.General, nodes.Element):
+    """Where the table of all parts stands in the notes of the first slide."""
 
 
 def visit_notes(translator: Any, _node: notes) -> None:
@@ -295,6 +320,25 @@ class Part(SphinxDirective):
         return [raw(f'<ol class="parts">{steps}</ol>'), *([notes(part=now)] if now else [])]
 
 
+class Setup(SphinxDirective):
+    """What was measured, below the heading: nobody takes one experiment for another."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        around = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, around)
+        around.children[0]["classes"].append("setup")  # type: ignore[index]
+        return around.children
+
+
+class Clock(SphinxDirective):
+    """The table of all parts, which is filled in when all minutes are known."""
+
+    def run(self) -> list[nodes.Node]:
+        return [clock()]
+
+
 class Book(SphinxDirective):
     """The addresses of the book and of the lab, in letters; where there is none, their names."""
 
@@ -370,23 +414,43 @@ def number(
         return [], [inliner.reporter.error(str(error), line=line)]
 
 
-def needed(section: nodes.section, pace: float) -> float:
-    """Minutes that a slide takes: its words and those of its notes at so many a minute, what there
-    is to look at, and each vote.
+def needed(section: nodes.section, pace: float) -> dict[str, float]:
+    """Minutes that a slide takes, by what they go to: its words and those of its notes at so many a
+    minute, what there is to look at or to move, votes, and what the class is asked.
     """
     shown = [part for part in section.children if not isinstance(part, nodes.section)]
     shown = [part for part in shown if not (isinstance(part, notes) and part.get("last"))]
     html = "".join(markup(part) for part in shown)
     said = re.sub(r"<svg.*?</svg>|<table.*?</table>|<[^>]*>", " ", html, flags=re.S)
     words = len(re.findall(r"\w[\w.,'’-]*", said))
-    votes = html.count('class="question"')
     moved = html.count("<iframe")
     looks = 0 if moved else len(re.findall(r"<img|<table|<svg", html))
-    formulas = html.count("<formula")
-    minutes = words / pace + FORMULA * formulas + PICTURE * looks + MOVED * moved
-    minutes += VOTED * votes + TALKED * said.count("a minute with the neighbour")
-    minutes += ASKED * len(re.findall(r"\bAsk\b|class compute|et somebody", said))
-    return TAKEN_IN * (TURNED + minutes)
+    minutes = {
+        "to talk": TURNED + words / pace,
+        "to look and draw": FORMULA * html.count("<formula") + PICTURE * looks,
+        "to move the figure": MOVED * moved,
+        "to vote": VOTED * html.count('class="question"')
+        + TALKED * said.count("a minute with the neighbour"),
+        "for answers": ASKED * len(re.findall(r"\bAsk\b|class compute|et somebody", said)),
+    }
+    return {what: TAKEN_IN * taken for what, taken in minutes.items()}
+
+
+def shares(minutes: float, need: dict[str, float]) -> dict[str, float]:
+    """The minutes of a slide to the quarter, by what they go to; talk and the board have the rest.
+
+    Example:
+        >>> shares(4, {"to talk": 1.1, "for answers": 0.0, "to vote": 2.7})
+        {'to vote': 2.75, 'to talk': 1.25}
+    """
+    rounded = {what: round(4 * taken) / 4 for what, taken in need.items() if what != "to talk"}
+    found = {what: taken for what, taken in rounded.items() if taken}
+    return found | {"to talk": max(0.0, minutes - sum(found.values()))}
+
+
+def listed(found: dict[str, float]) -> str:
+    """Minutes and what they go to, in words."""
+    return ", ".join(f"{taken:g} {what}" for what, taken in found.items() if taken)
 
 
 def markup(node: nodes.Node) -> str:
@@ -396,6 +460,8 @@ def markup(node: nodes.Node) -> str:
         return "" if re.match(r'<(p|ol) class="(from|parts|spare)', html) else html
     if isinstance(node, nodes.math_block):
         return "<formula>"
+    if isinstance(node, nodes.paragraph) and "setup" in node["classes"]:
+        return ""
     if isinstance(node, nodes.math):
         return " x "
     if isinstance(node, nodes.table):
@@ -410,8 +476,10 @@ def markup(node: nodes.Node) -> str:
 
 def set_times(app: Sphinx, document: nodes.document) -> None:
     """Say when each slide begins and ends; the presenter's view counts the time that it has."""
-    clock = 0.0
-    begun: list[tuple[int, float, notes, list[float]]] = []  # part, minute, notes, spare minutes
+    now, pace = 0.0, app.config.lecture_pace
+    total: dict[str, float] = {}
+    spoken = 0.0
+    parts = [Stretch(0, 0.0)]
     for section in document.findall(nodes.section):
         said = [part for part in section.children if isinstance(part, notes)]
         timed = [part for part in said if "minutes" in part]
@@ -420,35 +488,84 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
             continue
         (main,) = timed
         minutes, kind = main["minutes"], main["kind"]
-        pace = app.config.lecture_pace
-        if pace and kind != "backup" and (need := needed(section, pace)) > minutes + 0.125:
-            told = "a slide of %g minutes takes %.2f to say and to show"
-            logger.warning(told, minutes, need, location=section)
-        until = clock + minutes
-        time = f"<p><b>Minutes {clock:g} to {until:g}</b></p>"
-        first: list[nodes.Node] = [raw(BACKUP if kind == "backup" else time)]
+        until, time = now + minutes, ""
+        if kind == "backup":
+            time = BACKUP
+        else:
+            time = f"Minutes {now:g} to {until:g}"
+            if pace:
+                need = needed(section, pace)
+                check_minutes(section, minutes, sum(need.values()))
+                given = shares(minutes, need)
+                time += f": {listed(given)}"
+                spoken += need["to talk"] / TAKEN_IN - TURNED
+                total = {x: total.get(x, 0) + given.get(x, 0) for x in total | given}
+            time = f"<p><b>{time}</b></p>"
+        first: list[nodes.Node] = [raw(time)]
         if kind == "spare":
             first.append(raw(f"<p><b>{SPARE} If you are late, leave this out.</b></p>"))
         if kind == "check":
-            first.append(raw(CHECK.format(f"{clock:g}", app.config.lecture_reserve)))
+            first.append(raw(CHECK.format(f"{now:g}", app.config.lecture_reserve)))
         for other in said:  # the presenter's order: time, the poll, what to say, the caption
             if other is main:
                 continue
             section.remove(other)
             if "part" in other:
-                begun.append((other["part"], clock, main, []))
+                parts.append(Stretch(other["part"], now, main))
             elif other["last"]:
                 main.extend(other.children)
             else:
                 first.extend(other.children)
-        if begun and kind == "spare":
-            begun[-1][3].append(minutes)
+        if kind != "backup":
+            parts[-1].read(section, main)
         main[0:0] = first
         section.append(revealjs_section(**{"data-timing": round(60 * minutes)}))
-        clock = until
-    for part, minute, main, spare in begun:
-        late = LATE.format(SPARE, f"{sum(spare):g}") if spare else ""
-        main.insert(1, raw(PART.format(part, len(begun), f"{minute:g}", late)))
-    if clock + app.config.lecture_reserve != app.config.lecture_minutes:
+        now = until
+    for part in parts[1:]:
+        late = LATE.format(SPARE, f"{sum(part.spare):g}") if part.spare else ""
+        told = PART.format(part.number, len(parts) - 1, f"{part.begins:g}", late)
+        assert part.notes is not None
+        part.notes.insert(1, raw(told))
+    for place in list(document.findall(clock)):
+        names = [OPENING, *app.config.lecture_parts]
+        rows = "".join(part.row(names[part.number]) for part in parts)
+        rows += f"<tr><td>{now:g}</td><td>The end</td><td></td><td></td></tr>"
+        most = dict(sorted(total.items(), key=lambda one: -one[1]))
+        sums = listed(most), app.config.lecture_reserve, f"{spoken:.0f}"
+        place.replace_self(raw(CLOCK.format(rows, *sums)))
+    if now + app.config.lecture_reserve != app.config.lecture_minutes:
         asked = app.config.lecture_minutes - app.config.lecture_reserve
-        logger.warning("the slides take %g minutes, not %g", clock, asked)
+        logger.warning("the slides take %g minutes, not %g", now, asked)
+
+
+def check_minutes(section: nodes.section, minutes: float, need: float) -> None:
+    """Warn of a slide that has fewer minutes than it takes, or many more."""
+    told = "a slide of %g minutes takes %.2f to say and to show"
+    if need > minutes + 0.125 or minutes > need + UNUSED:
+        logger.warning(told, minutes, need, location=section)
+
+
+class Stretch:
+    """A part of the lecture: where it begins, what may be left out and what may be added."""
+
+    def __init__(self, number: int, begins: float, first: notes | None = None) -> None:
+        self.number, self.begins, self.notes = number, begins, first
+        self.spare: list[float] = []
+        self.late: list[str] = []
+        self.early: list[str] = []
+
+    def read(self, section: nodes.section, main: notes) -> None:
+        """What the notes of a slide say about a late class and an early one."""
+        title = section.next_node(nodes.title).astext()
+        if main["kind"] == "spare":
+            self.spare.append(main["minutes"])
+            self.late.append(f"{title} ({main['minutes']:g} minutes)")
+        for paragraph in main.findall(nodes.paragraph):
+            text = paragraph.astext()
+            late = (" ".join(told.split()).rstrip(".") for told in SAID_LATE.findall(text))
+            self.late += [f"{title}: {told}" for told in late]
+            self.early += SAID_EARLY.findall(text)
+
+    def row(self, name: str) -> str:
+        cells = f"{self.begins:g}", name, "; ".join(self.late), "; ".join(self.early)
+        return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
