@@ -63,6 +63,11 @@ def measure(scores: Tensor) -> tuple[Tensor, Tensor]:
     return keys, ends
 
 
+def outside(keys: Tensor, ends: Tensor) -> Tensor:
+    """Where a head looks at more or at fewer characters than by chance."""
+    return (keys < ends[..., 0]) | (keys > ends[..., 1])
+
+
 def data() -> dict[str, Any]:
     """Which passage, and of which moments of a training a decoder's scores are there."""
     stored = load_results(LONGER)
@@ -82,7 +87,8 @@ def data() -> dict[str, Any]:
 def scripts() -> dict[str, str]:
     """By name a classic script for a moment: the scores of all rows of all heads, each row up to
     its own character, a byte a score; and by the character that looks, from `FIRST` on, and the
-    head, between which numbers it would look by chance.
+    head, between which numbers it would look by chance; and how many heads look at more or fewer,
+    on average over the characters.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
@@ -92,9 +98,10 @@ def scripts() -> dict[str, str]:
     scripts = {}
     for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
-        ends = measure(own)[1]
+        keys, ends = measure(own)
+        leave = outside(keys, ends).sum(-1).double().mean().item()
         chance = [[[rounded(x, 3) for x in pair] for pair in place] for place in ends.tolist()]
-        text = json.dumps([kept, chance], separators=(",", ":"))
+        text = json.dumps([kept, chance, rounded(leave)], separators=(",", ":"))
         scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
     return scripts
 
@@ -104,12 +111,12 @@ def draw() -> None:
     steps = load_results(LONGER).kept[f"{HEADS.name}, line"][-1]
     query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
     keys, ends = (x[-1] for x in measure(sdpa.attention_scores(query, key)))
-    more = keys > ends[:, 1]
+    left = outside(keys, ends)
     layers, heads = query.shape[:2]
     level = torch.arange(len(keys)) + 0.6 * (torch.arange(len(keys)) // heads)
     _, ax = plotting.figure(height=3.4)
     ax.barh(level, ends[:, 1] - ends[:, 0], 0.8, ends[:, 0], color=plotting.GRID)
-    for which, color in ((more, plotting.ROLES["weights"]), (~more, plotting.MUTED)):
+    for which, color in ((left, plotting.ROLES["weights"]), (~left, plotting.MUTED)):
         ax.plot(keys[which], level[which], "o", color=color)
     ax.set_xscale("log", base=2)
     ticks = 2 ** torch.arange(6)

@@ -16,13 +16,13 @@ const names = Array.from(
 
 const kept = new Map();
 
-/** Of a moment the scores, each less its row's largest, head by head and row by row, and what chance gives: in a script of its own, read when needed. */
+/** Of a moment the scores, each less its row's largest, head by head and row by row, what chance gives, and how many heads leave that on average over the characters: in a script of its own, read when needed. */
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
-    const [bytes, chance] = window.explorableHeads[moment];
+    const [bytes, chance, leave] = window.explorableHeads[moment];
     const levels = Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0));
-    kept.set(moment, { levels, chance });
+    kept.set(moment, { levels, chance, leave });
   };
   if (window.explorableHeads?.[moment]) return read();
   kept.set(moment, null);
@@ -43,35 +43,22 @@ function rowOf(levels, head, place) {
   return Array.from(levels.subarray(from, from + place + 1), (level) => -((level / unit) ** 2));
 }
 
-const average = (values) => values.reduce((sum, x) => sum + x, 0) / values.length;
-
 /** Of each head, at how many characters it looks from one, and between which numbers it would by chance. */
 function measure({ levels, chance }, place) {
   return names.map((_, head) => {
     const [low, high] = chance[place - FIRST][head];
     const keys = math.effectiveKeys(math.softmax(rowOf(levels, head, place)));
-    return { keys, low, high, more: keys > high };
+    return { keys, low, high, more: keys > high, fewer: keys < low };
   });
 }
 
-const counted = (measured) => measured.filter(({ more }) => more).length;
-
-/** By moment, how many heads look at more than by chance, on average over the characters. */
-const averages = new Map();
-
-function averageOf(moment) {
-  if (!averages.has(moment)) {
-    const all = places.map((_, place) => place).slice(FIRST);
-    averages.set(moment, average(all.map((place) => counted(measure(kept.get(moment), place)))));
-  }
-  return show(averages.get(moment), 1);
-}
+const many = (measured, kind) => measured.filter((one) => one[kind]).length;
 
 const LAST = places.length - 1;
 const PURPLE = colour("weights");
 
 export const heads = {
-  title: "Which heads look at more characters than by chance?",
+  title: "Do heads look at as many characters as by chance?",
   prompt:
     "Train the model: which dots leave their grey bars? Press a dot to see where its head looks.",
   hint: { target: "input" },
@@ -93,30 +80,31 @@ export const heads = {
     [
       "heads",
       "how many characters each head looks at; grey: by chance, 9 times in 10",
-      252,
+      236,
       { left: 50, right: 12, top: 2, bottom: 38 },
     ],
   ],
   update(app) {
     const { step, place, head } = app.state;
-    for (const one of [moments[0], step]) load(one, app.redraw);
+    load(step, app.redraw);
     const of = kept.get(step);
-    if (!of || !kept.get(moments[0])) return { said: app.memory.said };
+    if (!of) return { said: app.memory.said };
     const measured = measure(of, place);
     const { keys, low, high } = measured[head];
     const told = `${names[head]} looks from “${seen(place)}” at ${characters(keys)}, by chance at ${between(low, high)}`;
     app.panels.text.heading.textContent = told;
     drawText(app, math.softmax(rowOf(of.levels, head, place)));
     drawHeads(app, measured, told);
-    return { said: (app.memory.said = answer(counted(measured), step, place)) };
+    return { said: (app.memory.said = answer(measured, of.leave, place)) };
   },
 };
 
-/** How many heads look at more than by chance from a character, and on average over all. */
-function answer(more, step, place) {
-  const when = step ? `After ${showCount(step)} steps` : "Before training";
-  const before = step ? ` (before training ${averageOf(moments[0])})` : "";
-  return `${when}, ${more || "none"} of 16 heads ${more === 1 ? "does" : "do"} from “${seen(place)}”; from an average character ${averageOf(step)} do${before}.`;
+/** How many heads leave what chance gives from a character, and on average over all that may look. */
+function answer(measured, leave, place) {
+  const [more, fewer] = ["more", "fewer"].map((kind) => many(measured, kind) || "none");
+  const look = more === 1 ? "looks" : "look";
+  const byChance = show(0.1 * names.length, 1);
+  return `From “${seen(place)}” ${more} of 16 heads ${look} at more characters than by chance, ${fewer} at fewer. At an average place ${show(leave, 1)} leave their bars, by chance ${byChance}.`;
 }
 
 const characters = (keys) => `${show(keys, 0)} character${show(keys, 0) === "1" ? "" : "s"}`;
@@ -186,7 +174,8 @@ function drawText(app, weights) {
   };
   const byDrag = ({ x, y }) => {
     const far = ([px, py]) => Math.abs(px + width / 2 - x) + 100 * Math.abs(py + LINE / 2 - y); // its own line first
-    return { place: least(places.length, (i) => (i < FIRST ? Infinity : far(at[i]))) };
+    const pressed = least(places.length, (i) => far(at[i]));
+    return pressed < FIRST ? {} : { place: pressed };
   };
   listen(app, panel, handle, byKey, byDrag);
 }
@@ -229,11 +218,12 @@ function drawHeads(app, measured, told) {
   all
     .select("circle")
     .attr("cx", ({ keys }) => x(keys))
-    .style("fill", ({ more }) => (more ? PURPLE : "var(--ex-muted)"));
+    .style("fill", ({ more, fewer }) => (more || fewer ? PURPLE : "var(--ex-muted)"));
 
   const range = { min: 0, max: names.length - 1 };
   const { made: ring, all: handle } = drawHandles(panel, [head], range, "query");
-  ring.attr("aria-label", "the head").select("circle:not(.ring)").remove();
+  ring.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest row
+  ring.select("circle:not(.ring)").remove();
   ring.select("circle").attr("r", 9).style("stroke", colour("query")).style("stroke-width", 2.5);
   handle
     .attr("transform", `translate(${x(measured[head].keys)},${level(head)})`)

@@ -41,36 +41,38 @@ def test_a_head_looks_at_as_many_characters_as_in_the_study(explorable, moment, 
 
 
 @pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0)])
-def test_heads_beyond_chance_are_purple_and_counted(explorable, moment, step):
+def test_heads_that_leave_what_chance_gives_are_purple_and_counted(explorable, moment, step):
     figure = explorable("heads", f"step={step}")
     keys, ends = measure(scores_of(moment))
-    more = keys > ends[..., 1]
+    more, fewer = keys > ends[..., 1], keys < ends[..., 0]
     rows = figure.locator("[data-panel=heads] .head")
     rows.first.wait_for()
     looks = rows.evaluate_all(
         "all => all.map((one) => one.querySelector('circle').style.fill.includes('weights'))"
     )
-    assert looks == more[-1].tolist()
-    count = more[-1].sum().item()
-    assert f", {count or 'none'} of 16 heads do" in said(figure)
-    mean = numbers(said(figure).split("average character")[1])[0]
-    assert mean == pytest.approx(more.sum(-1).double().mean().item(), abs=0.07)
+    assert looks == (more | fewer)[-1].tolist()
+    counts = [x[-1].sum().item() or "none" for x in (more, fewer)]
+    assert f"” {counts[0]} of 16 heads look" in said(figure)
+    assert f"than by chance, {counts[1]} at fewer" in said(figure)
+    mean, expected = numbers(said(figure).split("average place")[1])
+    assert mean == pytest.approx((more | fewer).sum(-1).double().mean().item(), abs=0.05)
+    assert expected == pytest.approx(16 * (1 - (MIDDLE[1] - MIDDLE[0]).item()))
 
 
-def test_a_dot_beyond_its_bar_is_one_that_chance_seldom_gives(explorable):
-    figure = explorable("heads", "step=2400")
+def test_a_purple_dot_lies_outside_its_bar(explorable):
+    figure = explorable("heads", "step=600,place=30")
     rows = figure.locator("[data-panel=heads] .head")
     rows.first.wait_for()
     found = rows.evaluate_all(
         """all => all.map((row) => {
             const bar = row.querySelector('rect').getBBox();
             const dot = row.querySelector('circle');
-            return [Number(dot.getAttribute('cx')) > bar.x + bar.width,
-                    dot.style.fill.includes('weights')];
+            const at = Number(dot.getAttribute('cx'));
+            return [at < bar.x || at > bar.x + bar.width, dot.style.fill.includes('weights')];
         })"""
     )
-    assert any(beyond for beyond, _ in found)
-    assert all(beyond == purple for beyond, purple in found)
+    assert any(outside for outside, _ in found)
+    assert all(outside == purple for outside, purple in found)
 
 
 def test_arrow_keys_go_through_the_heads_and_through_the_passage(explorable):
@@ -93,12 +95,16 @@ def test_a_press_chooses_a_head_by_its_row_and_a_character_by_its_place(explorab
     heading = figure.locator("[data-panel=text] p")
     rows = figure.locator("[data-panel=heads] .head circle")
     rows.first.wait_for()
-    act(figure, lambda: rows.nth(6).click(force=True))
-    assert heading.text_content().startswith("layer 2, head 3 looks from “(” at 16 ")
+    figure.scroll_into_view_if_needed()
+    for i in (6, 7, 8, 7, 6):  # neighbours, too
+        box = rows.nth(i).bounding_box()
+        middle = [box[start] + box[size] / 2 for start, size in (("x", "width"), ("y", "height"))]
+        act(figure, lambda middle=middle: figure.page.mouse.click(*middle))
+        name = f"layer {i // 4 + 1}, head {i % 4 + 1}"
+        assert heading.text_content().startswith(f"{name} looks from “(” at ")
     characters = figure.locator("[data-panel=text] .character")
     act(figure, lambda: characters.nth(20).click(force=True))
     assert "head 3 looks from “h” at" in heading.text_content()
-    act(figure, lambda: characters.nth(2).click(force=True))
-    assert figure.get_by_role("slider", name="the character").get_attribute("aria-valuenow") == str(
-        FIRST
-    )
+    characters.nth(2).click(force=True)  # sees too few to have a spread
+    act(figure, lambda: rows.nth(7).click(force=True))
+    assert "head 4 looks from “h” at" in heading.text_content()
