@@ -28,7 +28,7 @@ def data() -> dict[str, Any]:
     heaviest keys have half of the weight, by three digits, and the mean share of the weight on
     one key, the heaviest, on two, three and so on up to all.
     """
-    sigma = [float(f"{2 ** (i / 16):.4g}") for i in range(49)]
+    sigma = [float(f"{2 ** (i / 8):.2g}") for i in range(25)]
     keys = sorted({*range(1, 17), *(round(2 ** (i / 2)) for i in range(8, 31))})
     gathered, half = [], []
     for n in LENGTHS:

@@ -6,6 +6,12 @@ import { bar, fresh, rule, say, show2, showCount } from "./shared.js";
 
 const { n: lengths, sigma: sigmas, keys, gathered, half } = data.phases;
 
+const borders = lengths.map(math.criticalSigma);
+/** The most keys that half of a row's weight takes past its border. */
+const few = Math.max(
+  ...half.flatMap((counts, i) => counts.filter((_, at) => sigmas[at] > borders[i])),
+);
+
 export const phases = {
   title: "How many keys share half of a row’s weight?",
   prompt:
@@ -34,7 +40,7 @@ export const phases = {
     const at = sigmas.indexOf(app.state.sigma);
     const rows = lengths.map((n, i) => {
       const share = d3.scaleLog([0.5, ...keys.filter((k) => k <= n)], [0, ...gathered[i][at]]);
-      const border = math.criticalSigma(n);
+      const border = borders[i];
       return { n, count: half[i][at], share, border, past: sigmas[at] > border };
     });
     drawRows(app.panels.rows, rows);
@@ -42,30 +48,20 @@ export const phases = {
   },
 };
 
-/** Whether more keys have half of the weight where a row is longer, and how many or what part of the row they are. */
+/** How many keys have half of the weight, and whether these are more where a row is longer. */
 function answer(rows) {
-  const list = (told, noun) =>
-    `${told.slice(0, -1).join(", ")}${told.length > 1 ? " and " : ""}${told.at(-1)}\u00a0${noun}`;
+  const list = (told) => `${told.slice(0, -1).join(", ")} and ${told.at(-1)}`;
   if (rows.at(-1).count === 1) {
     const most = rows.map(({ share }) => Math.round(100 * share(1)));
-    return `In each of the three rows one key has more than half: ${list(most, "%")}.`;
+    return `In each of the three rows one key has more than half: ${list(most)}\u00a0%.`;
   }
-  const below = rows.filter(({ past }) => !past);
-  const counts = rows.map(({ count }) => count);
-  if (!below.length) return `Few in each of the three rows: ${list(counts, "keys")}.`;
-  const parts = list(
-    below.map(({ n, count }) => ((100 * count) / n).toPrecision(count > 0.095 * n ? 2 : 1)),
-    "% of the row",
-  );
-  const more = list(
-    below.map(({ count }) => showCount(count)),
-    "keys",
-  );
+  const counts = list(rows.map(({ count }) => showCount(count)));
   return [
-    `Longer rows take more keys to reach half: ${parts}.`,
-    `Few keys reach half in the shortest row; longer ones take more: ${more}.`,
-    `Few keys reach half in the two shorter rows; the longest takes more: ${more}.`,
-  ][rows.length - below.length];
+    `Longer rows take more keys to reach half: ${counts}, but no larger share of the row.`,
+    `Only the shortest row is past its σ; longer ones take more keys to reach half: ${counts}.`,
+    `The two shorter rows are past their σ; the longest takes more keys to reach half: ${counts}.`,
+    `Each row is past its σ and takes few keys to reach half, however long it is: ${counts}.`,
+  ][rows.filter(({ past }) => past).length];
 }
 
 /** A bar for each row, cut into slices, which are strong as far as half of the weight, and dotted where too thin to draw; over it the row's length, and under it how many they are. */
@@ -120,7 +116,7 @@ function drawRows(panel, rows) {
     dots(Math.max(drawn, end), 1, y, 0.4);
     const write = (text, at, level, anchor) => say(group, text, at, level, anchor);
     write(`row of ${showCount(n)} keys`, left, y - 7, "start").style("font-weight", 700);
-    write(`few keys past σ = ${show2(border)}`, right, y - 7, "end")
+    write(`≤ ${few} keys past σ = ${show2(border)}`, right, y - 7, "end")
       .style("font-weight", past ? 700 : null)
       .style("fill", past ? null : "var(--ex-muted)");
     if (i === rows.length - 1 && x(1) - x(drawn) > 140)

@@ -11,7 +11,7 @@ const NARROW = 480; // px, below which a drawing is a phone's
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
-  prompt: `Press another key to add ${nudge} to its score, which is what softmax receives.`,
+  prompt: `Press another key: ${nudge} is added to its score, after any dividing.`,
   hint: { target: ".explorable-key:nth-child(4) circle" },
   controls: [
     {
@@ -25,7 +25,7 @@ export const saturation = {
     { name: "key", values: [0, ...KEYS.map((j) => j + 1)], value: 3, drawn: true }, // 0: none
   ],
   panelWidth: "100%",
-  panels: [["keys", "", 310, { left: 0, right: 0, top: 54, bottom: 0 }]],
+  panels: [["keys", "", 350, { left: 0, right: 0, top: 54, bottom: 0 }]],
   update(app) {
     const { d_k: dK, key } = app.state;
     const sides = SIDES.map((divisor) => sideOf(dK, divisor, key - 1));
@@ -93,7 +93,6 @@ function drawKeys(app, sides) {
   });
   const words = fresh(panel.svg, "words");
   say(words, "key", left + 11, top - 6, "middle");
-  if (raised >= 0) say(words, "paler: gained; outlined: lost", from, top - 22, "start");
   drawButtons(app, panel, { y, middle, right, left, raised });
   const which = raised < 0 ? "No key is raised" : `Key ${raised + 1} is raised by ${nudge}`;
   panel.describe(`${which}. ${described.join(". ")}.`, "group");
@@ -109,13 +108,10 @@ const decimal = (z) =>
 /** One divisor's side: each key's score, and as a bar its weight; when a score is raised, paler what its key gains, outlined what others lose. */
 function drawSide(panel, side, divisor) {
   const { scores, before, after, name, raised, middle, high, start, end } = side;
-  const em = parseFloat(getComputedStyle(panel.svg.node()).fontSize);
-  const narrow = panel.width < NARROW; // numbers above the bars
-  const foot = start + 5.4 * em;
-  const x = d3.scaleLinear([0, 1], narrow ? [start, end - 12] : [foot + 6, end - em * 7]);
-  const [up, down] = narrow ? [-1, high / 2 - 3] : [2.5 - high / 2, high / 2 - 2.5];
+  const x = d3.scaleLinear([0, 1], [start, end - 12]);
   const least = KEYS.map((j) => Math.min(before[j], after[j]));
   const ink = colour(divisor);
+  const paler = `color-mix(in srgb, ${ink} 45%, var(--ex-ground))`;
   const bars = (name, from, to) =>
     layer(panel.svg, `${name}-${divisor}`)
       .selectAll("rect")
@@ -124,8 +120,8 @@ function drawSide(panel, side, divisor) {
       .style("transition", wantsCalm() ? null : "width 0.4s, x 0.4s")
       .attr("x", (j) => x(from(j)))
       .attr("width", (j) => x(to(j)) - x(from(j)))
-      .attr("y", (j) => middle(j) + up)
-      .attr("height", down - up);
+      .attr("y", (j) => middle(j) - 1)
+      .attr("height", high / 2 - 2);
   const none = () => 0;
   bars("all", none, () => 1).style("fill", "var(--ex-panel)");
   bars("lost", none, (j) => before[j])
@@ -136,21 +132,32 @@ function drawSide(panel, side, divisor) {
     "gain",
     (j) => least[j],
     (j) => after[j],
-  ).style("fill", `color-mix(in srgb, ${ink} 45%, var(--ex-ground))`);
+  ).style("fill", paler);
   const words = fresh(panel.svg, `words-${divisor}`);
   const top = panel.margin.top;
   say(words, name, start, top - 38, "start")
     .style("fill", lettersColour(divisor))
     .style("font-weight", 700)
     .style("font-size", "13px");
-  const [scoreAt, scoreAnchor] = narrow ? [start, "start"] : [foot, "end"];
-  say(words, "score", scoreAt, top - 6, scoreAnchor);
-  say(words, "weight", narrow ? x(1) : x(0), top - 6, narrow ? "end" : "start");
-  if (!narrow) say(words, "1", x(1), top - 6, "end");
+  const swatch = (text, at, fill) => {
+    const box = words
+      .append("rect")
+      .attr("x", at)
+      .attr("y", top - 31)
+      .attr("width", 10);
+    box.attr("height", 10).style("fill", fill).style("stroke", ink);
+    say(words, text, at + 15, top - 22, "start");
+  };
+  if (raised >= 0) {
+    swatch("gained", start + 0.5, paler);
+    swatch("lost", start + 70.5, "none");
+  }
+  say(words, "score", start, top - 6, "start");
+  say(words, "weight", x(1), top - 6, "end");
   const hundredths = (w) => Math.round(100 * w);
   /** A number, and what is added to it, in bold letters. */
   const write = (j, [text, more], at, anchor) => {
-    const number = say(words, text, at, middle(j) + (narrow ? -6 : 0.37 * em), anchor);
+    const number = say(words, text, at, middle(j) - 6, anchor);
     if (more) number.append("tspan").text(` ${more}`).style("font-weight", 700);
     else number.style("fill", "var(--ex-muted)");
   };
@@ -159,9 +166,8 @@ function drawSide(panel, side, divisor) {
     const gain = `+ ${show((hundredths(to) - hundredths(from)) / 100)}`;
     const sum = tiny(to) ? ["", brief(to)] : [brief(from), gain];
     const own = j === raised;
-    write(j, own ? [decimal(scores[j]), `+ ${nudge}`] : [decimal(scores[j])], scoreAt, scoreAnchor);
-    const [at, anchor] = narrow ? [x(1), "end"] : [x(Math.max(from, to)) + 5, "start"];
-    write(j, own ? sum : [brief(to)], at, anchor);
+    write(j, own ? [decimal(scores[j]), `+ ${nudge}`] : [decimal(scores[j])], start, "start");
+    write(j, own ? sum : [brief(to)], x(1), "end");
   }
 }
 
@@ -170,7 +176,7 @@ function drawButtons(app, panel, { y, middle, left, right, raised }) {
   const list = layer(panel.svg, "list").attr("role", "radiogroup").attr("aria-label", "key");
   const keys = list.selectAll("g").data(KEYS);
   const made = keys.enter().append("g").attr("class", "explorable-key").attr("role", "radio");
-  made.append("rect").style("fill", "transparent");
+  made.append("rect").attr("fill", "transparent");
   made.append("circle").attr("r", 10).style("stroke", "var(--ex-ink)");
   made.append("text").attr("text-anchor", "middle").style("font-weight", 700);
   const all = made.merge(keys);

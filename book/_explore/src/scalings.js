@@ -1,4 +1,4 @@
-/** Alternative scalings: one query's weights under four divisors, while its keys are made longer. */
+/** Alternative scalings: one query's weights under four divisors, while its keys are made longer or shorter. */
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
 import { effectiveKeys, softmax } from "./math.js";
@@ -8,6 +8,8 @@ const { scores, divisors } = data.scalings;
 const names = Object.keys(divisors);
 const n = scores.length;
 const longest = divisors.sqrt_d_k.size; // there the root does what undivided did at × 1
+const doublings = [-2, -1, 0, 1, 2].map((k) => 2 ** k);
+const length = (a) => `× ${a}`;
 
 /** A divisor where keys are a times as long. */
 const sizeAt = (a, name) => divisors[name].size * (divisors[name].grows ? a : 1);
@@ -22,33 +24,33 @@ const change = (what, a, name) => [...new Set([what(1, name), what(a, name)])].j
 const sizes = (a, name) => show2(sizeAt(a, name)).replace(/\.0$/, "");
 
 export const scalings = {
-  title: "Which divisors keep the weights when the keys grow longer?",
-  prompt: `Each bar is a query’s weight on one of its ${n} keys: make the keys longer.`,
+  title: "Which divisors keep the weights when the keys change length?",
+  prompt: `Each bar is a query’s weight on one of its ${n} keys: make the keys longer, or shorter.`,
   hint: { target: "input" },
   controls: [
     {
       name: "a",
       label: "length of the keys",
-      min: 1,
-      max: longest,
-      step: 0.5,
+      values: [...doublings.flatMap((a) => [a, 1.5 * a]), longest],
       value: 1,
-      text: (a) => `× ${a}`,
-      marks: ["× 1", `× ${longest}`],
+      text: length,
+      marks: [...doublings, longest].map(length),
     },
   ],
   panelWidth: "8.5rem",
-  panels: names.map((name) => [name, "", 150, { left: 0, right: 2, top: 18, bottom: 22 }]),
+  panels: names.map((name) => [name, "", 166, { left: 0, right: 2, top: 18, bottom: 38 }]),
   update({ state: { a }, panels }) {
     names.forEach((name) => drawWeights(panels[name], name, a));
-    const [was, is] = [1, a].map((length) => keysAt(length, "sqrt_d_k"));
+    const [was, is] = [1, a].map((at) => keysAt(at, "sqrt_d_k"));
     const root =
-      a < longest ? `leaves ${is} keys instead of ${was}` : "now does what undivided did at × 1";
+      a < longest
+        ? `${a > 1 ? "leaves" : "gives"} ${is} keys instead of ${was}`
+        : "now does what undivided did at × 1";
     return {
       said:
         a === 1
           ? "At × 1, √d_k and k_{mean} give nearly the same weights."
-          : `k_{mean} and k_{total} grow with the keys and keep the weights; √d_k ${root}.`,
+          : `k_{mean} and k_{total} ${a > 1 ? "grow" : "shrink"} with the keys and keep the weights; √d_k ${root}.`,
     };
   },
 };
@@ -74,7 +76,7 @@ function drawWeights(panel, name, a) {
   bars("bars", p)
     .style("fill", colour(name))
     .style("transition", wantsCalm() ? null : "y 0.2s, height 0.2s");
-  bars("before", a > 1 ? weightsAt(1, name) : [])
+  bars("before", a === 1 ? [] : weightsAt(1, name))
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-dasharray", "3 2");
@@ -85,15 +87,17 @@ function drawWeights(panel, name, a) {
   const pale = (text) => text.style("fill", "var(--ex-muted)");
   if (name === "none") pale(say(words, "weight 1", right, y(1) - 5, "end"));
   say(words, note, left, y(1) - 5, "start");
-  const verdict = a === 1 ? [] : grows ? ["unmoved"] : ["sharper"];
-  if (a > 1 && name === "k_total") verdict.push("hardly chooses");
+  const verdict = a === 1 ? [] : [grows ? "unmoved" : a > 1 ? "sharper" : "more even"];
+  if (a !== 1 && name === "k_total") verdict.push("hardly chooses");
   verdict.forEach((word, i) =>
     bold(say(words, word, right, y(0.62) + 17 * i, "end")).style("fill", lettersColour(name)),
   );
-  const keys = change(keysAt, a, name);
-  const told = say(words, "", left, y(0) + 17, "start");
-  if (a === 1 && name === "none") pale(told.append("tspan").text("as if shared by "));
-  bold(told.append("tspan").text(`${keys}${name === "k_total" ? ` of ${n}` : ""} keys`));
+  if (name === "none") {
+    if (a !== 1) say(words, "dashed: at × 1", right, y(0.62) + 17, "end");
+    pale(say(words, "as if shared by", left, y(0) + 16, "start"));
+  }
+  const of = name === "k_total" ? ` of ${n}` : "";
+  bold(say(words, `${change(keysAt, a, name)}${of} keys`, left, y(0) + 33, "start"));
   panel.describe(
     `÷ ${sizes(a, name)}: weights ${p.map((w) => w.toFixed(2)).join(", ")}: ${keysAt(a, name)} of ${n} keys`,
   );

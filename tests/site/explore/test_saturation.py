@@ -41,6 +41,28 @@ def test_outlines_show_what_the_other_keys_lose(explorable):
         assert drawn == pytest.approx(before, abs=1e-4)
 
 
+def test_both_sides_say_what_paler_and_outlined_bars_mean_and_use_the_width(explorable):
+    figure = explorable("saturation")
+    panel = figure.locator("[data-panel=keys]")
+    whole = panel.bounding_box()["width"]
+    for divisor in ("none", "sqrt_d_k"):
+        told = panel.locator(f".words-{divisor} text").all_text_contents()
+        assert told[1:3] == ["gained", "lost"]
+        box = panel.locator(f".all-{divisor} rect").first.bounding_box()
+        assert box["width"] > 0.4 * whole
+    act(figure, figure.get_by_role("radio", name="key 3", checked=True).click)
+    assert panel.get_by_text("gained").count() == 0
+
+
+def test_a_line_under_the_mouse_is_tinted(explorable):
+    figure = explorable("saturation")
+    line = figure.get_by_role("radio", name="key 5")
+    fill = "line => getComputedStyle(line.querySelector('rect')).fill"
+    before = line.evaluate(fill)
+    line.hover()
+    assert line.evaluate(fill) != before
+
+
 @pytest.mark.parametrize(
     ("d_k", "key", "verdict"),
     [

@@ -8,7 +8,7 @@ from sdpa_book.explorables.scalings_explorable import COMPARED, query_and_keys
 from .conftest import act, described, go, numbers, said, slider
 
 
-@pytest.mark.parametrize("a", [1, 1.5, 3, 8])
+@pytest.mark.parametrize("a", [0.25, 0.75, 1, 1.5, 3, 8])
 def test_the_weights_are_the_librarys_at_every_length(explorable, a):
     figure = explorable("scalings", f"a={a}")
     query, keys = query_and_keys()
@@ -23,9 +23,12 @@ def test_the_weights_are_the_librarys_at_every_length(explorable, a):
         heading = figure.locator(f"[data-panel={name}] .explorable-panel-title").inner_text()
         assert numbers(heading)[-1] == divisor
         assert count in numbers(words)
-        assert ("unmoved" in words, "sharper" in words) == (
-            (a > 1, False) if name in ("k_mean", "k_total") else (False, a > 1)
-        )
+        told = {word for word in ("unmoved", "sharper", "more even") if word in words}
+        moved = "sharper" if a > 1 else "more even"
+        verdict = "unmoved" if name in ("k_mean", "k_total") else moved
+        assert told == ({verdict} if a != 1 else set())
+        assert ("as if shared by" in words) == (name == "none")
+        assert ("dashed: at × 1" in words) == (name == "none" and a != 1)
 
 
 def test_two_rows_stay_and_two_collapse(explorable):
@@ -41,3 +44,6 @@ def test_two_rows_stay_and_two_collapse(explorable):
     assert root == pytest.approx(undivided, abs=0.0051)
     go(figure, "a=3")
     assert numbers(said(figure)) == [1.8, 4]
+    act(figure, slider(figure, "length of").press, "Home")
+    assert "shrink with the keys" in said(figure)
+    assert numbers(said(figure)) == [7.4, 4]
