@@ -68,22 +68,28 @@ export const depth = {
     ],
   ],
   also: ({ guess }, app) => (guess === undefined ? {} : { of: app.state.d_k }),
+  forget({ memory }) {
+    delete memory.revealed;
+  },
   update(app) {
+    const { controls, memory } = app;
+    if (!memory.below) controls.nextElementSibling.after(controls); // the ring comes first
+    memory.below = true;
     const { d_k: dK, blocks, guess, of } = app.state;
     const panel = app.panels.norms;
     const passed = depths.indexOf(blocks) + 1;
     const width = widths.indexOf(dK);
-    const there = passed === depths.length;
+    const revealed = (memory.revealed ||= passed === depths.length);
     const mine = of === dK ? guess : NONE_YET;
     const aims = fresh(panel.svg, "aims"); // under the names, which interrupt it
     drawNorms(app, width, passed);
-    drawRing(app, there ? null : guess || WAITS, guess !== NONE_YET, guess && !mine && of);
-    if (guess !== NONE_YET && there) drawMiss(panel, aims, width, guess, !mine && of);
+    drawRing(app, revealed ? null : guess || WAITS, guess !== NONE_YET, guess && !mine && of);
+    if (guess !== NONE_YET && revealed) drawMiss(panel, aims, width, passed, guess, !mine && of);
     else if (mine !== NONE_YET) drawAim(panel, aims, width, passed, guess);
     return {
-      said: verdict(width, passed, mine),
-      prompt: there
-        ? "Try another width of a head, or drag the line back to fewer blocks."
+      said: verdict(width, passed, mine, revealed),
+      prompt: revealed
+        ? "Try another width of a head, or drag the line to fewer blocks."
         : undefined,
     };
   },
@@ -97,14 +103,14 @@ const median = (name, width, passed) => norms[name][width][passed - 1].median;
 /** How many times as large as with the fewest blocks the median is. */
 const growth = (name, width, passed) => brief(median(name, width, passed) / median(name, width, 1));
 
-function verdict(width, passed, guess) {
+function verdict(width, passed, guess, revealed) {
   const blocks = depths[passed - 1];
   const last = passed === depths.length;
-  if (guess !== NONE_YET && !last)
+  if (guess !== NONE_YET && !revealed)
     return `You guess ${brief(guess)}; now drag the line to ${depths.at(-1)}.`;
   const [undivided, root] = names.map((name) => brief(median(name, width, passed)));
   const norm = `the norm is ${undivided} undivided and ${root} with the root`;
-  if (guess !== NONE_YET)
+  if (guess !== NONE_YET && last)
     return `You guessed ${brief(guess)}, ${miss(guess, median("none", width, passed))}: with ${blocks} blocks ${norm}.`;
   if (passed === 1) return `With ${first} blocks ${norm}. And with more?`;
   const [less, lesser] = names.map((name) => brief(median(name, width, 1)));
@@ -179,14 +185,13 @@ function drawNorms(app, width, passed) {
       marker(group, name, ...at).style("stroke", "var(--ex-ground)");
   });
   const [[at, undivided], [, root]] = lines.map((line) => line.at(-1));
-  const low = passed < 3; // below what leads to the ring, clear of what lies to the left
-  const rights = [low && !(passed === 2 && isNarrow(panel)), low];
-  const wanted = [undivided + (rights[0] ? 18 : -12), root + (low ? 6 : 32)];
+  const right = passed === 1; // later on the left, where nothing leads to the ring
+  const wanted = [undivided + (right ? 18 : -12), root + (right ? 6 : 32)];
   const levels = apart(wanted, 17, 0, y(0.55), [0, 1]);
   const told = !isNarrow(panel) && passed > 1;
   names.forEach((name, i) => {
-    const grown = told ? ` × ${growth(name, width, passed)} since ${first} blocks` : "";
-    const [by, anchor] = rights[i] ? [20, "start"] : [-20, "end"];
+    const grown = told ? ` × ${growth(name, width, passed)} from ${first} blocks` : "";
+    const [by, anchor] = right ? [20, "start"] : [-20, "end"];
     say(group, labels[name] + grown, at + by, levels[i], anchor)
       .style("font-weight", 700)
       .style("fill", lettersColour(name));
@@ -210,13 +215,14 @@ function drawAim(panel, group, width, passed, guess) {
   const to = [x(depths.at(-1)), y(guess)];
   const part = (by) => from.map((start, i) => start + by * (to[i] - start));
   const length = Math.hypot(to[0] - from[0], to[1] - from[1]);
-  rule(group, part(8 / length), part(1 - 18 / length), colour("none"))
+  const clear = passed === 1 ? 95 : 8; // px: names on the right
+  rule(group, part(clear / length), part(1 - 18 / length), colour("none"))
     .style("stroke-width", 2)
     .style("stroke-dasharray", "3 5");
 }
 
-/** The guess once the line is there, and how far off it was if it was for this width. */
-function drawMiss(panel, group, width, guess, of) {
+/** The guess once the line was there; while it is, how far off it was if it was for this width. */
+function drawMiss(panel, group, width, passed, guess, of) {
   const [x, y] = scales(panel);
   const at = x(depths.at(-1));
   const [mine, theirs] = [guess, median("none", width, depths.length)].map(y);
@@ -224,7 +230,7 @@ function drawMiss(panel, group, width, guess, of) {
     .style("stroke", colour("none"))
     .style("stroke-width", of ? 2 : 3)
     .style("opacity", of ? FAINT : 1);
-  if (!of && Math.abs(mine - theirs) > 14)
+  if (!of && passed === depths.length && Math.abs(mine - theirs) > 14)
     group
       .append("path")
       .attr("d", `M${at + 13},${mine}H${at + 16}V${theirs}H${at + 11}`)

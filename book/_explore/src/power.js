@@ -33,7 +33,7 @@ export const power = {
       values: Array.from({ length: 21 }, (_, i) => i / 20),
       value: 0.25,
       text: (p) => (p === 0.5 ? "½, the root" : plain(p)),
-      marks: ["0", "½: two level", "1: one level"],
+      marks: ["0", "½ (the root)", "1"],
     },
   ],
   panelWidth: "100%",
@@ -45,15 +45,9 @@ export const power = {
       { left: 66, right: 136, top: 12 },
     ],
   ],
-  forget({ memory }) {
-    delete memory.seen;
-  },
-  update(app) {
-    const { p } = app.state;
-    const seen = (app.memory.seen ??= new Set()).add(p);
-    drawLines(app.panels.lines, p);
-    const none = seen.has(0.5) && seen.has(1) ? " No p keeps all three." : "";
-    return { said: verdict(p) + none };
+  update({ state: { p }, panels: { lines: panel } }) {
+    drawLines(panel, p);
+    return { said: verdict(p) };
   },
 };
 
@@ -63,14 +57,15 @@ function verdict(p) {
   const times = `${brief(change("Adam", p))} times`;
   if (p < 0.5)
     return `${at} none is level yet: all three grow, ${p ? "Adam’s step" : "both steps"} ${times}.`;
+  const none = "No p keeps all three.";
   if (p === 0.5)
-    return `${at} first scores and gradient descent’s step are level, but Adam’s step grows ${times}.`;
+    return `${at} first scores and gradient descent’s step are level, but Adam’s step grows ${times}. ${none}`;
   if (p < 0.75)
     return `${at} Adam’s step grows ${times}, but first scores and gradient descent’s step shrink.`;
   const others = `first scores are ${factor(change("start", p))} and gradient descent’s step ${factor(change("SGD", p))}`;
   return p < 1
     ? `${at} Adam’s step still grows ${times}, but ${others}.`
-    : `${at} Adam’s step is level, but ${others}.`;
+    : `${at} Adam’s step is level, but ${others}. ${none}`;
 }
 
 /** A power without needless zeros, and quarters as people write them. */
@@ -101,7 +96,8 @@ function drawLines(panel, p) {
     .selectAll(".grid")
     .filter((tick) => tick === 1)
     .style("stroke", "var(--ex-muted)")
-    .style("stroke-width", 2);
+    .style("stroke-opacity", 0.6)
+    .style("stroke-width", 1.5);
   const level = (name) => exponent(name, p) === 0;
   const ends = names.map((name) => y(change(name, p)));
   const over = (i) => ends.indexOf(ends[i]) < i;

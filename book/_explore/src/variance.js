@@ -4,9 +4,10 @@ import { colour } from "./data.js";
 import { dotProductVariance, makeGenerator, sampleNormal } from "./math.js";
 import { axes, fresh, layer, point, richText, rule, say, show } from "./shared.js";
 
-const DIMS = [1, 16, 32, 48, 64];
+const DIMS = [1, 4, 8, 12, 16];
 const WIDEST = DIMS.at(-1);
-const TOPS = { 8: [0, 2, 4, 6, 8], 50: [0, 10, 20, 30, 40, 50] }; // of the axis: ticks
+const BEYOND = 64; // told, not drawn: beside it a lift would not be seen
+const [SHIFTED, CORRELATED] = [1, 0.3];
 const ROOMY = matchMedia("(min-width: 600px)").matches;
 
 /** For each point of a cloud two numbers of its own and one that they share: draws whose correlations are near those that are meant. */
@@ -24,17 +25,21 @@ const box = (name, label, dropped) => ({
   value: "0",
   check: true,
 });
-const [MEAN, TOGETHER] = ["have mean 1", "go together (correlation 0.3)"];
+const [MEAN, TOGETHER] = [`have mean ${SHIFTED}`, `go together (correlation ${CORRELATED})`];
+
+const over = (dK, [muQ, muK, rhoQ, rhoK]) =>
+  dotProductVariance(dK, { muQ, muK, rhoQ, rhoK }).variance / dK;
+const HIGHEST = Math.ceil(over(WIDEST, [SHIFTED, SHIFTED, CORRELATED, CORRELATED]));
 
 export const variance = {
-  title: "What lifts this line, and what tilts it?",
-  prompt: "A mean lifts it. Tick boxes until it tilts.",
+  title: "When is dividing by √d_k not enough?",
+  prompt: "Once this line tilts: tick boxes until it does.",
   hint: { target: "[id$=rho_k]" },
   controls: [
-    { ...box("mu_q", MEAN, 1), group: "query components", value: "1" },
-    box("rho_q", TOGETHER, 0.3),
-    { ...box("mu_k", MEAN, 1), group: "key components" },
-    box("rho_k", TOGETHER, 0.3),
+    { ...box("mu_q", MEAN, SHIFTED), group: "query components", value: String(SHIFTED) },
+    box("rho_q", TOGETHER, CORRELATED),
+    { ...box("mu_k", MEAN, SHIFTED), group: "key components" },
+    box("rho_k", TOGETHER, CORRELATED),
   ],
   panels: [
     ["query", "a dot: one query", 132, { left: 0, right: 0, top: 2, bottom: 14 }],
@@ -49,12 +54,11 @@ export const variance = {
   update({ state, panels: { query, key, line } }) {
     const boxes = ["mu_q", "mu_k", "rho_q", "rho_k"].map((name) => Number(state[name]));
     const [muQ, muK, rhoQ, rhoK] = boxes;
-    const over = (dK) => dotProductVariance(dK, { muQ, muK, rhoQ, rhoK }).variance / dK;
-    const [first, last] = [over(1), over(WIDEST)];
+    const [first, last, beyond] = [1, WIDEST, BEYOND].map((dK) => over(dK, boxes));
     drawCloud(query, "query", muQ, rhoQ);
     drawCloud(key, "key", muK, rhoK);
     drawLine(line, first, last);
-    return { said: answer(first, last, boxes) };
+    return { said: answer(first, beyond, boxes) };
   },
 };
 
@@ -65,14 +69,12 @@ function answer(first, last, [muQ, muK, rhoQ, rhoK]) {
       rhoQ && rhoK
         ? `Both are correlated${muQ + muK ? `, and ${means}` : ""}`
         : `The ${rhoQ ? "key" : "query"}’s mean meets the ${rhoQ ? "query" : "key"}’s correlation`;
-    return `${why}: the line ${first > 1 ? "lifts and tilts" : "tilts"}, to ${show(last, 1)}; the root is no longer enough.`;
+    return `${why}: the line tilts, to ${show(last, 1)} at d_k\u00a0=\u00a0${BEYOND}; the root is not enough.`;
   }
   const [own, other] = rhoQ ? ["query", "key"] : ["key", "query"];
   if (first > 1)
-    return `The line is lifted, and still level: the variance is ${first}\u00a0d_k, ${
-      rhoQ + rhoK
-        ? `and the ${own}’s correlation has no partner`
-        : "another constant with the same power of d_k"
+    return `Lifted, but level: with the root, q·k has variance ${first} at every d_k${
+      rhoQ + rhoK ? `; the ${own}’s correlation has no partner` : ""
     }.`;
   if (rhoQ + rhoK > 0)
     return `Correlation in the ${own} alone needs a partner, a mean or a correlation in the ${other}: the line stays level at 1.`;
@@ -136,49 +138,37 @@ function ring(x, y, size, rho) {
   return `M${from}A${long},${short},-45,0,1,${to}A${long},${short},-45,0,1,${from}Z`;
 }
 
-/** The line from its first to its last variance over d_k, and level at 1 that of the assumptions; the axis ends at 8 or at 50. */
+/** The line from its first to its last variance over d_k, and level at 1 that of the assumptions, on one scale for all. */
 function drawLine(panel, first, last) {
-  const top = last > 8 ? 50 : 8;
   const x = d3.scaleLinear([1, WIDEST], panel.xRange);
-  const y = d3.scaleLinear([0, top], panel.yRange);
+  const y = d3.scaleLinear([0, HIGHEST], panel.yRange);
   const [left, right] = x.range();
-  axes(panel, { x, y, xTicks: DIMS, yTicks: 0, xFormat: String, xLabel: "d_k" });
+  axes(panel, { x, y, xTicks: DIMS, yTicks: 3, xFormat: String, xLabel: "d_k" });
+  const assumed = fresh(panel.svg, "assumed");
+  rule(assumed, [left, y(1)], [right, y(1)], colour("weights")).style("stroke-dasharray", "6 4");
+  const bold = (text) => text.style("font-weight", 700);
+  const level = say(assumed, "1, as assumed", right + 6, y(1) + 7, "start");
+  if (last === 1) bold(level);
   const moving = layer(panel.svg, "now").classed("glides", true);
-  const glide = (name, value) => layer(moving, name).attr("transform", `translate(0,${y(value)})`);
-  for (const [end, ticks] of Object.entries(TOPS))
-    for (const tick of ticks) {
-      const drawn = glide(`tick-${end}-${tick}`, tick);
-      if (drawn.selectChild().empty()) {
-        rule(drawn, [left, 0], [right, 0], "var(--ex-grid)").attr("class", "grid");
-        say(drawn, tick, left - 8, 4, "end");
-      }
-      drawn.select("line").attr("x2", right);
-      drawn.style("visibility", Number(end) === top ? null : "hidden");
-    }
-  const assumed = glide("assumed", 1);
-  if (assumed.selectChild().empty()) rule(assumed, [left, 0], [right, 0], colour("weights"));
-  assumed.select("line").attr("x2", right).style("stroke-dasharray", "6 4");
   layer(moving, "line", "path")
     .attr("d", `M${left},${y(first)}L${right},${y(last)}`)
     .style("stroke", colour("weights"))
     .style("stroke-width", 3);
-  const words = fresh(panel.svg, "words");
-  const bold = (text) => text.style("font-weight", 700);
-  const level = say(words, "1, as assumed", right + 6, y(1) + 4, "start");
-  if (last === 1) bold(level);
+  const glide = (name, value) => fresh(moving, name).attr("transform", `translate(0,${y(value)})`);
+  const [from, to] = [glide("from", first), glide("to", last)];
   const both = first > 1 && last > first;
   if (both) {
-    point(words, left, y(first), 5, colour("weights"));
-    bold(say(words, first, left + 2, y(first) - 12, "start"));
+    point(from, left, 0, 5, colour("weights"));
+    bold(say(from, first, left + 2, -12, "start"));
   }
   if (last > 1) {
-    const label = bold(say(words, "", right + 6, y(last) + 5, "start"));
+    const label = bold(say(to, "", right + 6, 4, "start"));
     label
       .append("tspan")
-      .text(show(last, last % 1 ? 1 : 0))
+      .text(Number(last.toFixed(2)))
       .style("font-size", "15px");
     label.append("tspan").text(first > 1 ? " lifted" : " tilted");
-    if (both) bold(say(words, "and tilted", right + 6, y(last) + 21, "start"));
+    if (both) bold(say(to, "and tilted", right + 6, 20, "start"));
   }
   panel.describe(
     `Variance over d_k, a straight line: ${show(first)} at d_k = 1, ${show(last)} at d_k = ${WIDEST}. If all assumptions hold it is 1.`,

@@ -51,7 +51,17 @@ def test_a_guess_waits_for_the_line_and_stays_with_its_width(explorable):
     width = slider(figure, "width of a head")
     act(figure, width.press, "ArrowLeft")
     assert "guessed" not in said(figure)
+    aims = figure.locator("[data-panel=norms] .aims")
+    assert aims.text_content() == "your guessfor 256"
     act(figure, line.press, "ArrowLeft")
+    assert not ring.is_visible()
+
+
+def test_a_guess_before_the_line_is_there_is_for_the_width_at_which_it_was_made(explorable):
+    figure = explorable("depth")
+    ring, width = slider(figure, "your guess"), slider(figure, "width of a head")
+    act(figure, ring.press, "PageUp")
+    act(figure, width.press, "ArrowLeft")
     assert ring.text_content() == "your guessfor 256"
     act(figure, ring.press, "ArrowDown")
     assert (state(figure)["guess"], state(figure)["of"]) == ("2500", "64")
@@ -59,9 +69,13 @@ def test_a_guess_waits_for_the_line_and_stays_with_its_width(explorable):
     assert ring.text_content() == "your guessfor 64"
 
 
-def test_the_prompt_asks_for_a_guess_until_the_line_is_at_the_end(explorable):
-    figure = explorable("depth")
+def test_once_it_is_revealed_no_guess_is_asked_for_until_reset(explorable):
+    figure = explorable("depth", "guess=3200")
     prompt = figure.locator(".explorable-prompt")
-    for blocks, asked in ((24, "Drag the ring"), (48, "Try another width"), (24, "Drag the ring")):
-        go(figure, f"blocks={blocks}")
+    for blocks, asked in ((24, "Drag the ring"), (48, "Try another width"), (24, "Try another")):
+        go(figure, f"blocks={blocks},guess=3200")
         assert prompt.text_content().startswith(asked)
+        assert ("You guess 3,200" in said(figure)) == (asked == "Drag the ring")
+    assert "your guess:3,200" in figure.locator("[data-panel=norms] .aims").text_content()
+    act(figure, figure.get_by_role("button", name="Reset").click)
+    assert prompt.text_content().startswith("Drag the ring")

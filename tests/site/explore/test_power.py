@@ -44,8 +44,10 @@ def test_a_move_of_p_turns_lines_level_but_never_all_three(explorable):
     figure = explorable("power")
     for _ in range(5):
         assert "none is level yet: all three grow" in said(figure)
+        assert "No p" not in said(figure)
         act(figure, slider(figure, "p").press, "ArrowRight")
     assert "first scores and gradient descent’s step are level, but Adam’s" in said(figure)
+    assert "No p keeps all three" in said(figure)
     act(figure, slider(figure, "p").press, "End")
     assert "first scores are ÷ 16 and gradient descent’s step ÷ 256" in said(figure)
     assert "No p keeps all three" in said(figure)

@@ -30,23 +30,24 @@ def test_the_line_and_what_is_said_of_it_are_the_librarys(explorable):
     for boxes in itertools.product(*([0, value] for value in BOXES.values())):
         go(figure, address(boxes))
         drawn = numbers(described(figure, "line"))[:-1]
-        small, large = (derived(d_k, *boxes) for d_k in (1, 64))
+        small, large, beyond = (derived(d_k, *boxes) for d_k in (1, 16, 64))
         assert drawn[::2] == pytest.approx([small, large], abs=0.0051)
-        assert ("lift" in said(figure)) == (small > 1)
-        texts = figure.locator("[data-panel=line] .words text").all_text_contents()
-        label = " ".join(texts).replace("1, as assumed", "" if large > 1 else "1")
-        assert numbers(label) == pytest.approx([small] * (1 < small < large) + [large], abs=0.051)
+        texts = figure.locator("[data-panel=line] .now text").all_text_contents()
+        label = " ".join(texts)
+        assert numbers(label) == pytest.approx(
+            [small] * (1 < small < large) + [large] * (large > 1)
+        )
         assert ("lifted" in label, "tilted" in label) == (small > 1, large > small)
-        assert ("level at 1" in said(figure)) == (large == small == 1)
+        assert ("level" in said(figure)) == (large == small)
         told = said(figure).partition("tilts, to")[2]
-        assert numbers(told) == pytest.approx([large] * (large > small), abs=0.051)
+        assert numbers(told) == pytest.approx([beyond, 64] * (large > small), abs=0.051)
 
 
 def test_at_the_start_a_mean_lifts_the_line_and_the_box_that_is_shown_tilts_it(explorable):
     figure = explorable("variance")
-    assert "lifted, and still level: the variance is 2" in said(figure)
+    assert "Lifted, but level: with the root, q·k has variance 2" in said(figure)
     act(figure, figure.get_by_label("go together").last.check)
-    assert "the line lifts and tilts" in said(figure)
+    assert "the line tilts, to 20.9" in said(figure)
 
 
 def test_without_the_other_vectors_correlation_the_line_is_level(explorable):
@@ -56,10 +57,22 @@ def test_without_the_other_vectors_correlation_the_line_is_level(explorable):
     assert "query alone needs a partner" in said(figure)
 
 
-def test_the_points_are_what_is_ticked_and_a_steep_line_gets_another_scale(explorable):
+def test_all_lines_are_on_one_scale_and_labels_stay_at_their_end(explorable):
+    figure = explorable("variance")
+    ticks = figure.locator("[data-panel=line] .tick text")
+    steep = "mu_q=1,mu_k=1,rho_q=0.3,rho_k=0.3"
+    for boxes in ("mu_q=0", "mu_q=1,rho_k=0.3", steep):
+        go(figure, boxes)
+        assert ticks.all_text_contents()[:3] == ["0", "5", "10"]
+    end = figure.locator("[data-panel=line]").evaluate(
+        "(panel) => [panel.querySelector('.to').getAttribute('transform'),"
+        " panel.querySelector('path.line').getAttribute('d')]"
+    )
+    assert numbers(end[0])[-1] == numbers(end[1])[-1]
+
+
+def test_the_points_are_what_is_ticked(explorable):
     figure = explorable("variance", "mu_q=1,mu_k=1,rho_q=0.3,rho_k=0.3")
-    ticks = figure.locator("[data-panel=line] .now text").filter(visible=True)
-    assert ticks.all_text_contents() == ["0", "10", "20", "30", "40", "50"]
     for panel in ("query", "key"):
         assert described(figure, panel).endswith("mean 1, correlation 0.3.")
         points = figure.locator(f"[data-panel={panel}] circle")
