@@ -10,7 +10,7 @@ const VALUES = [
   [0.2, 0.8],
   [0.4, -0.2],
 ];
-const pointRange = { min: -0.4, max: 1.1, step: 0.02 };
+const pointRange = { min: -0.36, max: 1.04, step: 0.02 };
 const scoreRange = { min: -5, max: 5, step: 0.01 };
 
 export const blend = {
@@ -63,13 +63,15 @@ export const blend = {
 
 const RING = 14; // px, around a value
 
-/** Weights for reading, in whole percents that sum to 100: those that lack most are rounded up. One that is small is not 0, nor is one that is large 100. */
+/** Weights for reading, in whole percents that sum to 100: those that lack most are rounded up; with a digit more where that would part equal ones. One that is small is not 0, nor is one that is large 100. */
 function percents(p) {
   const whole = p.map((w) => Math.floor(100 * w));
   const lacking = p.map((w, j) => 100 * w - whole[j]);
   const left = 100 - whole.reduce((sum, n) => sum + n);
   const first = [0, 1, 2].sort((i, j) => lacking[j] - lacking[i]);
   for (const j of first.slice(0, left)) whole[j] += 1;
+  if (p.some((w, i) => p.some((other, j) => w === other && whole[i] !== whole[j])))
+    return p.map((w) => `${show(100 * w, 1)}\u00a0%`);
   return whole.map((n) => `${n === 0 ? "< 1" : n === 100 ? "> 99" : n}\u00a0%`);
 }
 
@@ -197,7 +199,7 @@ function drawPlane(app, values, p, shares, output) {
       at: [left, level],
       towards: Math.hypot(right, down) < 1 ? -Math.PI / 2 : Math.atan2(down, right),
       gap: RING + 6,
-      width: /[<>]/.test(shares[j]) ? 76 : 64,
+      width: /[<>.]/.test(shares[j]) ? 71 : 64,
     };
   });
   const ends = [...values, output];

@@ -34,8 +34,8 @@ export const budget = {
   panels: [
     [
       "models",
-      "each dot is one model, at the step it learns",
-      350,
+      "A dot is a model, at the step it learns: from then on it answers nine of ten questions.",
+      380,
       { left: 90, right: 66, top: 34 },
     ],
   ],
@@ -81,7 +81,7 @@ function drawModels(app, stop) {
   const { furthest } = app.memory;
   const x = d3.scaleLinear([0, end], panel.xRange);
   const y = d3.scaleLinear([names.length, 0], panel.yRange);
-  const pile = Math.min(7, (y(1) - y(0)) / 13.5); // px from a dot to the next one on it
+  const pile = Math.min(9, (y(1) - y(0)) / 11); // px from a dot to the next one on it
   const [bottom, top] = panel.yRange;
   axes(panel, { x, y, xLabel: `step; models are tested every ${steps[0]}`, yTicks: 0 });
   const ahead = fresh(panel.svg, "ahead");
@@ -107,7 +107,7 @@ function drawModels(app, stop) {
         at <= stop
           ? ["seen", colour(name), "var(--ex-ground)"]
           : ["unseen", "var(--ex-ground)", colour(name)];
-      point(group, x(at), line - 4 - pile * alike, 2.5, fill)
+      point(group, x(at), line - 5 - pile * alike, 3.4, fill)
         .attr("class", look)
         .style("stroke", stroke);
     });

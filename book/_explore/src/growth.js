@@ -11,7 +11,8 @@ const PAIRS = 40;
 const REACH = 50; // of the axis: three standard deviations of the longest sums
 const BIN = 2; // ends so close stand in one row
 const PILE = 28; // px, the longest row
-const TYPICAL = 65; // the draw to begin with: within 2 % of what is expected at every mark
+/** The draw to begin with: the first whose spreads at all stops, and their ratios from stop to stop, are within a standard error, 11 %, of the expected. */
+const TYPICAL = 7;
 
 /** For every pair of a draw its sums q_1 k_1 + ... + q_i k_i, from none of the terms to all. */
 function walks({ draw }, memory) {
@@ -78,12 +79,10 @@ function prepare({ controls, memory, set, state }) {
 /** The standard deviation of sums of so many terms, of which the mean is known to be 0. */
 const spreadOf = (sums, terms) => Math.hypot(...sums.map((walk) => walk[terms])) / Math.sqrt(PAIRS);
 
-/** How many times as wide the ends are after so many terms as they were before. */
+/** How many times as wide the ends are after so many terms as they were before, and as is expected. */
 function wide(sums, dK, before) {
-  const [expected, ratio] = [Math.sqrt(dK / before), spreadOf(sums, dK) / spreadOf(sums, before)];
-  const word = { 0.25: "a quarter", 0.5: "half", 2: "twice", 4: "4 times" }[expected];
-  const near = Math.abs(ratio / expected - 1) < 0.15;
-  return `${near && word ? `about ${word}` : `${show2(ratio)} times`} as wide`;
+  const [ratio, expected] = [spreadOf(sums, dK) / spreadOf(sums, before), Math.sqrt(dK / before)];
+  return `${show2(ratio)} times as wide (expected ${+show2(expected)})`;
 }
 
 function answer(sums, dK, before) {

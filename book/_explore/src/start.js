@@ -10,7 +10,8 @@ const HEARD = 0.05; // the weight from which on a word is listened to
 const WHOLE = 0.1; // the share of the other six from which on the whole sentence is
 const HARDLY = 0.02; // and below which it is not
 const MOST = 25; // the fit that has room: no bar is longer
-const WEIGHTS = 84; // px, their height
+const BETWEEN = 62; // px, from the weights to the longest fit
+const WEIGHTS = 0.58; // of what is left, their share of the height
 
 const widths = Array.from({ length: 13 }, (_, i) => (i % 2 ? 3 : 2) * 2 ** (1 + (i >> 1)));
 
@@ -93,9 +94,9 @@ function drawWords(panel, length, root, divisor) {
     .padding(0.12);
   const [left, right] = panel.xRange;
   const [floor, top] = panel.yRange;
-  const ground = top + WEIGHTS;
+  const ground = top + WEIGHTS * (floor - BETWEEN - top);
   const y = d3.scaleLinear([0, 1], [ground, top]);
-  const reaches = d3.scaleLinear([-MOST, MOST], [floor, ground + 58]);
+  const reaches = d3.scaleLinear([-MOST, MOST], [floor, ground + BETWEEN]);
   const zero = reaches(0);
   const ink = colour(divisor);
   const p = weightsAt(length);
@@ -116,7 +117,7 @@ function drawWords(panel, length, root, divisor) {
   const at = (level) => () => level;
   columns("all", p, at(ground), at(top)).style("fill", "var(--ex-panel)");
   columns("bars", p, at(ground), y).style("fill", ink);
-  write("weights", p, (w) => (y(w) < top + 15 ? top : y(w)) - 5)
+  write("weights", p, (w) => (y(w) < top + 18 ? top : y(w)) - 5)
     .style("font-weight", 700)
     .style("font-size", "13px")
     .text(brief);

@@ -18,7 +18,7 @@ def output(figure):
     return numbers(described(figure, "plane"))[6:8]
 
 
-@pytest.mark.parametrize("setting", ["", "z1=5,z2=-5", "z1=0,z2=0,z3=0", "z3=5,x1=-0.4,y1=1.1"])
+@pytest.mark.parametrize("setting", ["", "z1=5,z2=-5", "z1=1,z2=0,z3=0.5", "z3=5,x1=-0.36,y1=1.04"])
 def test_the_output_is_softmaxs_average_of_the_values(explorable, setting):
     figure = explorable("blend", setting)
     weights, values = standing(figure)
@@ -30,8 +30,19 @@ def test_the_output_is_softmaxs_average_of_the_values(explorable, setting):
         assert numbers(text) == [pytest.approx(100 * weight.item(), abs=1)], "nor 0 nor 100"
 
 
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [("z1=0,z2=0,z3=0", [33.3] * 3), ("z1=0,z2=0,z3=-0.02", [33.6, 33.6, 32.9])],
+)
+def test_equal_weights_are_told_as_equal(explorable, setting, told):
+    figure = explorable("blend", setting)
+    assert numbers(said(figure))[::2] == told
+    shares = [numbers(share)[-1] for share in figure.locator(".explorable-share").all_inner_texts()]
+    assert shares == told
+
+
 @pytest.mark.parametrize("setting", ["", "z2=3"])
-@pytest.mark.parametrize(("key", "axis", "end"), [("Home", 0, -0.4), ("ArrowDown", 1, None)])
+@pytest.mark.parametrize(("key", "axis", "end"), [("Home", 0, -0.36), ("ArrowDown", 1, None)])
 def test_the_output_follows_as_far_as_the_triangle_goes(explorable, setting, key, axis, end):
     figure = explorable("blend", setting)
     asked = output(figure)
@@ -48,7 +59,7 @@ def test_what_is_moved_is_answered_and_reset_begins_again(explorable):
     figure = explorable("blend")
     corners, level = np.c_[standing(figure)[1], np.ones(3)], output(figure)[1]
     act(figure, slider(figure, "output").press, "Home")
-    needed = 100 * np.linalg.solve(corners.T, [-0.4, level, 1])
+    needed = 100 * np.linalg.solve(corners.T, [-0.36, level, 1])
     assert numbers(said(figure))[:2] == [1 + needed.argmin(), pytest.approx(needed.min(), abs=1)]
     act(figure, figure.get_by_role("button", name="Reset").click)
     assert said(figure).startswith("So far o is inside")

@@ -8,7 +8,7 @@ import pytest
 
 from sdpa_lib.moments import exact_moments
 
-from .conftest import SAMPLE, act, described, numbers, said, slider
+from .conftest import SAMPLE, act, described, numbers, said, slider, state
 
 
 def sums(pair, terms, scripts):
@@ -41,20 +41,35 @@ def test_a_line_is_the_sum_of_one_product_after_another(explorable, scripts):
         act(figure, figure.get_by_role("button", name="Draw").click)
 
 
+def test_it_begins_with_the_first_draw_that_is_ordinary(explorable, scripts):
+    typical = int(state(explorable("growth"))["draw"])
+    dims = np.array([16, 32, 64, 128, 256])
+    for draw in range(typical + 1):
+        pairs = [sums(40 * draw + pair, 256, scripts)[dims] for pair in range(40)]
+        over = np.sqrt(np.mean(np.square(pairs), 0) / dims)  # what is expected
+        off = np.abs(np.append(over, over[1:] / over[:-1]) - 1).max()
+        assert (off < 1 / math.sqrt(2 * 40)) == (draw == typical), "a standard error"
+
+
 @pytest.mark.parametrize(
     ("start", "key", "told"),
-    [(16, "End", "about 4 times"), (256, "Home", "about a quarter"), (64, "End", "about twice")],
+    [(16, "End", "4"), (256, "Home", "0.25"), (64, "End", "2"), (64, "ArrowRight", "1.4")],
 )
 def test_what_changes_is_compared_with_where_the_reader_took_hold(explorable, start, key, told):
     figure = explorable("growth", f"d_k={start}")
     act(figure, slider(figure, "terms").press, key)
-    assert f"terms, {told} as wide: " in said(figure)
-    act(figure, figure.get_by_role("button", name="Draw").click)
-    assert f"terms, {told} as wide: " in said(figure)
-    here = re.search(r"(\S+) here", said(figure))[1]
-    notes = figure.locator(".notes").text_content()
-    assert notes.startswith(f"±{here} at ")
-    assert f" at {start}standard" in notes
+    for _ in range(2):
+        here = re.search(r"(\S+) here", said(figure))[1]
+        notes = figure.locator(".notes").text_content()
+        assert notes.startswith(f"±{here} at ")
+        assert f" at {start}standard" in notes
+        ratio, expected = re.search(
+            r"(\S+) times as wide \(expected (\S+)\): ", said(figure)
+        ).groups()
+        assert expected == told
+        before = re.search(rf"±([\d.]+) at {start}standard", notes)[1]
+        assert float(ratio) == pytest.approx(float(here) / float(before), rel=0.1)
+        act(figure, figure.get_by_role("button", name="Draw").click)
     act(figure, figure.get_by_role("button", name="Reset").click)
     assert said(figure).startswith("After 64 terms")
     assert figure.locator(".notes .bar").count() == 0
