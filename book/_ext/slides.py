@@ -10,7 +10,7 @@
 - ``{poll} 04`` is the chapter's Predict box, a step for each question and each answer, or the one
   question of it that ``:only:`` counts. With ``:talk:`` neighbours talk between shows of hands.
   Its content, where it has some, asks the question in fewer words, or, with options, another one.
-- ``{box} 05 What we do not know`` is another box, ``{source} 05`` says whose the numbers are.
+- ``{source} 05`` says whose the numbers are.
 - The role ``{number}`` is a number that a cell has put out; ``stored.number`` says how it is named.
   ``{worked}`` is one that is worked out on the slide, to three digits, or whole: its text is the
   sum, with numbers of cells in braces; of these it has two digits.
@@ -117,7 +117,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("lecture_parts", [], "env", [list])
     app.add_config_value("lecture_address", "", "env")
     app.add_node(notes, revealjs=(visit_notes, depart_notes))
-    directives = {"shown": Shown, "poll": Poll, "box": Box, "source": Source}
+    directives = {"shown": Shown, "poll": Poll, "source": Source}
     for name, directive in {**directives, "part": Part, "notes": Notes, "book": Book}.items():
         app.add_directive(name, directive)
     app.add_directive("steps", Steps)
@@ -300,11 +300,6 @@ class Poll(Slide):
             shown.append(asking)
         hands = HANDS["talk" in self.options].format(", then ".join(right))
         return [*shown, notes("", raw(f"<p><em>{hands}</em></p>"), last=False)]
-
-
-class Box(Slide):
-    def show(self, chapter: str, rest: str) -> list[nodes.Node]:
-        return self.parsed(stored.quotation(chapter, rest))
 
 
 class Part(SphinxDirective):

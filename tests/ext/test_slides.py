@@ -57,7 +57,6 @@ def test_a_number_is_the_one_that_the_chapter_has_put_out(lecture, monkeypatch):
         ("{number}`04 backwards: no such words *`", "has printed 0 times"),
         ("{number}`04 cell-14 [65, undivided]`", "no table with 65"),
         ("```{shown} 04 no-such-cell\n```", "has no cell no-such-cell"),
-        ("```{box} 04 Theorem\n```", "has no box Theorem"),
         ("## Without notes", "a slide has one {notes}, this one 0"),
         ("", "the slides take 1 minutes, not 2"),
     ],
