@@ -17,7 +17,7 @@ exclude_patterns = ["lab.md", "revealjs/css", "revealjs/plugin/[!n]*", "revealjs
 exclude_patterns += ["**/*.map", "**/*.esm.js", "**/reset.css", "**/plugin.js", "**/*.html"]
 
 lecture_minutes = 90
-lecture_reserve = 7
+lecture_reserve = 5
 lecture_pace = 120
 lecture_parts = ["Scores spread", "Softmax saturates", "The root", "Learning"]
 revealjs_html_theme = "revealjs-simple"

@@ -10,12 +10,13 @@
 - ``{poll} 04`` is the chapter's Predict box, a step for each question and each answer, or the one
   question of it that ``:only:`` counts. With ``:talk:`` neighbours talk between shows of hands.
   Its content, where it has some, asks the question in fewer words, or, with options, another one.
-- ``{box} 05 What we do not know`` is another box, ``{source} 05`` says whose the numbers are.
+- ``{source} 05`` says whose the numbers are.
 - The role ``{number}`` is a number that a cell has put out; ``stored.number`` says how it is named.
   ``{worked}`` is one that is worked out on the slide, to three digits, or whole: its text is the
   sum, with numbers of cells in braces; of these it has two digits.
 - ``{steps} 2`` holds a table, a list or formulas, and those behind the second come one at a time.
-- ``{part} 2`` marks where the second of ``lecture_parts`` begins; its notes say by what minute.
+- ``{part} 2`` marks where the second of ``lecture_parts`` begins, and a part beyond the last the
+  end; its notes say by what minute.
 - ``{setup}`` holds a line below the heading that says what was measured: which model, how wide,
   how many. ``{clock}`` in the notes of the first slide is a table of all parts: their minutes,
   what a late class leaves out of each and what an early one sees, as their notes have it.
@@ -55,10 +56,10 @@ HANDS = {
     "marks the right one: {}.",
     False: "One show of hands, and no talk; the next step marks the right one: {}.",
 }
-PART = "<p><b>Checkpoint: part {} of {} begins at minute {}.</b> {}</p>"
+PART = "<p><b>Checkpoint: <em>{}</em> begins at minute {:g}.</b> {}</p>"
 CHECK = "<p><b>Checkpoint: be here by minute {}.</b> The reserve has {} minutes.</p>"
 BACKUP = "<p><b>Backup: show it if somebody asks.</b></p>"
-LATE = "If you are later, leave out slides with a {}: in this part they take {} minutes."
+LATE = "If you are later, leave out: {}."
 CLOCK = (
     "<table><thead><tr><th>minute</th><th>part</th><th>late: leave out</th><th>early: backup</th>"
     "</tr></thead><tbody>{}</tbody></table><p>Three minutes behind where a part begins: leave out "
@@ -67,9 +68,9 @@ CLOCK = (
     "class, and to the board.</p>"
 )
 SAID_LATE = re.compile(r"◇ Late\?\s+(.*?)\s*(?=Early\?|$)", re.S)
-SAID_EARLY = re.compile(r"Early\?\s+Backup:\s+(.*?)\.?$", re.S)
-OPENING = "The question"
-"""What comes before the first part, in the table of all."""
+SAID_EARLY = re.compile(r"Early\?\s+Backup\s+(.*?)\.?$", re.S)
+OPENING, CLOSING = "The question", "The answer"
+"""What comes before the first part and after the last, in the table of all."""
 SPARE = "◇"
 """The mark of a slide that a late class leaves out."""
 
@@ -116,7 +117,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("lecture_parts", [], "env", [list])
     app.add_config_value("lecture_address", "", "env")
     app.add_node(notes, revealjs=(visit_notes, depart_notes))
-    directives = {"shown": Shown, "poll": Poll, "box": Box, "source": Source}
+    directives = {"shown": Shown, "poll": Poll, "source": Source}
     for name, directive in {**directives, "part": Part, "notes": Notes, "book": Book}.items():
         app.add_directive(name, directive)
     app.add_directive("steps", Steps)
@@ -301,11 +302,6 @@ class Poll(Slide):
         return [*shown, notes("", raw(f"<p><em>{hands}</em></p>"), last=False)]
 
 
-class Box(Slide):
-    def show(self, chapter: str, rest: str) -> list[nodes.Node]:
-        return self.parsed(stored.quotation(chapter, rest))
-
-
 class Part(SphinxDirective):
     """The steps of the lecture, of which one begins; with 0 the plan."""
 
@@ -317,7 +313,8 @@ class Part(SphinxDirective):
             f"<li{' class=now' if place == now else ''}>{escape(name)}</li>"
             for place, name in enumerate(parts, 1)
         )
-        return [raw(f'<ol class="parts">{steps}</ol>'), *([notes(part=now)] if now else [])]
+        plan = [raw(f'<ol class="parts">{steps}</ol>')] if now <= len(parts) else []
+        return [*plan, *([notes(part=now)] if now else [])]
 
 
 class Setup(SphinxDirective):
@@ -347,11 +344,11 @@ class Book(SphinxDirective):
         start = stored.address("00")
         shown = escape(address or "Why divide by √d_k?")
         link = f'<a href="{start}" target="_blank">{typeset(shown) if not address else shown}</a>'
-        more = "every page a notebook" if address else "chapters 0 to 13, every page a notebook"
         lab = f"{address}/lecture/lab.ipynb".lstrip("/")
         given = f'<a href="lab.ipynb" download target="_blank">{escape(lab)}</a>'
-        checks = "an hour, with checks" + ("" if address else "; it lies beside these slides")
-        told = f"<b>The book:</b> {link}<br>{more}", f"<b>The lab:</b> {given}<br>{checks}"
+        checks = "an hour, with checks" + ("" if address else "; beside these slides")
+        book = f"<b>The book:</b> {link}<br>every page a notebook"
+        told = book, f"<b>The lab:</b> {given}<br>{checks}"
         return [raw("".join(f'<p class="address">{text}</p>' for text in told))]
 
 
@@ -519,15 +516,15 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
         if kind != "backup":
             parts[-1].read(section, main)
         main[0:0] = first
-        section.append(revealjs_section(**{"data-timing": round(60 * minutes)}))
+        counted = {"data-visibility": "uncounted"} if kind == "backup" else {}
+        section.append(revealjs_section(**{"data-timing": round(60 * minutes)}, **counted))
         now = until
+    names = [OPENING, *app.config.lecture_parts, CLOSING]
     for part in parts[1:]:
-        late = LATE.format(SPARE, f"{sum(part.spare):g}") if part.spare else ""
-        told = PART.format(part.number, len(parts) - 1, f"{part.begins:g}", late)
+        late = LATE.format(escape("; ".join(part.late))) if part.late else ""
         assert part.notes is not None
-        part.notes.insert(1, raw(told))
+        part.notes.insert(1, raw(PART.format(names[part.number], part.begins, late)))
     for place in list(document.findall(clock)):
-        names = [OPENING, *app.config.lecture_parts]
         rows = "".join(part.row(names[part.number]) for part in parts)
         rows += f"<tr><td>{now:g}</td><td>The end</td><td></td><td></td></tr>"
         most = dict(sorted(total.items(), key=lambda one: -one[1]))
@@ -550,7 +547,6 @@ class Stretch:
 
     def __init__(self, number: int, begins: float, first: notes | None = None) -> None:
         self.number, self.begins, self.notes = number, begins, first
-        self.spare: list[float] = []
         self.late: list[str] = []
         self.early: list[str] = []
 
@@ -558,7 +554,6 @@ class Stretch:
         """What the notes of a slide say about a late class and an early one."""
         title = section.next_node(nodes.title).astext()
         if main["kind"] == "spare":
-            self.spare.append(main["minutes"])
             self.late.append(f"{title} ({main['minutes']:g} minutes)")
         for paragraph in main.findall(nodes.paragraph):
             text = paragraph.astext()

@@ -1,6 +1,6 @@
 """What chapters hold, for the lecture and the lab: cells, outputs and boxes, as they are stored.
 
-A chapter is named by the beginning of its file: ``04``, ``d`` for study D.
+A chapter is named by the beginning of its file: ``04``, ``d`` for study D, ``notes/04`` for notes.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def number(reference: str) -> str:
         >>> number("04 cell-14 [64, undivided]")
         '1.57'
     """
-    if found := re.fullmatch(r"(\w+) (\S+) \[(.+), ([^,]+)\]", reference):
+    if found := re.fullmatch(r"([\w/]+) (\S+) \[(.+), ([^,]+)\]", reference):
         return entry(cell(found[1], found[2]), found[3], found[4])
     place, _, quoted = reference.partition(": ")
     chapter, name = place.split()

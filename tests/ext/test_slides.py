@@ -57,7 +57,6 @@ def test_a_number_is_the_one_that_the_chapter_has_put_out(lecture, monkeypatch):
         ("{number}`04 backwards: no such words *`", "has printed 0 times"),
         ("{number}`04 cell-14 [65, undivided]`", "no table with 65"),
         ("```{shown} 04 no-such-cell\n```", "has no cell no-such-cell"),
-        ("```{box} 04 Theorem\n```", "has no box Theorem"),
         ("## Without notes", "a slide has one {notes}, this one 0"),
         ("", "the slides take 1 minutes, not 2"),
     ],
@@ -136,7 +135,7 @@ def test_the_notes_say_what_the_minutes_go_to(lecture):
 
 
 def test_the_first_slide_has_a_table_of_all_parts(lecture):
-    late = "**◇ Late?** No vote (2 minutes). **Early?** Backup: *More of it*."
+    late = "**◇ Late?** No vote (2 minutes). **Early?** Backup 2.1: *More of it*."
     text = "# A\n\n````{notes} 1\nSay it.\n\n```{clock}\n```\n````\n"
     text += "\n## B\n\n```{part} 1\n```" + NOTES.format(1).replace("Say it.", late)
     text += "\n## C\n" + NOTES.format("1 spare")
@@ -145,7 +144,7 @@ def test_the_first_slide_has_a_table_of_all_parts(lecture):
     rows = [[cell.text for cell in row.select("td")] for row in page.select("aside tr")[1:]]
     assert rows == [
         ["0", "The question", "", ""],
-        ["1", "Scores spread", "B: No vote (2 minutes); C (1 minutes)", "More of it"],
+        ["1", "Scores spread", "B: No vote (2 minutes); C (1 minutes)", "2.1: More of it"],
         ["3", "The end", "", ""],
     ]
     told = page.select_one("aside table + p + p").text
@@ -181,12 +180,13 @@ def test_the_reserve_is_kept_free_and_what_is_behind_the_last_slide_takes_no_tim
     first, last = page.select("aside.notes")
     assert "be here by minute 0. The reserve has 10 minutes" in first.text
     assert last.text.startswith("Backup")
-    assert page.select_one(".backup")
+    assert page.select_one("[data-visibility=uncounted] .backup")
+    assert len(page.select("[data-visibility]")) == 1
 
 
 def test_a_slide_of_the_lecture_holds_few_words(lecture):
     text = (LECTURE / "index.md").read_text(encoding="utf-8")
-    page, warned = lecture(text, 90, lecture_reserve=7, lecture_pace=120)
+    page, warned = lecture(text, 90, lecture_reserve=5, lecture_pace=120)
     assert warned == ""
     for apart in page.select("aside, table, math, svg, .from, .parts, .setup, ol"):
         apart.extract()
@@ -208,14 +208,22 @@ def test_each_part_has_a_checkpoint_and_the_root_comes_behind_the_poll_about_it(
     assert "| $d_k$ | spread | of 64 keys seen, undivided |\n" in parts[2]
     for part in parts[1:]:  # what a late class leaves out, and what an early one sees
         assert re.search(r"^```\{notes\} .* spare$|◇ Late\?", part, re.M)
-        assert "**Early?** Backup:" in part
+        assert "**Early?** Backup 8." in part
 
 
 def test_what_an_early_class_sees_is_behind_the_last_slide():
+    """And its number is the one that reveal.js jumps to: of the column, and of the slide in it."""
     text = (LECTURE / "index.md").read_text(encoding="utf-8")
-    _, _, behind = text.partition("### Questions")
-    for title in re.findall(r"\*\*Early\?\*\* Backup: \*(.*?)\*", text):
-        assert f"# {title.rstrip('?')}" in behind
+    before, _, behind = text.partition("### Questions")
+    column = 2 + len(re.findall(r"^## ", before, re.M))
+    titles = dict(enumerate(re.findall(r"^##+ (.*)", behind, re.M), 1))
+    early = re.findall(r"Backup (\d+)\.(\d+): \*(.*?)\*", before)
+    assert len(early) == 4
+    for found, place, title in early:
+        assert int(found) == column
+        assert titles[int(place)].startswith(title.rstrip("?"))
+    listed = re.findall(rf"\b{column}\.(\d+): ", behind.partition("\n## ")[0])
+    assert [int(place) for place in listed] == list(titles)
 
 
 def test_a_table_has_the_headings_and_a_drawing_the_part_that_a_slide_names(lecture):
@@ -240,8 +248,16 @@ def test_a_part_says_by_what_minute_it_begins_and_what_a_late_class_leaves_out(l
     assert warned == ""
     assert page.select_one(".parts .now").text == "Scores spread"
     said = page.select("aside.notes")[-1].text
-    assert "begins at minute 2" in said
-    assert "they take 3 minutes" in said
+    assert "Scores spread begins at minute 2" in said
+    assert "leave out: B (3 minutes)." in said
+
+
+def test_what_comes_behind_the_last_part_is_one_of_its_own(lecture):
+    asked = slide("```{part} 2\n```\n\n```{part} 1\n```")
+    page, warned = lecture(asked, 1, lecture_parts=["All"])
+    assert warned == ""
+    assert len(page.select(".parts")) == 1
+    assert "The answer begins at minute 0" in page.aside.text
 
 
 def test_what_is_shown_is_what_the_cell_has_put_out(lecture):
@@ -276,8 +292,9 @@ def test_the_lecture_types_no_number_that_was_measured():
     """Those with a point, or in thousands: what is counted by hand may be said."""
     text = (LECTURE / "index.md").read_text(encoding="utf-8")
     quoted = r"\{number\}`[^`]*`|\$[^$]*\$|^:(crop|letters):.*|^```{notes}.*"
+    quoted += r"|backup 8\.\d+|8\.\d+:"
     text = re.sub(quoted, "", html.unescape(text), flags=re.M)
-    allowed = {"0.3", "1,000", "1,024", "1,920", "2,048", "8,192", "0.02", "2.7"}  # settings, and e
+    allowed = {"0.3", "1,000", "1,024", "1,920", "2,048", "8,192", "0.02", "0.003"}  # settings
     allowed |= {"0.99", "0.01", "0.0099"}  # a product of two
     allowed |= {"3.2"}  # the beginning of a section's number
     assert set(re.findall(r"\d+[.,]\d+", text)) - allowed == set()
