@@ -63,11 +63,6 @@ def measure(scores: Tensor) -> tuple[Tensor, Tensor]:
     return keys, ends
 
 
-def outside(keys: Tensor, ends: Tensor) -> Tensor:
-    """Where a head looks at more or at fewer characters than by chance."""
-    return (keys < ends[..., 0]) | (keys > ends[..., 1])
-
-
 def data() -> dict[str, Any]:
     """Which passage, and of which moments of a training a decoder's scores are there."""
     stored = load_results(LONGER)
@@ -87,8 +82,8 @@ def data() -> dict[str, Any]:
 def scripts() -> dict[str, str]:
     """By name a classic script for a moment: the scores of all rows of all heads, each row up to
     its own character, a byte a score; and by the character that looks, from `FIRST` on, and the
-    head, between which numbers it would look by chance; and how many heads look at more or fewer,
-    on average over the characters.
+    head, between which numbers it would look by chance; and how many heads look at more, and how
+    many at fewer, on average over the characters.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
@@ -99,9 +94,10 @@ def scripts() -> dict[str, str]:
     for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
         keys, ends = measure(own)
-        leave = outside(keys, ends).sum(-1).double().mean().item()
+        leave = [(keys > ends[..., 1]).sum(-1), (keys < ends[..., 0]).sum(-1)]
+        leave = [rounded(x.double().mean().item()) for x in leave]
         chance = [[[rounded(x, 3) for x in pair] for pair in place] for place in ends.tolist()]
-        text = json.dumps([kept, chance, rounded(leave)], separators=(",", ":"))
+        text = json.dumps([kept, chance, *leave], separators=(",", ":"))
         scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
     return scripts
 
@@ -111,7 +107,7 @@ def draw() -> None:
     steps = load_results(LONGER).kept[f"{HEADS.name}, line"][-1]
     query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
     keys, ends = (x[-1] for x in measure(sdpa.attention_scores(query, key)))
-    left = outside(keys, ends)
+    left = (keys < ends[:, 0]) | (keys > ends[:, 1])
     layers, heads = query.shape[:2]
     level = torch.arange(len(keys)) + 0.6 * (torch.arange(len(keys)) // heads)
     _, ax = plotting.figure(height=3.4)

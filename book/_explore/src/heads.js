@@ -3,7 +3,7 @@ import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { axes, fresh, layer, rule, say, show, showCount } from "./shared.js";
+import { axes, fresh, layer, rule, say, show, show2, showCount } from "./shared.js";
 
 const { text, moments, heads: count, layers, unit, first: FIRST, head: shownFirst } = data.heads;
 const places = [...text];
@@ -20,9 +20,9 @@ const kept = new Map();
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
-    const [bytes, chance, leave] = window.explorableHeads[moment];
+    const [bytes, chance, more, fewer] = window.explorableHeads[moment];
     const levels = Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0));
-    kept.set(moment, { levels, chance, leave });
+    kept.set(moment, { levels, chance, leave: { more, fewer } });
   };
   if (window.explorableHeads?.[moment]) return read();
   kept.set(moment, null);
@@ -79,7 +79,7 @@ export const heads = {
     ["text", "", 27, { left: 2, right: 2, top: 2, bottom: 2 }],
     [
       "heads",
-      "how many characters each head looks at; grey: by chance, 9 times in 10",
+      "dot: characters a head looks at; bar: by chance, 9 times in 10; purple: outside",
       236,
       { left: 50, right: 12, top: 2, bottom: 38 },
     ],
@@ -91,7 +91,7 @@ export const heads = {
     if (!of) return { said: app.memory.said };
     const measured = measure(of, place);
     const { keys, low, high } = measured[head];
-    const told = `${names[head]} looks from “${seen(place)}” at ${characters(keys)}, by chance at ${between(low, high)}`;
+    const told = `${names[head]} looks from “${seen(place)}” at ${show2(keys)} characters, by chance at ${show2(low)} to ${show2(high)}`;
     app.panels.text.heading.textContent = told;
     drawText(app, math.softmax(rowOf(of.levels, head, place)));
     drawHeads(app, measured, told);
@@ -99,16 +99,13 @@ export const heads = {
   },
 };
 
-/** How many heads leave what chance gives from a character, and on average over all that may look. */
+/** How many heads leave what chance gives, on average over all characters that may look, and from one. */
 function answer(measured, leave, place) {
+  const times = (leave.more + leave.fewer) / (0.1 * names.length);
   const [more, fewer] = ["more", "fewer"].map((kind) => many(measured, kind) || "none");
-  const look = more === 1 ? "looks" : "look";
-  const byChance = show(0.1 * names.length, 1);
-  return `From “${seen(place)}” ${more} of 16 heads ${look} at more characters than by chance, ${fewer} at fewer. At an average place ${show(leave, 1)} leave their bars, by chance ${byChance}.`;
+  return `${show(times, 1)} times as many dots leave their bars as by chance: on average ${show(leave.more, 1)} of 16 heads look at more, ${show(leave.fewer, 1)} at fewer; here, from “${seen(place)}”, ${more} and ${fewer}.`;
 }
 
-const characters = (keys) => `${show(keys, 0)} character${show(keys, 0) === "1" ? "" : "s"}`;
-const between = (low, high) => [...new Set([low, high].map((keys) => show(keys, 0)))].join(" to ");
 /** Which of so many numbers from 0 on is the least far. */
 const least = (count, far) =>
   [...Array(count).keys()].reduce((best, i) => (far(i) < far(best) ? i : best));
@@ -206,14 +203,14 @@ function drawHeads(app, measured, told) {
   const rows = layer(panel.svg, "glides").selectAll("g.head").data(measured);
   const made = rows.enter().append("g").attr("class", "head");
   made.append("rect").attr("rx", 3);
-  made.append("circle").attr("r", 5);
+  made.append("circle").attr("r", 4);
   const all = made.merge(rows).style("transform", (_, i) => `translateY(${level(i)}px)`);
   all
     .select("rect")
     .attr("x", ({ low }) => x(low))
-    .attr("y", 2 - high / 2)
+    .attr("y", 1.5 - high / 2)
     .attr("width", ({ low, high }) => Math.max(4, x(high) - x(low)))
-    .attr("height", high - 4)
+    .attr("height", high - 3)
     .style("fill", "var(--ex-grid)");
   all
     .select("circle")
@@ -222,6 +219,7 @@ function drawHeads(app, measured, told) {
 
   const range = { min: 0, max: names.length - 1 };
   const { made: ring, all: handle } = drawHandles(panel, [head], range, "query");
+  layer(panel.svg, "handles").classed("glides", true);
   ring.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest row
   ring.select("circle:not(.ring)").remove();
   ring.select("circle").attr("r", 9).style("stroke", colour("query")).style("stroke-width", 2.5);

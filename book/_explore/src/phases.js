@@ -7,10 +7,6 @@ import { bar, fresh, rule, say, show2, showCount } from "./shared.js";
 const { n: lengths, sigma: sigmas, keys, gathered, half } = data.phases;
 
 const borders = lengths.map(math.criticalSigma);
-/** The most keys that half of a row's weight takes past its border. */
-const few = Math.max(
-  ...half.flatMap((counts, i) => counts.filter((_, at) => sigmas[at] > borders[i])),
-);
 
 export const phases = {
   title: "How many keys share half of a row’s weight?",
@@ -53,14 +49,14 @@ function answer(rows) {
   const list = (told) => `${told.slice(0, -1).join(", ")} and ${told.at(-1)}`;
   if (rows.at(-1).count === 1) {
     const most = rows.map(({ share }) => Math.round(100 * share(1)));
-    return `In each of the three rows one key has more than half: ${list(most)}\u00a0%.`;
+    return `On average one key has more than half of each row: ${list(most)}\u00a0%.`;
   }
   const counts = list(rows.map(({ count }) => showCount(count)));
   return [
-    `Longer rows take more keys to reach half: ${counts}, but no larger share of the row.`,
-    `Only the shortest row is past its σ; longer ones take more keys to reach half: ${counts}.`,
-    `The two shorter rows are past their σ; the longest takes more keys to reach half: ${counts}.`,
-    `Each row is past its σ and takes few keys to reach half, however long it is: ${counts}.`,
+    `All rows are below their borders: longer ones take more keys, ${counts}, but no larger share.`,
+    `The shortest row is past its border; longer ones take more keys to reach half: ${counts}.`,
+    `Two rows are past their borders; the longest takes more keys to reach half: ${counts}.`,
+    `Past its border a row takes few keys to reach half, however long it is: ${counts}.`,
   ][rows.filter(({ past }) => past).length];
 }
 
@@ -116,7 +112,7 @@ function drawRows(panel, rows) {
     dots(Math.max(drawn, end), 1, y, 0.4);
     const write = (text, at, level, anchor) => say(group, text, at, level, anchor);
     write(`row of ${showCount(n)} keys`, left, y - 7, "start").style("font-weight", 700);
-    write(`≤ ${few} keys past σ = ${show2(border)}`, right, y - 7, "end")
+    write(`${past ? "past its border," : "border at"} σ = ${show2(border)}`, right, y - 7, "end")
       .style("font-weight", past ? 700 : null)
       .style("fill", past ? null : "var(--ex-muted)");
     if (i === rows.length - 1 && x(1) - x(drawn) > 140)
