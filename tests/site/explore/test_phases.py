@@ -41,7 +41,7 @@ def test_a_row_is_past_its_border_where_a_few_keys_have_half(explorable):
     figure = explorable("phases")
     handle = slider(figure, "spread of the scores")
     shown = [figure.locator("output").inner_text()]
-    starts = ("All rows are below", "The shortest row is past", "Two rows are past", "Past its border a row")
+    starts = ("All rows are", "The shortest row is past", "Two rows are past", "Past its border")
     for past, start in enumerate(starts):
         while past and float(state(figure)["sigma"]) < BORDERS[past - 1]:
             act(figure, handle.press, "ArrowRight")
