@@ -94,8 +94,8 @@ def scripts() -> dict[str, str]:
     for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
         keys, ends = measure(own)
-        leave = [(keys > ends[..., 1]).sum(-1), (keys < ends[..., 0]).sum(-1)]
-        leave = [rounded(x.double().mean().item()) for x in leave]
+        more, fewer = (keys > ends[..., 1]).sum(-1), (keys < ends[..., 0]).sum(-1)
+        leave = [rounded(x.double().mean().item()) for x in (more, fewer)]
         chance = [[[rounded(x, 3) for x in pair] for pair in place] for place in ends.tolist()]
         text = json.dumps([kept, chance, *leave], separators=(",", ":"))
         scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
