@@ -101,6 +101,7 @@ function drawWords(panel, length, root, divisor) {
   const ink = colour(divisor);
   const p = weightsAt(length);
   const fits = reach.map((far) => far * length);
+  const whole = reach.map((far) => far * root);
   const each = (name, tag, values = p) =>
     layer(panel.svg, name).selectAll(tag).data(values).join(tag);
   const columns = (name, values, from, to) =>
@@ -111,12 +112,20 @@ function drawWords(panel, length, root, divisor) {
       .attr("height", (value) => Math.abs(from(value) - to(value)));
   const write = (name, values, level) =>
     each(name, "text", values)
+      .attr("class", "rim")
       .attr("x", (_, j) => x(j) + x.bandwidth() / 2)
       .attr("y", level)
       .attr("text-anchor", "middle");
   const at = (level) => () => level;
+  /** What stands there undivided, once it is divided. */
+  const outline = (name, values, from, to) =>
+    columns(name, divisor === "none" ? [] : values, from, to)
+      .style("fill", "none")
+      .style("stroke", colour("none"))
+      .style("stroke-width", 1.5);
   columns("all", p, at(ground), at(top)).style("fill", "var(--ex-panel)");
   columns("bars", p, at(ground), y).style("fill", ink);
+  outline("before", [weightsAt(root)[CAT]], at(ground), y).attr("x", x(CAT));
   write("weights", p, (w) => (y(w) < top + 18 ? top : y(w)) - 5)
     .style("font-weight", 700)
     .style("font-size", "13px")
@@ -127,6 +136,7 @@ function drawWords(panel, length, root, divisor) {
     .text(String);
   columns("room", fits, at(floor + 14), at(ground + 46)).style("fill", "var(--ex-panel)");
   columns("fits", fits, at(zero), reaches).style("fill", ink).style("fill-opacity", 0.55);
+  outline("undivided", whole, at(zero), reaches);
   write("numbers", fits, (fit) => reaches(fit) + (fit < 0 ? 15 : -5))
     .style("fill", lettersColour(divisor))
     .text((fit) => show(fit, 1));
@@ -148,23 +158,6 @@ function drawWords(panel, length, root, divisor) {
   say(notes, "listens", middle, ground + 38, "middle").style("font-weight", 700);
   const divided = divisor === "none" ? "" : ` ÷ ${show(root, Number.isInteger(root) ? 0 : 1)}`;
   say(notes, `how well each key fits${divided}`, left, ground + 38, "start");
-  if (divisor === "none") return;
-  const before = weightsAt(root)[CAT];
-  notes
-    .append("rect")
-    .attr("class", "before")
-    .attr("x", x(CAT))
-    .attr("width", x.bandwidth())
-    .attr("y", y(before))
-    .attr("height", ground - y(before))
-    .style("fill", "none")
-    .style("stroke", colour("none"))
-    .style("stroke-width", 2);
-  say(
-    notes,
-    `undivided: ${brief(before)}`,
-    x(CAT) + x.bandwidth() + 6,
-    y(before) + 13,
-    "start",
-  ).style("fill", lettersColour("none"));
+  if (divisor !== "none")
+    say(notes, "outlined: undivided", left, top - 8, "start").style("fill", lettersColour("none"));
 }

@@ -41,10 +41,13 @@ def test_the_weights_are_the_librarys_at_every_width(explorable, divisor):
 
 def test_dividing_brings_the_sentence_back(explorable):
     figure = explorable("start", "d_k=256")
-    outline = figure.locator("rect.before")
+    outlines = [figure.locator(f".{name} rect") for name in ("before", "undivided")]
     assert said(figure).startswith("No: ")
-    assert outline.count() == 0
+    assert [one.count() for one in outlines] == [0, 0]
+    bar = figure.locator(".fits rect").nth(1)
+    high = bar.get_attribute("height")
     act(figure, figure.get_by_role("button", name="Divided by").click)
     assert said(figure).startswith("Yes: ")
-    assert outline.count() == 1
-    assert "undivided: ≈ 1" in figure.locator(".notes").text_content()
+    assert [one.count() for one in outlines] == [1, 8]
+    assert outlines[1].nth(1).get_attribute("height") == high != bar.get_attribute("height")
+    assert "outlined: undivided" in figure.locator(".notes").text_content()
