@@ -49,7 +49,7 @@ export const growth = {
       "sums",
       "Each of 40 lines adds up the products of an unrelated query and key; a dot is where it ends.",
       280,
-      { left: 30, right: 142, top: 30, bottom: 24 },
+      { left: 30, right: 148, top: 30, bottom: 24 },
     ],
   ],
   forget({ memory }) {
@@ -76,8 +76,9 @@ function prepare({ controls, memory, set, state }) {
     });
 }
 
-/** The standard deviation of sums of so many terms, of which the mean is known to be 0. */
-const spreadOf = (sums, terms) => Math.hypot(...sums.map((walk) => walk[terms])) / Math.sqrt(PAIRS);
+/** The standard deviation of sums of so many terms, of which the mean is known to be 0; with one decimal, as it is shown. */
+const spreadOf = (sums, terms) =>
+  (Math.hypot(...sums.map((walk) => walk[terms])) / Math.sqrt(PAIRS)).toFixed(1);
 
 /** How many times as wide the ends are after so many terms as they were before, and as is expected. */
 function wide(sums, dK, before) {
@@ -86,7 +87,7 @@ function wide(sums, dK, before) {
 }
 
 function answer(sums, dK, before) {
-  const found = `${show2(spreadOf(sums, dK))} here, √${dK}\u00a0=\u00a0${+Math.sqrt(dK).toFixed(1)} expected.`;
+  const found = `${spreadOf(sums, dK)} here, √${dK}\u00a0=\u00a0${+Math.sqrt(dK).toFixed(1)} expected.`;
   if (!before) return `After ${dK} terms the standard deviation is ${found}`;
   const share = {
     0.5: "Twice",
@@ -117,14 +118,16 @@ function drawSums(panel, sums, dK, before) {
     layer(parent, name).selectAll(tag).data(values).join(tag);
   const line = d3.line((_, terms) => x(terms), y);
   panel.describe(
-    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: standard deviation ${show2(spreadOf(sums, dK))}, expected ${+Math.sqrt(dK).toFixed(1)}.`,
+    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: standard deviation ${spreadOf(sums, dK)}, expected ${+Math.sqrt(dK).toFixed(1)}.`,
   );
-  each(panel.svg, "expected", "path", [1, -1])
-    .attr("d", (side) => d3.line(x, (terms) => y(side * Math.sqrt(terms)))(sums[0].keys()))
-    .style("fill", "none")
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 1.5)
-    .style("stroke-dasharray", "5 4");
+  for (const name of ["later", "expected"])
+    each(panel.svg, name, "path", [1, -1])
+      .attr("d", (side) => d3.line(x, (terms) => y(side * Math.sqrt(terms)))(sums[0].keys()))
+      .style("fill", "none")
+      .style("stroke", "var(--ex-ink)")
+      .style("stroke-width", 1.5)
+      .style("stroke-dasharray", "5 4");
+  panel.svg.select(".later").style("opacity", 0.25);
   const window_ = layer(panel.svg, "window", "clipPath").attr("id", "growth-window");
   layer(window_, "inner", "rect")
     .attr("x", left)
@@ -137,8 +140,12 @@ function drawSums(panel, sums, dK, before) {
     .style("fill", "none")
     .style("stroke", colour("none"))
     .style("opacity", 0.45);
-  panel.svg.select(".fan").attr("clip-path", "url(#growth-window)");
+  panel.svg.selectAll(".fan, .expected").attr("clip-path", "url(#growth-window)");
   const now = layer(panel.svg, "now").classed("glides", true);
+  each(now, "level", "path", [1, -1])
+    .attr("d", (side) => `M${x(dK)},${y(side * Math.sqrt(dK))}H${column + PILE + 16}`)
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-dasharray", "1 3");
   const rows = new Map();
   const dots = sums.map((walk) => {
     const row = Math.round(walk[dK] / BIN);
@@ -162,7 +169,7 @@ function drawSums(panel, sums, dK, before) {
     )
       .style("stroke", stroke)
       .style("stroke-width", 2.5);
-    say(notes, `±${show2(size)} at ${terms}`, column + PILE + 24, y(0) + level, "start")
+    say(notes, `±${size} at ${terms}`, column + PILE + 24, y(0) + level, "start")
       .style("fill", letters)
       .style("font-weight", 600);
   };
@@ -175,6 +182,6 @@ function drawSums(panel, sums, dK, before) {
     lettersColour("none"),
   );
   say(notes, "terms", x(MOST * 0.62), bottom + 16, "middle");
-  say(notes, "expected: ±√terms", right + 3, 18, "end");
-  arrow(notes, [right + 1, 23], [right + 1, y(Math.sqrt(MOST)) - 1], "var(--ex-muted)", 1);
+  say(notes, `expected: ±√${dK}`, right + 3, 18, "end");
+  arrow(notes, [right + 1, 23], [right + 1, y(Math.sqrt(dK)) - 1], "var(--ex-muted)", 1);
 }

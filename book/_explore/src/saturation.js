@@ -8,6 +8,7 @@ const { d_k: widths, nudge, pattern } = data.saturation;
 const KEYS = pattern.map((_, j) => j);
 const SIDES = ["none", "sqrt_d_k"];
 const NARROW = 480; // px, below which a drawing is a phone's
+const GAP = 12; // px, between the sides
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
@@ -46,7 +47,7 @@ function sideOf(dK, divisor, raised) {
 const tiny = (w) => w < 0.005;
 
 /** A weight with two decimals. */
-const brief = (w) => (tiny(w) ? "< 0.01" : show(w));
+const brief = (w) => (tiny(w) ? "<0.01" : show(w));
 
 function answer([undivided, divided], dK, key) {
   const [all, less] = [undivided, divided].map(({ before }) => brief(Math.max(...before)));
@@ -55,12 +56,12 @@ function answer([undivided, divided], dK, key) {
   const [[was, now], [from, to]] = [undivided, divided].map((side) =>
     [side.before, side.after].map((weights) => weights[key - 1]),
   );
-  const way = (...ends) => `from ${ends.map((w) => brief(w).replace("<", "below")).join(" to ")}`;
+  const way = (...ends) => `from ${ends.map((w) => brief(w).replace("<", "below ")).join(" to ")}`;
   const gain = now - was;
   if (gain > (to - from) / 3) {
     const close = dK > 16 && key === 2;
     return close
-      ? `Yes: undivided, key 2 does, for it is close to the leader, ${way(was, now)}; divided, ${way(from, to)}.`
+      ? `Yes: undivided, key 2 is close to the leader and rises ${way(was, now)}; divided, ${way(from, to)}.`
       : `Yes: at d_k = ${dK} the weight of key ${key} rises: undivided ${way(was, now)}, divided ${way(from, to)}.`;
   }
   const moves =
@@ -82,7 +83,7 @@ function drawKeys(app, sides) {
   const raised = app.state.key - 1;
   const middle = (j) => y(j) + y.bandwidth() / 2;
   const from = left + 28;
-  const width = (right - from) / 2;
+  const width = (right + GAP - from) / 2;
   const root = Math.sqrt(app.state.d_k);
   const described = sides.map((side, i) => {
     const [start, end] = [from + i * width, from + (i + 1) * width];
@@ -108,7 +109,7 @@ const decimal = (z) =>
 /** One divisor's side: each key's score, and as a bar its weight; when a score is raised, paler what its key gains, outlined what others lose. */
 function drawSide(panel, side, divisor) {
   const { scores, before, after, name, raised, middle, high, start, end } = side;
-  const x = d3.scaleLinear([0, 1], [start, end - 12]);
+  const x = d3.scaleLinear([0, 1], [start, end - GAP]);
   const least = KEYS.map((j) => Math.min(before[j], after[j]));
   const ink = colour(divisor);
   const paler = `color-mix(in srgb, ${ink} 45%, var(--ex-ground))`;
@@ -154,20 +155,17 @@ function drawSide(panel, side, divisor) {
   }
   say(words, "score", start, top - 6, "start");
   say(words, "weight", x(1), top - 6, "end");
-  const hundredths = (w) => Math.round(100 * w);
-  /** A number, and what is added to it, in bold letters. */
-  const write = (j, [text, more], at, anchor) => {
+  /** A number, and in the raised key's line in bold letters what becomes of it. */
+  const write = (j, text, more, at, anchor) => {
     const number = say(words, text, at, middle(j) - 6, anchor);
-    if (more) number.append("tspan").text(` ${more}`).style("font-weight", 700);
+    const rest = number.append("tspan").text(more);
+    if (j === raised) rest.style("font-weight", 700);
     else number.style("fill", "var(--ex-muted)");
   };
   for (const j of KEYS) {
-    const [from, to] = [before[j], after[j]];
-    const gain = `+ ${show((hundredths(to) - hundredths(from)) / 100)}`;
-    const sum = tiny(to) ? ["", brief(to)] : [brief(from), gain];
-    const own = j === raised;
-    write(j, own ? [decimal(scores[j]), `+ ${nudge}`] : [decimal(scores[j])], start, "start");
-    write(j, own ? sum : [brief(to)], x(1), "end");
+    const [from, to] = [before[j], after[j]].map(brief);
+    write(j, decimal(scores[j]), j === raised ? ` + ${nudge}` : "", start, "start");
+    write(j, from, from === to ? "" : ` → ${to}`, x(1), "end");
   }
 }
 

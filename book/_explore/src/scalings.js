@@ -49,7 +49,7 @@ export const scalings = {
     return {
       said:
         a === 1
-          ? "At × 1, √d_k and k_{mean} give nearly the same weights."
+          ? "So far √d_k and k_{mean} give nearly the same weights; which of the two keeps them?"
           : `k_{mean} and k_{total} ${a > 1 ? "grow" : "shrink"} with the keys and keep the weights; √d_k ${root}.`,
     };
   },

@@ -8,7 +8,7 @@ import pytest
 
 from sdpa_lib.moments import exact_moments
 
-from .conftest import SAMPLE, act, described, numbers, said, slider, state
+from .conftest import SAMPLE, act, described, go, numbers, said, slider, state
 
 
 def sums(pair, terms, scripts):
@@ -41,6 +41,22 @@ def test_a_line_is_the_sum_of_one_product_after_another(explorable, scripts):
         act(figure, figure.get_by_role("button", name="Draw").click)
 
 
+def test_what_is_expected_is_marked_where_the_lines_end(explorable):
+    figure = explorable("growth")
+    for d_k in (16, 128):
+        go(figure, f"d_k={d_k}")
+        panel = figure.locator("[data-panel=sums]")
+        for side in range(2):
+            curve, level = (
+                panel.locator(f".{name} path").nth(side).get_attribute("d")
+                for name in ("expected", "level")
+            )
+            end = re.split("[ML]", curve)[1 + d_k]
+            start = re.match("M(.*)H", level)[1]
+            assert numbers(start) == pytest.approx(numbers(end), abs=0.01)
+        assert f"expected: ±√{d_k}" in panel.locator(".notes").text_content()
+
+
 def test_it_begins_with_the_first_draw_that_is_ordinary(explorable, scripts):
     typical = int(state(explorable("growth"))["draw"])
     dims = np.array([16, 32, 64, 128, 256])
@@ -68,7 +84,8 @@ def test_what_changes_is_compared_with_where_the_reader_took_hold(explorable, st
         ).groups()
         assert expected == told
         before = re.search(rf"±([\d.]+) at {start}standard", notes)[1]
-        assert float(ratio) == pytest.approx(float(here) / float(before), rel=0.1)
+        shown = float(here) / float(before)
+        assert ratio == (f"{shown:.1f}" if shown >= 1 else f"{shown:.2f}")
         act(figure, figure.get_by_role("button", name="Draw").click)
     act(figure, figure.get_by_role("button", name="Reset").click)
     assert said(figure).startswith("After 64 terms")

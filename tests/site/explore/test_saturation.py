@@ -54,13 +54,27 @@ def test_both_sides_say_what_paler_and_outlined_bars_mean_and_use_the_width(expl
     assert panel.get_by_text("gained").count() == 0
 
 
-def test_a_line_under_the_mouse_is_tinted(explorable):
+def test_a_line_under_the_mouse_is_outlined_and_its_bars_keep_their_colour(explorable):
     figure = explorable("saturation")
     line = figure.get_by_role("radio", name="key 5")
-    fill = "line => getComputedStyle(line.querySelector('rect')).fill"
-    before = line.evaluate(fill)
+    style = "line => (({fill, stroke}) => [fill, stroke])(getComputedStyle(line.firstChild))"
+    fill, stroke = line.evaluate(style)
     line.hover()
-    assert line.evaluate(fill) != before
+    outlined = line.evaluate(style)
+    assert outlined[0] == fill
+    assert outlined[1] != stroke
+
+
+def test_every_line_says_from_where_and_to_where_its_weight_moves(explorable):
+    figure = explorable("saturation")
+    for d_k, key in ((64, 1), (16, 3)):
+        go(figure, f"d_k={d_k},key={key}")
+        for divisor in ("none", "sqrt_d_k"):
+            ends = zip(*(p.tolist() for p in side(d_k, divisor, key)[1:]), strict=True)
+            shown = [["<0.01" if w < 0.005 else f"{w:.2f}" for w in pair] for pair in ends]
+            told = figure.locator(f".words-{divisor} text").all_text_contents()
+            assert told[-15::2] == [" → ".join(dict.fromkeys(pair)) for pair in shown]
+            assert [("+ 1" in score) for score in told[-16::2]] == [j == key for j in range(1, 9)]
 
 
 @pytest.mark.parametrize(
