@@ -9,6 +9,7 @@ const KEYS = pattern.map((_, j) => j);
 const SIDES = ["none", "sqrt_d_k"];
 const NARROW = 480; // px, below which a drawing is a phone's
 const GAP = 12; // px, between the sides
+const LOW = 30; // px, of a key's line, from which on its numbers stand over its bars; in a slide they stand beside them
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
@@ -82,13 +83,15 @@ function drawKeys(app, sides) {
   const y = d3.scaleBand(KEYS, [top, bottom]);
   const raised = app.state.key - 1;
   const middle = (j) => y(j) + y.bandwidth() / 2;
-  const from = left + 28;
+  const low = y.bandwidth() < LOW;
+  const from = left + (low ? 36 : 28);
   const width = (right + GAP - from) / 2;
   const root = Math.sqrt(app.state.d_k);
   const described = sides.map((side, i) => {
     const [start, end] = [from + i * width, from + (i + 1) * width];
     const name = i ? `divided by √${app.state.d_k} = ${root}` : looks.none.label;
-    drawSide(panel, { ...side, name, middle, high: y.bandwidth(), start, end, raised }, SIDES[i]);
+    const where = { middle, high: y.bandwidth(), low, start, end };
+    drawSide(panel, { ...side, ...where, name, raised }, SIDES[i]);
     const told = (values) => values.map((w) => w.toFixed(3)).join("; ");
     return `${i ? "Divided" : "Undivided"}: scores ${side.scores.map(decimal).join("; ")}; weights before ${told(side.before)}; now ${told(side.after)}`;
   });
@@ -108,8 +111,8 @@ const decimal = (z) =>
 
 /** One divisor's side: each key's score, and as a bar its weight; when a score is raised, paler what its key gains, outlined what others lose. */
 function drawSide(panel, side, divisor) {
-  const { scores, before, after, name, raised, middle, high, start, end } = side;
-  const x = d3.scaleLinear([0, 1], [start, end - GAP]);
+  const { scores, before, after, name, raised, middle, high, low, start, end } = side;
+  const x = d3.scaleLinear([0, 1], low ? [start + 74, end - GAP - 86] : [start, end - GAP]);
   const least = KEYS.map((j) => Math.min(before[j], after[j]));
   const ink = colour(divisor);
   const paler = `color-mix(in srgb, ${ink} 45%, var(--ex-ground))`;
@@ -121,8 +124,8 @@ function drawSide(panel, side, divisor) {
       .style("transition", wantsCalm() ? null : "width 0.4s, x 0.4s")
       .attr("x", (j) => x(from(j)))
       .attr("width", (j) => x(to(j)) - x(from(j)))
-      .attr("y", (j) => middle(j) - 1)
-      .attr("height", high / 2 - 2);
+      .attr("y", (j) => middle(j) - (low ? high / 2 - 2 : 1))
+      .attr("height", low ? high - 4 : high / 2 - 2);
   const none = () => 0;
   bars("all", none, () => 1).style("fill", "var(--ex-panel)");
   bars("lost", none, (j) => before[j])
@@ -151,13 +154,13 @@ function drawSide(panel, side, divisor) {
   };
   if (raised >= 0) {
     swatch("gained", start + 0.5, paler);
-    swatch("lost", start + 70.5, "none");
+    swatch("lost", start + 76.5, "none");
   }
   say(words, "score", start, top - 6, "start");
-  say(words, "weight", x(1), top - 6, "end");
+  say(words, "weight", end - GAP, top - 6, "end");
   /** A number, and in the raised key's line in bold letters what becomes of it. */
   const write = (j, text, more, at, anchor) => {
-    const number = say(words, text, at, middle(j) - 6, anchor);
+    const number = say(words, text, at, middle(j) + (low ? 4 : -6), anchor);
     const rest = number.append("tspan").text(more);
     if (j === raised) rest.style("font-weight", 700);
     else number.style("fill", "var(--ex-muted)");
@@ -165,7 +168,7 @@ function drawSide(panel, side, divisor) {
   for (const j of KEYS) {
     const [from, to] = [before[j], after[j]].map(brief);
     write(j, decimal(scores[j]), j === raised ? ` + ${nudge}` : "", start, "start");
-    write(j, from, from === to ? "" : ` → ${to}`, x(1), "end");
+    write(j, from, from === to ? "" : ` → ${to}`, end - GAP, "end");
   }
 }
 
@@ -175,7 +178,7 @@ function drawButtons(app, panel, { y, middle, left, right, raised }) {
   const keys = list.selectAll("g").data(KEYS);
   const made = keys.enter().append("g").attr("class", "explorable-key").attr("role", "radio");
   made.append("rect").attr("fill", "transparent");
-  made.append("circle").attr("r", 10).style("stroke", "var(--ex-ink)");
+  made.append("circle").style("stroke", "var(--ex-ink)");
   made.append("text").attr("text-anchor", "middle").style("font-weight", 700);
   const all = made.merge(keys);
   const choose = (j) => app.set({ key: j + 1 });
@@ -204,6 +207,7 @@ function drawButtons(app, panel, { y, middle, left, right, raised }) {
   all
     .select("circle")
     .attr("cx", left + 11)
+    .attr("r", Math.min(10, y.bandwidth() / 2))
     .attr("cy", middle)
     .style("fill", (j) => (j === raised ? "var(--ex-ink)" : "var(--ex-ground)"));
   all
