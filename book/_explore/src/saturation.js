@@ -112,7 +112,7 @@ const decimal = (z) =>
 /** One divisor's side: each key's score, and as a bar its weight; when a score is raised, paler what its key gains, outlined what others lose. */
 function drawSide(panel, side, divisor) {
   const { scores, before, after, name, raised, middle, high, low, start, end } = side;
-  const x = d3.scaleLinear([0, 1], low ? [start + 74, end - GAP - 86] : [start, end - GAP]);
+  const x = d3.scaleLinear([0, 1], low ? [start + 86, end - GAP - 108] : [start, end - GAP]);
   const least = KEYS.map((j) => Math.min(before[j], after[j]));
   const ink = colour(divisor);
   const paler = `color-mix(in srgb, ${ink} 45%, var(--ex-ground))`;
