@@ -37,7 +37,7 @@ export const blend = {
   ],
   panels: [["plane", "", 340, { left: 8, top: 8, bottom: 8, right: 8 }]],
   forget({ memory }) {
-    for (const kept of ["moved", "from", "beyond", "taken"]) delete memory[kept];
+    for (const kept of ["moved", "from", "beyond"]) delete memory[kept];
   },
   /** Keep what the reader moves, and a value's way from where it began: of a score one number changes, of a value two, of o three. */
   also(asked, { memory }) {
@@ -72,7 +72,7 @@ function percents(p) {
   for (const j of first.slice(0, left)) whole[j] += 1;
   if (p.some((w, i) => p.some((other, j) => w === other && whole[i] !== whole[j])))
     return p.map((w) => `${show(100 * w, 1)}\u00a0%`);
-  return whole.map((n) => `${n === 0 ? "< 1" : n === 100 ? "> 99" : n}\u00a0%`);
+  return whole.map((n) => `${n === 0 ? "<\u00a01" : n === 100 ? ">\u00a099" : n}\u00a0%`);
 }
 
 /** What the output is, what stops it, and how far it goes with a value. */
@@ -220,10 +220,8 @@ function drawPlane(app, values, p, shares, output) {
   const off = Math.min(...values.map(at).map(([a, b]) => Math.hypot(a - left, b - level)));
   const room = off < 12 ? 16 : off < 36 ? 24 : 44; // beside the output its neighbour can be taken, too
   const size = (j) => (j === 3 ? room : 44);
-  // An output that has been dragged on to a value leaves the next press to the value.
-  all.style("pointer-events", (_, j) =>
-    j === 3 && off < 12 && app.memory.taken === 3 ? "none" : null,
-  );
+  // An output that has come to lie on a value leaves the next press to the value.
+  all.style("pointer-events", (_, j) => (j === 3 && off < 12 && !/v/.test(moved) ? "none" : null));
   all
     .select("rect.touch")
     .attr("x", (_, j) => -size(j) / 2)
@@ -269,7 +267,6 @@ function drawPlane(app, values, p, shares, output) {
       const j = all.nodes().indexOf(event.target.closest(".explorable-handle"));
       const [left, level] = d3.pointer(event, panel.svg.node());
       if (j < 0) return;
-      app.memory.taken = j;
       app.memory.off = [places[j][0] - left, places[j][1] - level]; // of what is held
       delete app.memory.from;
     },

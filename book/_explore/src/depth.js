@@ -36,7 +36,7 @@ const GUESSES = Array.from({ length: 51 }, (_, i) => Number((10 ** (i / 10)).toP
 const [NONE_YET, WAITS] = [0, GUESSES[25]];
 
 export const depth = {
-  title: "How does the first gradient’s norm grow with more blocks?",
+  title: "Does the first gradient vanish in deeper models, or explode?",
   prompt: `Drag the ring to your guess for undivided models of ${depths.at(-1)} blocks; then drag the line there.`,
   hint: { target: ".guess .explorable-handle" },
   controls: [
@@ -113,8 +113,8 @@ function verdict(width, passed, guess, revealed) {
   if (guess !== NONE_YET && last)
     return `You guessed ${brief(guess)}, ${miss(guess, median("none", width, passed))}: with ${blocks} blocks ${norm}.`;
   if (passed === 1) return `With ${first} blocks ${norm}. And with more?`;
-  const [less, lesser] = names.map((name) => brief(median(name, width, 1)));
-  return `From ${first} to ${blocks} blocks the norm grows from ${less} to ${undivided} undivided, and from ${lesser} to ${root} with the root.`;
+  const grown = names.map((name) => `${growth(name, width, passed)} times`);
+  return `From ${first} to ${blocks} blocks the norm grows ${grown[0]} undivided, and ${grown[1]} with the root.`;
 }
 
 /** By what factor a guess was off. */
@@ -190,7 +190,7 @@ function drawNorms(app, width, passed) {
   const levels = apart(wanted, 17, 0, y(0.55), [0, 1]);
   const told = !isNarrow(panel) && passed > 1;
   names.forEach((name, i) => {
-    const grown = told ? ` × ${growth(name, width, passed)} from ${first} blocks` : "";
+    const grown = told ? `: × ${growth(name, width, passed)}` : "";
     const [by, anchor] = right ? [20, "start"] : [-20, "end"];
     say(group, labels[name] + grown, at + by, levels[i], anchor)
       .style("font-weight", 700)

@@ -6,7 +6,6 @@ import { axes, fresh, layer, point, richText, rule, say, show } from "./shared.j
 
 const DIMS = [1, 4, 8, 12, 16];
 const WIDEST = DIMS.at(-1);
-const BEYOND = 64; // told, not drawn: beside it a lift would not be seen
 const [SHIFTED, CORRELATED] = [1, 0.3];
 const ROOMY = matchMedia("(min-width: 600px)").matches;
 
@@ -33,8 +32,8 @@ const HIGHEST = Math.ceil(over(WIDEST, [SHIFTED, SHIFTED, CORRELATED, CORRELATED
 
 export const variance = {
   title: "When is dividing by √d_k not enough?",
-  prompt: "Once this line tilts: tick boxes until it does.",
-  hint: { target: "[id$=rho_k]" },
+  prompt: "When the line below tilts: tick until it does.",
+  hint: { target: "[id$=mu_k]" },
   controls: [
     { ...box("mu_q", MEAN, SHIFTED), group: "query components", value: String(SHIFTED) },
     box("rho_q", TOGETHER, CORRELATED),
@@ -54,13 +53,16 @@ export const variance = {
   update({ state, panels: { query, key, line } }) {
     const boxes = ["mu_q", "mu_k", "rho_q", "rho_k"].map((name) => Number(state[name]));
     const [muQ, muK, rhoQ, rhoK] = boxes;
-    const [first, last, beyond] = [1, WIDEST, BEYOND].map((dK) => over(dK, boxes));
+    const [first, last] = [1, WIDEST].map((dK) => over(dK, boxes));
     drawCloud(query, "query", muQ, rhoQ);
     drawCloud(key, "key", muK, rhoK);
     drawLine(line, first, last);
-    return { said: answer(first, beyond, boxes) };
+    return { said: answer(first, last, boxes) };
   },
 };
+
+/** As it is told, beside the line and below it. */
+const told = (variance) => Number(variance.toFixed(2));
 
 function answer(first, last, [muQ, muK, rhoQ, rhoK]) {
   if (last > first) {
@@ -69,7 +71,7 @@ function answer(first, last, [muQ, muK, rhoQ, rhoK]) {
       rhoQ && rhoK
         ? `Both are correlated${muQ + muK ? `, and ${means}` : ""}`
         : `The ${rhoQ ? "key" : "query"}’s mean meets the ${rhoQ ? "query" : "key"}’s correlation`;
-    return `${why}: the line tilts, to ${show(last, 1)} at d_k\u00a0=\u00a0${BEYOND}; the root is not enough.`;
+    return `${why}: the line tilts, to ${told(last)} at d_k\u00a0=\u00a0${WIDEST}; the root is not enough.`;
   }
   const [own, other] = rhoQ ? ["query", "key"] : ["key", "query"];
   if (first > 1)
@@ -163,10 +165,7 @@ function drawLine(panel, first, last) {
   }
   if (last > 1) {
     const label = bold(say(to, "", right + 6, 4, "start"));
-    label
-      .append("tspan")
-      .text(Number(last.toFixed(2)))
-      .style("font-size", "15px");
+    label.append("tspan").text(told(last)).style("font-size", "15px");
     label.append("tspan").text(first > 1 ? " lifted" : " tilted");
     if (both) bold(say(to, "and tilted", right + 6, 20, "start"));
   }

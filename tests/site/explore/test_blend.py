@@ -71,18 +71,25 @@ def test_what_is_moved_is_answered_and_reset_begins_again(explorable):
     assert "hardly moves" in said(figure)
 
 
-def test_a_value_under_the_output_that_was_dragged_there_can_be_dragged(explorable):
-    figure = explorable("blend")
+@pytest.mark.parametrize(("by", "setting"), [("drag", ""), ("score", "z2=-5,z3=-5")])
+def test_a_value_under_the_output_that_came_there_can_be_dragged(explorable, by, setting):
+    figure = explorable("blend", setting)
     rings = figure.locator(".explorable-handle circle.ring")
     boxes = [rings.nth(j).bounding_box() for j in (0, 3)]
-    mouse = figure.page.mouse
     value, output = [(b["x"] + b["width"] / 2, b["y"] + b["height"] / 2) for b in boxes]
-    beyond = value[0] + 40, value[1] + 10
-    before = float(state(figure)["x1"])
-    for start, end in ((output, beyond), (value, (value[0] - 60, value[1]))):
+
+    def drag(start, end):
+        mouse = figure.page.mouse
         mouse.move(*start)
         mouse.down()
         mouse.move(*end, steps=5)
         mouse.up()
         figure.page.wait_for_timeout(300)
+
+    before = float(state(figure)["x1"])
+    if by == "drag":
+        drag(output, (value[0] + 40, value[1] + 10))
+    else:
+        act(figure, slider(figure, "score").press, "End")
+    drag(value, (value[0] - 60, value[1]))
     assert float(state(figure)["x1"]) < before - 0.1
