@@ -21,10 +21,10 @@
   how many. ``{clock}`` in the notes of the first slide is a table of all parts: their minutes,
   what a late class leaves out of each and what an early one sees, as their notes have it.
 - ``{notes} 3`` is what the presenter says in three minutes. With ``3 spare`` a late class leaves
-  the slide out, ``3 check`` says when to be there, and ``backup`` is for a slide behind the last,
-  shown if somebody asks. Each slide has notes. Together they are ``lecture_minutes`` without
-  ``lecture_reserve``, and none has fewer than its words and polls ask for (``needed``), nor
-  many more; the notes say what they go to.
+  the slide out, ``0 spare`` is for an early one alone, ``3 check`` says when to be there, and
+  ``backup`` is for a slide behind the last, shown if somebody asks. Each slide has notes. Together
+  they are ``lecture_minutes`` without ``lecture_reserve``, and none has fewer than its words and
+  polls ask for (``needed``), nor many more; the notes say what they go to.
 - ``{book}`` is where the book and the lab are to be found.
 """
 
@@ -56,9 +56,12 @@ HANDS = {
     "marks the right one: {}.",
     False: "One show of hands, and no talk; the next step marks the right one: {}.",
 }
+SPARE = "◇"
+"""The mark of a slide that a late class leaves out."""
 PART = "<p><b>Checkpoint: <em>{}</em> begins at minute {:g}.</b> {}</p>"
 CHECK = "<p><b>Checkpoint: be here by minute {}.</b> The reserve has {} minutes.</p>"
 BACKUP = "<p><b>Backup: show it if somebody asks.</b></p>"
+OPTIONAL = f"<p><b>{SPARE} It has no minutes: show it if you are early, or else go on.</b></p>"
 LATE = "If you are later, leave out: {}."
 CLOCK = (
     "<table><thead><tr><th>minute</th><th>part</th><th>late: leave out</th><th>early: backup</th>"
@@ -71,8 +74,6 @@ SAID_LATE = re.compile(r"◇ Late\?\s+(.*?)\s*(?=Early\?|$)", re.S)
 SAID_EARLY = re.compile(r"Early\?\s+Backup\s+(.*?)\.?$", re.S)
 OPENING, CLOSING = "The question", "The answer"
 """What comes before the first part and after the last, in the table of all."""
-SPARE = "◇"
-"""The mark of a slide that a late class leaves out."""
 
 PICTURE, FORMULA, MOVED, ASKED, VOTED, TALKED = 1.0, 0.75, 2.5, 1.0, 2.5, 0.5
 """Minutes beside the words: to look at a picture or a table and at a formula, to move a figure, to
@@ -365,7 +366,7 @@ class Notes(SphinxDirective):
         made = notes(minutes=0.0 if backup else float(first), kind="backup" if backup else kind)
         self.state.nested_parse(self.content, self.content_offset, made)
         if backup:
-            return [made, raw('<p class="spare backup">backup</p>')]
+            return [made]
         mark = f'<p class="spare" title="A late class leaves this out">{SPARE}</p>'
         return [made, *([raw(mark)] if kind == "spare" else [])]
 
@@ -477,7 +478,10 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
     total: dict[str, float] = {}
     spoken = 0.0
     parts = [Stretch(0, 0.0)]
+    column = row = 0
     for section in document.findall(nodes.section):
+        below = section.parent.parent not in (document, None)
+        column, row = (column, row + 1) if below else (column + 1, 1)
         said = [part for part in section.children if isinstance(part, notes)]
         timed = [part for part in said if "minutes" in part]
         if len(timed) != 1:
@@ -488,6 +492,10 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
         until, time = now + minutes, ""
         if kind == "backup":
             time = BACKUP
+            mark = raw(f'<p class="spare backup">backup {column}.{row}</p>')
+            section.insert(section.index(main), mark)  # before sections below this one
+        elif not minutes:
+            time = OPTIONAL
         else:
             time = f"Minutes {now:g} to {until:g}"
             if pace:
@@ -499,7 +507,7 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
                 total = {x: total.get(x, 0) + given.get(x, 0) for x in total | given}
             time = f"<p><b>{time}</b></p>"
         first: list[nodes.Node] = [raw(time)]
-        if kind == "spare":
+        if kind == "spare" and minutes:
             first.append(raw(f"<p><b>{SPARE} If you are late, leave this out.</b></p>"))
         if kind == "check":
             first.append(raw(CHECK.format(f"{now:g}", app.config.lecture_reserve)))
@@ -553,7 +561,7 @@ class Stretch:
     def read(self, section: nodes.section, main: notes) -> None:
         """What the notes of a slide say about a late class and an early one."""
         title = section.next_node(nodes.title).astext()
-        if main["kind"] == "spare":
+        if main["kind"] == "spare" and main["minutes"]:
             self.late.append(f"{title} ({main['minutes']:g} minutes)")
         for paragraph in main.findall(nodes.paragraph):
             text = paragraph.astext()

@@ -18,6 +18,11 @@ def _dots(d_k: int) -> Tensor:
     return torch.cat(((q * right).sum(-1, keepdim=True), others), -1)
 
 
+def _queries_and_keys(d_k: int, size: float) -> tuple[Tensor, Tensor]:
+    q, k = (sample(300, d_k, seed=9, stream=s, device="cpu") for s in (0, 1))
+    return q, size * k
+
+
 def _found(scores: Tensor, dim: int = -1) -> list[float]:
     """The share of the queries whose largest weight is the first key's, and its mean weight."""
     weights = torch.softmax(scores, dim=dim)
@@ -60,19 +65,21 @@ def _above_average(d_k: int, divisor: float) -> list[float]:
 
 EXERCISES: dict[str, Exercise] = {
     "spread": Exercise(
-        answer=math.sqrt,
-        cases=((16,), (64,), (1024,)),
-        tolerance=0.12,  # it is measured
+        answer=lambda queries, keys: (queries @ keys.T).std(),
+        cases=tuple(_queries_and_keys(*case) for case in ((16, 1.0), (64, 3.0), (1024, 1.0))),
+        tolerance=0.12,  # it may be of single pairs
         mistakes={
-            "This is the variance: take its root.": lambda d_k: d_k,
+            "This is the variance: take its root.": lambda queries, keys: (queries @ keys.T).var(),
             "This is the mean size of a dot product. A standard deviation is the root of a mean "
-            "square.": lambda d_k: math.sqrt(2 * d_k / math.pi),
-            "A dot product adds its terms up: sum them, and take no mean.": lambda d_k: (
-                1 / math.sqrt(d_k)
+            "square.": lambda queries, keys: (queries @ keys.T).abs().mean(),
+            "A dot product adds its terms up: sum them, and take no mean.": lambda queries, keys: (
+                (queries @ keys.T).std() / queries.shape[-1]
             ),
-            "This is the spread of one term. Add up the terms of each pair first.": lambda _d_k: (
-                1.0
+            "This is the spread of one term. Add up the terms of each pair first.": (
+                lambda queries, keys: (queries * keys).std()
             ),
+            "So it is if all components have variance 1. These keys are larger: measure the dot "
+            "products.": lambda queries, _keys: math.sqrt(queries.shape[-1]),
         },
     ),
     "power": Exercise(

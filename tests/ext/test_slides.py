@@ -173,6 +173,15 @@ def test_the_paper_is_quoted_as_it_stands():
     assert sentence.partition(", ")[2].partition(", ")[2].rstrip(".") in text.replace(sentence, "")
 
 
+def test_a_slide_without_minutes_is_for_an_early_class(lecture):
+    clock = "````{notes} 1\nSay it.\n\n```{clock}\n```\n````\n"
+    page, warned = lecture(f"# A\n\n{clock}\n## B\n" + NOTES.format("0 spare"), 1, lecture_pace=120)
+    assert warned == ""
+    first, second = page.select("aside.notes")
+    assert "show it if you are early" in second.text
+    assert "B (" not in first.text
+
+
 def test_the_reserve_is_kept_free_and_what_is_behind_the_last_slide_takes_no_time(lecture):
     text = slide("", "1 check") + "\n## B\n" + NOTES.format("backup")
     page, warned = lecture(text, 11, lecture_reserve=10)
@@ -180,7 +189,7 @@ def test_the_reserve_is_kept_free_and_what_is_behind_the_last_slide_takes_no_tim
     first, last = page.select("aside.notes")
     assert "be here by minute 0. The reserve has 10 minutes" in first.text
     assert last.text.startswith("Backup")
-    assert page.select_one("[data-visibility=uncounted] .backup")
+    assert page.select_one("[data-visibility=uncounted] .backup").text == "backup 2.1"
     assert len(page.select("[data-visibility]")) == 1
 
 
