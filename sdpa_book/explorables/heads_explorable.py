@@ -63,14 +63,27 @@ def measure(scores: Tensor) -> tuple[Tensor, Tensor]:
     return keys, ends
 
 
+def outside(scores: Tensor) -> Tensor:
+    """How many heads look at more or at fewer characters than by chance, by the character that
+    looks; of a moment's scores.
+    """
+    keys, ends = measure(scores)
+    return ((keys < ends[..., 0]) | (keys > ends[..., 1])).sum(-1).double()
+
+
 def data() -> dict[str, Any]:
-    """Which passage, and of which moments of a training a decoder's scores are there."""
+    """Which passage, and of which moments of a training a decoder's scores are there. `place` is
+    the last of the characters that after training come nearest to the average one.
+    """
     stored = load_results(LONGER)
-    query, _ = load_vectors(HEADS, "line", LONGER)
+    query, key = load_vectors(HEADS, "line", LONGER)
     layers, heads = query.shape[1:3]
+    trained = outside(sdpa.attention_scores(query[-1], key[-1]))
+    far = (trained - trained.mean()).abs()
     return {
         "first": FIRST,
         "head": SHOWN[0] * heads + SHOWN[1],
+        "place": FIRST + int((far == far.min()).nonzero().max()),
         "text": stored.passages["line"],
         "moments": stored.kept[f"{HEADS.name}, line"],
         "layers": layers,
@@ -82,8 +95,8 @@ def data() -> dict[str, Any]:
 def scripts() -> dict[str, str]:
     """By name a classic script for a moment: the scores of all rows of all heads, each row up to
     its own character, a byte a score; and by the character that looks, from `FIRST` on, and the
-    head, between which numbers it would look by chance; and how many heads look at more, and how
-    many at fewer, on average over the characters.
+    head, between which numbers it would look by chance; and how many heads leave these, on
+    average over the characters.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
@@ -93,11 +106,10 @@ def scripts() -> dict[str, str]:
     scripts = {}
     for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
-        keys, ends = measure(own)
-        more, fewer = (keys > ends[..., 1]).sum(-1), (keys < ends[..., 0]).sum(-1)
-        leave = [rounded(x.double().mean().item()) for x in (more, fewer)]
+        _, ends = measure(own)
+        leave = rounded(outside(own).mean().item())
         chance = [[[rounded(x, 3) for x in pair] for pair in place] for place in ends.tolist()]
-        text = json.dumps([kept, chance, *leave], separators=(",", ":"))
+        text = json.dumps([kept, chance, leave], separators=(",", ":"))
         scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
     return scripts
 

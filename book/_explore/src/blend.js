@@ -217,15 +217,21 @@ function drawPlane(app, values, p, shares, output) {
     .attr("r", 5.5) // a value is seen around it
     .style("fill", "var(--ex-ink)");
   const [left, level] = at(output);
-  const off = Math.min(...values.map(at).map(([a, b]) => Math.hypot(a - left, b - level)));
+  // Where it is pulled to, the output is held: the ring there is its handle.
+  const grip = beyond ? at(beyond.place) : [left, level];
+  const nearest = ([a, b]) => Math.min(...values.map(at).map(([c, d]) => Math.hypot(a - c, b - d)));
+  const off = nearest(grip);
   const room = off < 12 ? 16 : off < 36 ? 24 : 44; // beside the output its neighbour can be taken, too
   const size = (j) => (j === 3 ? room : 44);
+  const corner = (j, c) => (j === 3 ? grip[c] - [left, level][c] : 0) - size(j) / 2;
   // An output that has come to lie on a value leaves the next press to the value.
-  all.style("pointer-events", (_, j) => (j === 3 && off < 12 && !/v/.test(moved) ? "none" : null));
+  const onValue = nearest([left, level]) < 12 && !/v/.test(moved);
+  all.style("pointer-events", (_, j) => (j === 3 && onValue ? "none" : null));
   all
     .select("rect.touch")
-    .attr("x", (_, j) => -size(j) / 2)
-    .attr("y", (_, j) => -size(j) / 2)
+    .attr("x", (_, j) => corner(j, 0))
+    .attr("y", (_, j) => corner(j, 1))
+    .style("pointer-events", (_, j) => (j === 3 && beyond ? "all" : null))
     .attr("width", (_, j) => size(j))
     .attr("height", (_, j) => size(j));
   all
@@ -267,7 +273,8 @@ function drawPlane(app, values, p, shares, output) {
       const j = all.nodes().indexOf(event.target.closest(".explorable-handle"));
       const [left, level] = d3.pointer(event, panel.svg.node());
       if (j < 0) return;
-      app.memory.off = [places[j][0] - left, places[j][1] - level]; // of what is held
+      const held = j === 3 && event.target.matches("rect") ? grip : places[j];
+      app.memory.off = [held[0] - left, held[1] - level]; // of what is held
       delete app.memory.from;
     },
     true,

@@ -114,7 +114,7 @@ function verdict(width, passed, guess, revealed) {
     return `You guessed ${brief(guess)}, ${miss(guess, median("none", width, passed))}: with ${blocks} blocks ${norm}.`;
   if (passed === 1) return `With ${first} blocks ${norm}. And with more?`;
   const grown = names.map((name) => `${growth(name, width, passed)} times`);
-  return `From ${first} to ${blocks} blocks the norm grows ${grown[0]} undivided, and ${grown[1]} with the root.`;
+  return `It does not vanish: from ${first} to ${blocks} blocks it grows ${grown[0]} undivided, and ${grown[1]} with the root.`;
 }
 
 /** By what factor a guess was off. */

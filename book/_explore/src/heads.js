@@ -5,7 +5,16 @@ import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
 import { axes, fresh, layer, rule, say, show, show2, showCount } from "./shared.js";
 
-const { text, moments, heads: count, layers, unit, first: FIRST, head: shownFirst } = data.heads;
+const {
+  text,
+  moments,
+  heads: count,
+  layers,
+  unit,
+  first: FIRST,
+  head: shownFirst,
+  place: looksFirst,
+} = data.heads;
 const places = [...text];
 const shown = { " ": "·", "\n": "⏎" };
 const here = document.currentScript.src;
@@ -20,9 +29,9 @@ const kept = new Map();
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
-    const [bytes, chance, more, fewer] = window.explorableHeads[moment];
+    const [bytes, chance, leave] = window.explorableHeads[moment];
     const levels = Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0));
-    kept.set(moment, { levels, chance, leave: { more, fewer } });
+    kept.set(moment, { levels, chance, leave });
   };
   if (window.explorableHeads?.[moment]) return read();
   kept.set(moment, null);
@@ -48,19 +57,16 @@ function measure({ levels, chance }, place) {
   return names.map((_, head) => {
     const [low, high] = chance[place - FIRST][head];
     const keys = math.effectiveKeys(math.softmax(rowOf(levels, head, place)));
-    return { keys, low, high, more: keys > high, fewer: keys < low };
+    return { keys, low, high, outside: keys < low || keys > high };
   });
 }
-
-const many = (measured, kind) => measured.filter((one) => one[kind]).length;
 
 const LAST = places.length - 1;
 const PURPLE = colour("weights");
 
 export const heads = {
   title: "Do heads look at as many characters as by chance?",
-  prompt:
-    "Train the model: which dots leave their grey bars? Press a dot to see where its head looks.",
+  prompt: "Train the model: which dots leave their grey bars? Press a dot, or a character.",
   hint: { target: "input" },
   controls: [
     {
@@ -72,7 +78,7 @@ export const heads = {
       marks: moments.map(showCount),
     },
     { name: "head", min: 0, max: names.length - 1, step: 1, value: shownFirst, drawn: true },
-    { name: "place", min: FIRST, max: LAST, step: 1, value: LAST, drawn: true },
+    { name: "place", min: FIRST, max: LAST, step: 1, value: looksFirst, drawn: true },
   ],
   panelWidth: "100%",
   panels: [
@@ -80,7 +86,7 @@ export const heads = {
     [
       "heads",
       "dot: characters a head looks at; bar: by chance, 9 times in 10; purple: outside",
-      236,
+      258,
       { left: 50, right: 12, top: 2, bottom: 38 },
     ],
   ],
@@ -95,15 +101,16 @@ export const heads = {
     app.panels.text.heading.textContent = told;
     drawText(app, math.softmax(rowOf(of.levels, head, place)));
     drawHeads(app, measured, told);
-    return { said: (app.memory.said = answer(measured, of.leave, place)) };
+    return { said: (app.memory.said = answer(measured, of.leave, step)) };
   },
 };
 
 /** How many heads leave what chance gives, on average over all characters that may look, and from one. */
-function answer(measured, leave, place) {
-  const times = (leave.more + leave.fewer) / (0.1 * names.length);
-  const [more, fewer] = ["more", "fewer"].map((kind) => many(measured, kind) || "none");
-  return `${show(times, 1)} times as many dots leave their bars as by chance: on average ${show(leave.more, 1)} of 16 heads look at more, ${show(leave.fewer, 1)} at fewer; here, from “${seen(place)}”, ${more} and ${fewer}.`;
+function answer(measured, leave, step) {
+  const when = step ? `After ${showCount(step)} steps, less so` : "Before training, yes";
+  const byChance = show(0.1 * names.length, 1);
+  const outside = measured.filter((one) => one.outside).length || "none";
+  return `${when}: on average ${show(leave, 1)} of 16 dots lie outside their bars, by chance ${byChance}; here ${outside}.`;
 }
 
 /** Which of so many numbers from 0 on is the least far. */
@@ -215,7 +222,7 @@ function drawHeads(app, measured, told) {
   all
     .select("circle")
     .attr("cx", ({ keys }) => x(keys))
-    .style("fill", ({ more, fewer }) => (more || fewer ? PURPLE : "var(--ex-muted)"));
+    .style("fill", ({ outside }) => (outside ? PURPLE : "var(--ex-muted)"));
 
   const range = { min: 0, max: names.length - 1 };
   const { made: ring, all: handle } = drawHandles(panel, [head], range, "query");

@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
 import * as math from "./math.js";
-import { bar, fresh, rule, say, show2, showCount } from "./shared.js";
+import { bar, fresh, rule, say, show, show2, showCount } from "./shared.js";
 
 const { n: lengths, sigma: sigmas, keys, gathered, half } = data.phases;
 
@@ -11,7 +11,7 @@ const borders = lengths.map(math.criticalSigma);
 export const phases = {
   title: "How many keys share half of a row’s weight?",
   prompt:
-    "Raise the spread of the scores, and see how many keys of each row it takes to reach half.",
+    "Raise the spread of the scores: past its border a row takes few keys, however long it is.",
   hint: { target: "input" },
   controls: [
     {
@@ -53,7 +53,7 @@ function answer(rows) {
   }
   const counts = list(rows.map(({ count }) => showCount(count)));
   return [
-    `All rows are below their borders: longer ones take more keys, ${counts}, but no larger share.`,
+    `All rows are below their borders: longer ones take more keys, ${counts}, but a smaller share.`,
     `The shortest row is past its border; longer ones take more keys to reach half: ${counts}.`,
     `Two rows are past their borders; the longest takes more keys to reach half: ${counts}.`,
     `Past its border a row takes few keys to reach half, however long it is: ${counts}.`,
@@ -112,7 +112,7 @@ function drawRows(panel, rows) {
     dots(Math.max(drawn, end), 1, y, 0.4);
     const write = (text, at, level, anchor) => say(group, text, at, level, anchor);
     write(`row of ${showCount(n)} keys`, left, y - 7, "start").style("font-weight", 700);
-    write(`${past ? "past its border," : "border at"} σ = ${show2(border)}`, right, y - 7, "end")
+    write(`${past ? "past its border," : "border at"} σ = ${show(border)}`, right, y - 7, "end")
       .style("font-weight", past ? 700 : null)
       .style("fill", past ? null : "var(--ex-muted)");
     if (i === rows.length - 1 && x(1) - x(drawn) > 140)

@@ -24,8 +24,7 @@ const change = (name, p) => (most / least) ** exponent(name, p);
 
 export const power = {
   title: "Can one power p keep scores and steps the same in wider heads?",
-  prompt:
-    "Scores are divided by d_k^p. Move p until lines are level: learning rates should then stay.",
+  prompt: "Scores are divided by d_k^p: move p. A level step should keep its learning rate.",
   hint: { target: "input" },
   controls: [
     {

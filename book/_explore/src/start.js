@@ -137,7 +137,10 @@ function drawWords(panel, length, root, divisor) {
   columns("room", fits, at(floor + 14), at(ground + 46)).style("fill", "var(--ex-panel)");
   columns("fits", fits, at(zero), reaches).style("fill", ink).style("fill-opacity", 0.55);
   outline("undivided", whole, at(zero), reaches);
-  write("numbers", fits, (fit) => reaches(fit) + (fit < 0 ? 15 : -5))
+  // Divided, on the side of the ground where no outline is.
+  const beside = (fit) =>
+    divisor === "none" ? reaches(fit) + (fit < 0 ? 15 : -5) : zero + (fit < 0 ? -5 : 15);
+  write("numbers", fits, beside)
     .style("fill", lettersColour(divisor))
     .text((fit) => show(fit, 1));
   const notes = fresh(panel.svg, "notes");

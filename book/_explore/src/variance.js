@@ -32,7 +32,7 @@ const HIGHEST = Math.ceil(over(WIDEST, [SHIFTED, SHIFTED, CORRELATED, CORRELATED
 
 export const variance = {
   title: "When is dividing by √d_k not enough?",
-  prompt: "When the line below tilts: tick until it does.",
+  prompt: "Tick boxes until the line tilts: that is when.",
   hint: { target: "[id$=mu_k]" },
   controls: [
     { ...box("mu_q", MEAN, SHIFTED), group: "query components", value: String(SHIFTED) },

@@ -71,6 +71,25 @@ def test_what_is_moved_is_answered_and_reset_begins_again(explorable):
     assert "hardly moves" in said(figure)
 
 
+def test_the_ring_that_the_output_was_pulled_to_brings_it_back(explorable):
+    figure = explorable("blend")
+    figure.scroll_into_view_if_needed()
+    output = figure.locator(".explorable-handle circle.ring").nth(3)
+    box, mouse = output.bounding_box(), figure.page.mouse
+    inside = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    outside = inside[0] - 30, inside[1] - 90
+    before = state(figure)
+    for start, end in ((inside, outside), (outside, inside)):
+        mouse.move(*start)
+        mouse.down()
+        mouse.move(*end, steps=8)
+        mouse.up()
+        figure.page.wait_for_timeout(300)
+    after = state(figure)
+    assert all(after[x] == before[x] for x in ("x1", "y1", "x2", "y2"))
+    assert numbers(said(figure)) == [53, 1, 34, 2, 13, 3]
+
+
 @pytest.mark.parametrize(("by", "setting"), [("drag", ""), ("score", "z2=-5,z3=-5")])
 def test_a_value_under_the_output_that_came_there_can_be_dragged(explorable, by, setting):
     figure = explorable("blend", setting)

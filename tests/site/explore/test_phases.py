@@ -49,7 +49,7 @@ def test_a_row_is_past_its_border_where_a_few_keys_have_half(explorable):
         assert said(figure).startswith(start)
         told = figure.locator("svg").get_by_text("border")
         borders = [x for text in told.all_text_contents() for x in numbers(text)]
-        assert borders == pytest.approx(BORDERS, abs=0.051)
+        assert borders == pytest.approx(BORDERS, abs=0.0051)
         weights = told.evaluate_all("all => all.map(one => one.style.fontWeight)")
         assert weights == ["700"] * past + [""] * (3 - past)
         counts = numbers(said(figure))
