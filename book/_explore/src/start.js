@@ -1,6 +1,6 @@
 /** The first question: how well eight keys fit a query, and what a token listens to, as their lists grow longer, undivided or divided. */
 import * as d3 from "./d3.js";
-import { colour, data, lettersColour } from "./data.js";
+import { colour, data, lettersColour, looks } from "./data.js";
 import { softmax } from "./math.js";
 import { divisorControl, fresh, layer, rule, say, show, showCount, wantsCalm } from "./shared.js";
 
@@ -136,7 +136,7 @@ function drawWords(panel, length, root, divisor) {
     .text(String);
   columns("room", fits, at(floor + 14), at(ground + 46)).style("fill", "var(--ex-panel)");
   columns("fits", fits, at(zero), reaches).style("fill", ink).style("fill-opacity", 0.55);
-  outline("undivided", whole, at(zero), reaches);
+  outline("whole", whole, at(zero), reaches);
   // Divided, on the side of the ground where no outline is.
   const beside = (fit) =>
     divisor === "none" ? reaches(fit) + (fit < 0 ? 15 : -5) : zero + (fit < 0 ? -5 : 15);
@@ -162,5 +162,8 @@ function drawWords(panel, length, root, divisor) {
   const divided = divisor === "none" ? "" : ` ÷ ${show(root, Number.isInteger(root) ? 0 : 1)}`;
   say(notes, `how well each key fits${divided}`, left, ground + 38, "start");
   if (divisor !== "none")
-    say(notes, "outlined: undivided", left, top - 8, "start").style("fill", lettersColour("none"));
+    say(notes, `outlined: ${looks.none.label}`, left, top - 8, "start").style(
+      "fill",
+      lettersColour("none"),
+    );
 }

@@ -41,7 +41,7 @@ def test_the_weights_are_the_librarys_at_every_width(explorable, divisor):
 
 def test_dividing_brings_the_sentence_back(explorable):
     figure = explorable("start", "d_k=256")
-    outlines = [figure.locator(f".{name} rect") for name in ("before", "undivided")]
+    outlines = [figure.locator(f".{name} rect") for name in ("before", "whole")]
     assert said(figure).startswith("No: ")
     assert [one.count() for one in outlines] == [0, 0]
     bar = figure.locator(".fits rect").nth(1)
