@@ -62,7 +62,7 @@ export const depth = {
   panels: [
     [
       "norms",
-      "norm of the first gradient: each grey line is ten times the one below; a dot is a model",
+      "gradient’s norm at the first step: a grey line is ten times the one below; a dot is a model",
       289,
       { top: 40, left: 58 },
     ],
@@ -110,11 +110,13 @@ function verdict(width, passed, guess, revealed) {
     return `You guess ${brief(guess)}; now drag the line to ${depths.at(-1)}.`;
   const [undivided, root] = names.map((name) => brief(median(name, width, passed)));
   const norm = `the norm is ${undivided} undivided and ${root} with the root`;
+  const times = median("none", width, passed) / median("none", width, 1);
+  const fate = times > EXPLODES ? "It explodes" : "It does not vanish";
   if (guess !== NONE_YET && last)
-    return `You guessed ${brief(guess)}, ${miss(guess, median("none", width, passed))}: with ${blocks} blocks ${norm}.`;
+    return `${fate}. You guessed ${brief(guess)}, ${miss(guess, median("none", width, passed))}: with ${blocks} blocks ${norm}.`;
   if (passed === 1) return `With ${first} blocks ${norm}. And with more?`;
   const grown = names.map((name) => `${growth(name, width, passed)} times`);
-  return `It does not vanish: from ${first} to ${blocks} blocks it grows ${grown[0]} undivided, and ${grown[1]} with the root.`;
+  return `${fate}: from ${first} to ${blocks} blocks it grows ${grown[0]} undivided, and ${grown[1]} with the root.`;
 }
 
 /** By what factor a guess was off. */
@@ -125,6 +127,7 @@ function miss(guess, norm) {
     : `${brief(factor)} times too ${guess < norm ? "low" : "high"}`;
 }
 
+const EXPLODES = 100; // times as large as with the fewest blocks
 const FAINT = 0.5; // a guess for another width
 
 const isNarrow = (panel) => panel.width < 450;
@@ -271,6 +274,14 @@ function drawRing(app, guess, moved, of) {
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
   made.append("g").attr("class", "words").style("pointer-events", "none");
+  // Its whole column is the ring's: a press beside the ring is not one for the line, which would tell.
+  made.append("rect").attr("class", "column").attr("x", -22).attr("width", 44).attr("fill", "none");
+  made.select("rect.column").style("pointer-events", "all").style("touch-action", "none").lower();
+  const [bottom, top] = panel.yRange;
+  all
+    .select("rect.column")
+    .attr("y", top - y(guess))
+    .attr("height", bottom - top);
   // Over the words, where a finger would else scroll the page.
   made.select("rect.touch").style("cursor", "ns-resize").style("touch-action", "none").raise();
   all

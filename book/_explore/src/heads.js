@@ -57,7 +57,7 @@ function measure({ levels, chance }, place) {
   return names.map((_, head) => {
     const [low, high] = chance[place - FIRST][head];
     const keys = math.effectiveKeys(math.softmax(rowOf(levels, head, place)));
-    return { keys, low, high, outside: keys < low || keys > high };
+    return { keys, low, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
   });
 }
 
@@ -107,10 +107,10 @@ export const heads = {
 
 /** How many heads leave what chance gives, on average over all characters that may look, and from one. */
 function answer(measured, leave, step) {
-  const when = step ? `After ${showCount(step)} steps, less so` : "Before training, yes";
+  const when = step ? `Less so after ${showCount(step)} steps` : "Yes before training";
   const byChance = show(0.1 * names.length, 1);
-  const outside = measured.filter((one) => one.outside).length || "none";
-  return `${when}: on average ${show(leave, 1)} of 16 dots lie outside their bars, by chance ${byChance}; here ${outside}.`;
+  const [right, left] = [1, -1].map((side) => measured.filter((one) => one.side === side).length);
+  return `${when}: on average ${show(leave, 1)} of 16 dots are outside, by chance ${byChance}; here ${right} right, ${left} left.`;
 }
 
 /** Which of so many numbers from 0 on is the least far. */
@@ -144,6 +144,7 @@ function drawText(app, weights) {
   made.append("rect").attr("height", LINE - 2);
   made.append("text").attr("y", 16).attr("text-anchor", "middle").style("font", "15px monospace");
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${at[i]})`);
+  all.style("cursor", (_, i) => (i < FIRST ? "default" : null));
   const tint = (i) => `${PURPLE} ${Math.round((TINT * weights[i]) / most)}%, var(--ex-ground)`;
   all
     .select("rect")
@@ -222,7 +223,7 @@ function drawHeads(app, measured, told) {
   all
     .select("circle")
     .attr("cx", ({ keys }) => x(keys))
-    .style("fill", ({ outside }) => (outside ? PURPLE : "var(--ex-muted)"));
+    .style("fill", ({ side }) => (side ? PURPLE : "var(--ex-muted)"));
 
   const range = { min: 0, max: names.length - 1 };
   const { made: ring, all: handle } = drawHandles(panel, [head], range, "query");

@@ -24,7 +24,7 @@ const change = (name, p) => (most / least) ** exponent(name, p);
 
 export const power = {
   title: "Can one power p keep scores and steps the same in wider heads?",
-  prompt: "Scores are divided by d_k^p: move p. A level step should keep its learning rate.",
+  prompt: "Scores are divided by d_k^p: move p. A level line is the same at every width.",
   hint: { target: "input" },
   controls: [
     {

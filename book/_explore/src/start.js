@@ -137,10 +137,8 @@ function drawWords(panel, length, root, divisor) {
   columns("room", fits, at(floor + 14), at(ground + 46)).style("fill", "var(--ex-panel)");
   columns("fits", fits, at(zero), reaches).style("fill", ink).style("fill-opacity", 0.55);
   outline("whole", whole, at(zero), reaches);
-  // Divided, on the side of the ground where no outline is.
-  const beside = (fit) =>
-    divisor === "none" ? reaches(fit) + (fit < 0 ? 15 : -5) : zero + (fit < 0 ? -5 : 15);
-  write("numbers", fits, beside)
+  const beyond = (fit, j) => reaches(divisor === "none" ? fit : whole[j]) + (fit < 0 ? 15 : -5);
+  write("numbers", fits, beyond)
     .style("fill", lettersColour(divisor))
     .text((fit) => show(fit, 1));
   const notes = fresh(panel.svg, "notes");

@@ -46,7 +46,7 @@ def test_a_guess_waits_for_the_line_and_stays_with_its_width(explorable):
     assert said(figure) == "You guess 3,200; now drag the line to 48."
     for _ in range(2):
         act(figure, line.press, "ArrowRight")
-    assert said(figure).startswith("You guessed 3,200, 3.1 times too low:")
+    assert said(figure).startswith("It explodes. You guessed 3,200, 3.1 times too low:")
     assert not ring.is_visible()
     width = slider(figure, "width of a head")
     act(figure, width.press, "ArrowLeft")
@@ -79,3 +79,21 @@ def test_once_it_is_revealed_no_guess_is_asked_for_until_reset(explorable):
     assert "your guess:3,200" in figure.locator("[data-panel=norms] .aims").text_content()
     act(figure, figure.get_by_role("button", name="Reset").click)
     assert prompt.text_content().startswith("Drag the ring")
+
+
+def test_a_press_beside_the_ring_tells_nothing_and_a_drag_there_is_a_guess(explorable):
+    figure = explorable("depth")
+    figure.scroll_into_view_if_needed()
+    box = figure.locator(".guess .explorable-handle circle.ring").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    before = state(figure)
+    figure.page.mouse.click(x, y + 60)
+    figure.page.wait_for_timeout(300)
+    assert state(figure) == before
+    figure.page.mouse.move(x, y + 60)
+    figure.page.mouse.down()
+    figure.page.mouse.move(x, y + 70, steps=3)
+    figure.page.mouse.up()
+    figure.page.wait_for_timeout(300)
+    assert state(figure)["blocks"] == before["blocks"]
+    assert said(figure).startswith("You guess ")

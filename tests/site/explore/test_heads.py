@@ -51,17 +51,18 @@ def test_heads_that_leave_what_chance_gives_are_purple_and_counted(explorable, m
         "all => all.map((one) => one.querySelector('circle').style.fill.includes('weights'))"
     )
     assert looks == left[-1].tolist()
-    assert said(figure).startswith("After 2,400 steps, less so" if step else "Before training, yes")
-    mean, by_chance, here = numbers(said(figure).split("on average")[1].replace("16 dots", ""))
+    assert said(figure).startswith("Less so after 2,400" if step else "Yes before training")
+    mean, by_chance, *here = numbers(said(figure).split("on average")[1].replace("16 dots", ""))
     assert mean == pytest.approx(left.sum(-1).double().mean().item(), abs=0.051)
     assert by_chance == pytest.approx(16 * (1 - (MIDDLE[1] - MIDDLE[0]).item()))
-    assert here == left[-1].sum()
+    right = (keys > ends[..., 1])[-1].sum().item()
+    assert here == [right, left[-1].sum().item() - right]
 
 
 def test_it_begins_at_a_character_from_which_as_many_leave_as_on_average(explorable):
     figure = explorable("heads", "step=2400")
-    mean, here = numbers(said(figure).split("on average")[1].replace("16 dots", ""))[::2]
-    assert abs(mean - here) < 0.5
+    mean, _, right, left = numbers(said(figure).split("on average")[1].replace("16 dots", ""))
+    assert abs(mean - right - left) < 0.5
 
 
 def test_a_purple_dot_lies_outside_its_bar(explorable):
