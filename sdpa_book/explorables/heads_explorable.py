@@ -63,12 +63,9 @@ def measure(scores: Tensor) -> tuple[Tensor, Tensor]:
     return keys, ends
 
 
-def outside(scores: Tensor) -> Tensor:
-    """How many heads look at more or at fewer characters than by chance, by the character that
-    looks; of a moment's scores.
-    """
-    keys, ends = measure(scores)
-    return ((keys < ends[..., 0]) | (keys > ends[..., 1])).sum(-1).double()
+def outside(keys: Tensor, ends: Tensor) -> Tensor:
+    """Where a head looks at more or at fewer characters than by chance."""
+    return (keys < ends[..., 0]) | (keys > ends[..., 1])
 
 
 def data() -> dict[str, Any]:
@@ -78,7 +75,7 @@ def data() -> dict[str, Any]:
     stored = load_results(LONGER)
     query, key = load_vectors(HEADS, "line", LONGER)
     layers, heads = query.shape[1:3]
-    trained = outside(sdpa.attention_scores(query[-1], key[-1]))
+    trained = outside(*measure(sdpa.attention_scores(query[-1], key[-1]))).sum(-1).double()
     far = (trained - trained.mean()).abs()
     return {
         "first": FIRST,
@@ -106,8 +103,8 @@ def scripts() -> dict[str, str]:
     scripts = {}
     for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
-        _, ends = measure(own)
-        leave = rounded(outside(own).mean().item())
+        keys, ends = measure(own)
+        leave = rounded(outside(keys, ends).sum(-1).double().mean().item())
         chance = [[[rounded(x, 3) for x in pair] for pair in place] for place in ends.tolist()]
         text = json.dumps([kept, chance, leave], separators=(",", ":"))
         scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
@@ -119,7 +116,7 @@ def draw() -> None:
     steps = load_results(LONGER).kept[f"{HEADS.name}, line"][-1]
     query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
     keys, ends = (x[-1] for x in measure(sdpa.attention_scores(query, key)))
-    left = (keys < ends[:, 0]) | (keys > ends[:, 1])
+    left = outside(keys, ends)
     layers, heads = query.shape[:2]
     level = torch.arange(len(keys)) + 0.6 * (torch.arange(len(keys)) // heads)
     _, ax = plotting.figure(height=3.4)

@@ -67,14 +67,13 @@ export const depth = {
       { top: 40, left: 58 },
     ],
   ],
+  below: true, // the ring comes first
   also: ({ guess }, app) => (guess === undefined ? {} : { of: app.state.d_k }),
   forget({ memory }) {
     delete memory.revealed;
   },
   update(app) {
-    const { controls, memory } = app;
-    if (!memory.below) controls.nextElementSibling.after(controls); // the ring comes first
-    memory.below = true;
+    const { memory } = app;
     const { d_k: dK, blocks, guess, of } = app.state;
     const panel = app.panels.norms;
     const passed = depths.indexOf(blocks) + 1;

@@ -4,9 +4,10 @@
  *
  * An explorable is an object: `title`, `prompt`, one sentence that says what to do, `controls` (see `addControl`), `panels` [name, title,
  * height, margin], and `update(app)`, which draws app.state into app.panels and returns `said`, a sentence that answers, which is shown and
- * announced, and may return another `prompt` for that state. `hint` {target} says what a reader can move first: a ring pulses three times around what the selector `target` finds, a
- * slider's thumb, a handle, a box or a letter. `forget(app)` clears what it kept of the reader's way, before Reset; `also(changes, app)`
- * returns what else changes when the reader changes that. With `beside` the controls stand beside the panels where there is room.
+ * announced, and may return another `prompt` for that state. `hint` {target} says what a reader can move first: a ring pulses three times
+ * around what the selector `target` finds, a slider's thumb, a handle, a box or a letter. `forget(app)` clears what it kept of the reader's
+ * way, before Reset; `also(changes, app)` returns what else changes when the reader changes that. With `beside` the controls stand beside
+ * the panels where there is room, with `below` under them.
  */
 import * as d3 from "./d3.js";
 import { addButtons, element, rich, show3, wantsCalm } from "./shared.js";
@@ -195,8 +196,7 @@ export function start(figure, spec) {
   box.append(
     title,
     prompt,
-    controls,
-    panels,
+    ...(spec.below ? [panels, controls] : [controls, panels]),
     said,
     element("div", { class: "explorable-foot" }, ...(addressed ? [link, other] : []), reset),
     spoken,

@@ -1,4 +1,4 @@
-/** Heads of a model in training: where each looks, at how many characters, and whether at more than by chance. */
+/** Heads of a model in training: where each looks, at how many characters, and whether at more or fewer than by chance. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
@@ -110,7 +110,7 @@ function answer(measured, leave, step) {
   const when = step ? `Less so after ${showCount(step)} steps` : "Yes before training";
   const byChance = show(0.1 * names.length, 1);
   const [right, left] = [1, -1].map((side) => measured.filter((one) => one.side === side).length);
-  return `${when}: on average ${show(leave, 1)} of 16 dots are outside, by chance ${byChance}; here ${right} right, ${left} left.`;
+  return `${when}: on average ${show(leave, 1)} of ${names.length} dots are outside, by chance ${byChance}; here ${right} right, ${left} left.`;
 }
 
 /** Which of so many numbers from 0 on is the least far. */

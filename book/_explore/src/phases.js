@@ -6,8 +6,6 @@ import { bar, fresh, rule, say, show, show2, showCount } from "./shared.js";
 
 const { n: lengths, sigma: sigmas, keys, gathered, half } = data.phases;
 
-const borders = lengths.map(math.criticalSigma);
-
 export const phases = {
   title: "How many keys share half of a row’s weight?",
   prompt:
@@ -36,7 +34,7 @@ export const phases = {
     const at = sigmas.indexOf(app.state.sigma);
     const rows = lengths.map((n, i) => {
       const share = d3.scaleLog([0.5, ...keys.filter((k) => k <= n)], [0, ...gathered[i][at]]);
-      const border = borders[i];
+      const border = math.criticalSigma(n);
       return { n, count: half[i][at], share, border, past: sigmas[at] > border };
     });
     drawRows(app.panels.rows, rows);
