@@ -103,7 +103,7 @@ def whole_book(site: Path, citation: dict[str, Any]) -> BeautifulSoup:
 
     It is the first page of the site with another text, so that it has the site's style and script.
     """
-    pages = {site / f"{name}.html": f"{Path(name).name}." for name in chapters()}
+    pages = {site / f"{name}.html": f"{name.replace('/', '.')}." for name in chapters()}
     first = next(iter(pages))
     book = read(first)
     for tag in book.find_all(["link", "script"]):

@@ -22,7 +22,7 @@ def draw() -> None:
     ax.fill(*values.T, color=green, alpha=0.15)
     ax.plot(*values.T, "o", color=green, ms=11)
     ax.plot(*output, "o", color=plotting.INK, ms=8)
-    ax.text(0.63, 0.32, "output $o$")
+    ax.text(0.57, 0.3, "output $o$", ha="right", va="center")
     for j, (x, y) in enumerate(((0.95, 0.08), (0.14, 0.87), (0.34, -0.31))):
         ax.text(x, y, f"$v_{j + 1}$: {100 * weights[j]:.0f} %", color=green)
     ax.set(xlim=(-0.2, 1.2), ylim=(-0.4, 1), aspect="equal")

@@ -9,7 +9,12 @@ from conftest import SITE
 from sdpa_book.exercises import all_exercises
 from sdpa_lib import RESCALINGS
 
-VALUES = {name: one for name, one in all_exercises().items() if not callable(one.answer)}
+LAB = "lab."  # the lecture's, which is no page
+VALUES = {
+    name: one
+    for name, one in all_exercises().items()
+    if not (callable(one.answer) or name.startswith(LAB))
+}
 NAMES = {name for name, one in VALUES.items() if one.answer in (*RESCALINGS,)}
 SEVERAL = {name for name, one in VALUES.items() if isinstance(one.answer, list | tuple)}
 

@@ -70,6 +70,7 @@ def test_a_chapter_takes_few_pages_and_has_its_solutions_at_the_end(tab, base):
 
 def test_after_printing_solutions_are_where_they_were(tab, base):
     opened, _ = tab(base + GROWTH)
+    opened.locator(".explorable-app").first.wait_for()  # comes later than the page
     article = "document.querySelector('article').outerHTML"
     before = opened.evaluate(article)
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")
