@@ -295,7 +295,7 @@ class Book(SphinxDirective):
         told = {
             "The book": f'<a href="{stored.address("00")}" target="_blank">{name}</a>',
             "The lab": f'<a href="lab.ipynb" download target="_blank">{lab}</a>{beside}',
-            "The package": clone or "in the book’s folder, which you are given",
+            "The package": clone or "in the book’s folder",
         }
         lines = (f'<p class="address"><b>{what}:</b> {where}</p>' for what, where in told.items())
         return [raw("".join(lines))]
@@ -398,16 +398,18 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
             if begins["name"]:
                 stretches.append(Stretch(begins["name"], now, main))
             slide.replace(begins, strip(plan, begins["name"]))
+        first = [raw(f"<p><b>{time}</b></p>")]
         if late := main.get("late"):
-            stretches[-1].late.append(f"{slide.next_node(nodes.title).astext()}: {late}")
-            main.append(raw(f"<p><b>◇ Late?</b> {escape(late)}</p>"))
+            title = slide.next_node(nodes.title).astext().rstrip("?")
+            stretches[-1].late.append(f"{title}: {late}")
+            first.append(raw(f"<p><b>◇ Late:</b> {escape(late)}</p>"))
         if early := main.get("early"):
             stretches[-1].early.append(early)
-            main.append(raw(f"<p><b>Early?</b> Backup {escape(early)}</p>"))
+            main.append(raw(f"<p><b>Early:</b> backup {escape(early)}</p>"))
         for other in [one for one in said if one is not main]:
             slide.remove(other)
             main[0 if other["place"] == FIRST else len(main) : 0] = other.children
-        main.insert(0, raw(f"<p><b>{time}</b></p>"))
+        main[0:0] = first
         counted = {"data-visibility": "uncounted"} if main["backup"] else {}
         slide.append(revealjs_section(**{"data-timing": round(60 * minutes)}, **counted))
         now += minutes

@@ -140,8 +140,8 @@ def test_the_first_slide_has_a_table_of_all_parts(lecture):
     ]
     assert "In reserve: 2 minutes" in page.select_one("aside table + p").text
     notes = page.select("aside.notes")[1].text
-    assert "Late? no vote (2 minutes)" in notes
-    assert "Early? Backup 2.1: More of it" in notes
+    assert "Late: no vote (2 minutes)" in notes
+    assert "Early: backup 2.1: More of it" in notes
     assert len(page.select(".spare")) == 2
 
 
