@@ -19,7 +19,6 @@ exclude_patterns += ["**/*.map", "**/*.esm.js", "**/reset.css", "**/plugin.js", 
 lecture_minutes = 90
 lecture_reserve = 5
 lecture_pace = 120
-lecture_parts = ["Scores spread", "Softmax saturates", "The root", "Learning"]
 revealjs_html_theme = "revealjs-simple"
 revealjs_style_theme = "lecture.css"
 revealjs_static_path = ["static"]

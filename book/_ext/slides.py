@@ -1,44 +1,36 @@
 """Sphinx extension of the lecture: its slides show what the chapters hold, and type none of it.
 
-- ``{shown} 05 late`` is what a cell puts out: a figure, a table, a print, or a figure to move; of
-  a text cell its table. ``:heads:`` says a table's headings for those who see nothing else, and
-  leaves out a column that it calls ``-``;
-  ``:crop:`` the part of a drawing that is shown, ``:letters:`` how many times as large its are,
-  as in ``1.5 left``, which keeps the left ends of words where they are. Of a figure to move
-  ``:only:`` names the divisors that it shows and ``:state:`` where it begins; ``:paper:`` is the
-  cell whose picture stands for it on paper and in the presenter's view.
-- ``{poll} 04`` is the chapter's Predict box, a step for each question and each answer, or the one
-  question of it that ``:only:`` counts. With ``:talk:`` neighbours talk between shows of hands.
-  Its content, where it has some, asks the question in fewer words, or, with options, another one.
+- ``{shown} 05 late`` is what a cell puts out: a figure, a table, or a figure to move. ``:crop:`` is
+  the part of a drawing that is shown, and ``:letters:`` how many times as large its letters are, as
+  in ``1.5 left``, which keeps the left ends of words where they are; ``:state:`` is where a figure
+  to move begins. Its picture stands for it on paper and in the presenter's view.
+- ``{poll} 04`` is the first question of the chapter's Predict box, or the one that it holds. With
+  ``:talk:`` neighbours talk between two shows of hands.
 - ``{source} 05`` says whose the numbers are.
 - The role ``{number}`` is a number that a cell has put out; ``stored.number`` says how it is named.
-  ``{worked}`` is one that is worked out on the slide, to three digits, or whole: its text is the
-  sum, with numbers of cells in braces; of these it has two digits.
+  ``{worked}`` is a sum that is worked out on the slide, to three digits, or whole.
 - ``{steps} 2`` holds a table, a list or formulas, and those behind the second come one at a time.
-- ``{part} 2`` marks where the second of ``lecture_parts`` begins, and a part beyond the last the
-  end; its notes say by what minute.
-- ``{setup}`` holds a line below the heading that says what was measured: which model, how wide,
-  how many. ``{clock}`` in the notes of the first slide is a table of all parts: their minutes,
-  what a late class leaves out of each and what an early one sees, as their notes have it.
-- ``{notes} 3`` is what the presenter says in three minutes. With ``3 spare`` a late class leaves
-  the slide out, ``0 spare`` is for an early one alone, ``3 check`` says when to be there, and
-  ``backup`` is for a slide behind the last, shown if somebody asks. Each slide has notes. Together
-  they are ``lecture_minutes`` without ``lecture_reserve``, and none has fewer than its words and
-  polls ask for (``needed``), nor many more; the notes say what they go to.
-- ``{book}`` is where the book and the lab are to be found.
+- ``{part} Softmax saturates`` is where a part begins, and ``{part}`` alone shows all of them.
+- ``{notes} 3`` is what the presenter says in three minutes, and each slide has it; ``backup`` in
+  place of minutes is for a slide behind the last, shown if somebody asks. ``:late:`` says what a
+  late class leaves out, and ``:early:`` what an early one sees besides; a table of all parts, at
+  the end of the first slide's notes, has both. All minutes are ``lecture_minutes`` without
+  ``lecture_reserve``, and no slide has fewer than it takes (``needed``), nor many more.
+- ``{book}`` says where the book, the lab and the package are to be found.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst.directives import flag
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -50,44 +42,31 @@ from figures import NARROW
 from predictions import RIGHT
 from table_names import table, typeset
 
-FIGURES = "figures"
-HANDS = {
-    True: "Hands for each option, a minute with the neighbour, and hands again; the next step "
-    "marks the right one: {}.",
-    False: "One show of hands, and no talk; the next step marks the right one: {}.",
-}
-SPARE = "◇"
-"""The mark of a slide that a late class leaves out."""
-PART = "<p><b>Checkpoint: <em>{}</em> begins at minute {:g}.</b> {}</p>"
-CHECK = "<p><b>Checkpoint: be here by minute {}.</b> The reserve has {} minutes.</p>"
-BACKUP = "<p><b>Backup: show it if somebody asks.</b></p>"
-OPTIONAL = f"<p><b>{SPARE} It has no minutes: show it if you are early, or else go on.</b></p>"
-LATE = "If you are later, leave out: {}."
+FIRST, SAID, LAST = range(3)
+"""The order of a slide's notes: how to vote, what to say, and the caption of what is shown."""
+SPARE = '<p class="spare" title="A late class saves time here">◇</p>'
 CLOCK = (
     "<table><thead><tr><th>minute</th><th>part</th><th>late: leave out</th><th>early: backup</th>"
     "</tr></thead><tbody>{}</tbody></table><p>Three minutes behind where a part begins: leave out "
-    "what stands there. Three ahead: add the backup, which takes three.</p><p>The minutes are {}, "
-    "and {} are in reserve. The notes alone, read aloud, are {} minutes: the others belong to the "
-    "class, and to the board.</p>"
+    "what stands there. Three ahead: add the backup, which takes three. In reserve: {} minutes.</p>"
 )
-SAID_LATE = re.compile(r"◇ Late\?\s+(.*?)\s*(?=Early\?|$)", re.S)
-SAID_EARLY = re.compile(r"Early\?\s+Backup\s+(.*?)\.?$", re.S)
-OPENING, CLOSING = "The question", "The answer"
-"""What comes before the first part and after the last, in the table of all."""
 
-PICTURE, FORMULA, MOVED, ASKED, VOTED, TALKED = 1.0, 0.75, 2.5, 1.0, 2.5, 0.5
-"""Minutes beside the words: to look at a picture or a table and at a formula, to move a figure, to
-wait for an answer, for a show of hands, and for neighbours who talk.
-"""
+TAKES = {
+    "to look": (r"(?<!</iframe>)<img|<table|<svg", 1.0),
+    "to draw": ("<math_block", 0.75),
+    "to move the figure": ("<iframe", 2.5),
+    "to vote": ('<ol type="A"', 2.5),
+    "with the neighbour": ("minute with the neighbour", 0.5),
+    "for answers": (r"\bAsk\b", 1.0),
+}
+"""What a slide has beside its words, how it is found there, and its minutes."""
 TURNED, TAKEN_IN = 0.4, 1.08
 """Minutes to turn to a slide and be quiet, and how much longer all of it takes before a class. Two
-lecturers with a clock needed 87.5 and 89 minutes for the 25 slides of the last edition, where these
-come to 88.
+lecturers with a clock needed 87.5 and 89 minutes for the 25 slides of an earlier edition, where
+these came to 88.
 """
 UNUSED = 1.25
-"""Minutes that a slide may have beyond those, for the board. One that has more says so in vain: who
-reads its notes aloud is through before it.
-"""
+"""Minutes that a slide may have beyond those, for the board."""
 
 LETTERS = """<style>
 g:has(> g[transform*="scale(0.1"]:only-child > use ~ use),
@@ -102,9 +81,6 @@ KEPT = "if (this.getAttribute('src')) this.removeAttribute('data-src')"
 """
 VIEW = re.compile(r'width="[^"]*" height="[^"]*" viewBox="0 0 (\S+) (\S+)"')
 
-ASKED_IN_TEXT = re.compile(r"((?:^(?!- |\().+\n+)+)((?:^- .+\n?)+)", re.M)
-"""Questions and their options."""
-
 WORKED = {"exp": math.exp, "int": int, "sqrt": math.sqrt}
 """What a sum that is worked out on a slide may use."""
 
@@ -115,17 +91,14 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("lecture_minutes", 90, "env")
     app.add_config_value("lecture_reserve", 0, "env")
     app.add_config_value("lecture_pace", 0, "env")  # words a minute; with 0 nobody counts
-    app.add_config_value("lecture_parts", [], "env", [list])
     app.add_config_value("lecture_address", "", "env")
+    app.add_config_value("lecture_repository", "", "env")
     app.add_node(notes, revealjs=(visit_notes, depart_notes))
-    directives = {"shown": Shown, "poll": Poll, "source": Source}
-    for name, directive in {**directives, "part": Part, "notes": Notes, "book": Book}.items():
-        app.add_directive(name, directive)
-    app.add_directive("steps", Steps)
-    app.add_directive("setup", Setup)
-    app.add_directive("clock", Clock)
-    app.add_role("number", number)
-    app.add_role("worked", worked)
+    for directive in (Shown, Poll, Steps, Part, Notes, Book):
+        app.add_directive(directive.__name__.lower(), directive)
+    app.add_directive("source", Slide)
+    app.add_role("number", role(lambda asked: f"<b>{typeset(stored.number(asked))}</b>"))
+    app.add_role("worked", role(worked))
     app.connect("doctree-read", set_times)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -134,8 +107,8 @@ class notes(nodes.General, nodes.Element):
     """What the presenter reads, and the audience does not."""
 
 
-class clock(nodes.General, nodes.Element):
-    """Where the table of all parts stands in the notes of the first slide."""
+class part(nodes.General, nodes.Element):
+    """Where a part begins."""
 
 
 def visit_notes(translator: Any, _node: notes) -> None:
@@ -150,77 +123,65 @@ def raw(html: str) -> nodes.raw:
     return nodes.raw("", html, format="html")
 
 
+def role(html: Callable[[str], str]) -> Any:
+    """A role that puts HTML in place of its text; what goes wrong fails the build."""
+
+    def run(
+        _name: str, _text: str, asked: str, line: int, inliner: Any, *_rest: Any
+    ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        try:
+            return [raw(html(asked))], []
+        except Exception as error:
+            return [], [inliner.reporter.error(f"{asked}: {error}", line=line)]
+
+    return run
+
+
+def worked(asked: str) -> str:
+    """A sum, worked out.
+
+    Example:
+        >>> worked("4/sqrt(2)"), worked("2048 // 2")
+        ('2.83', '1,024')
+    """
+    value = eval(asked, {"__builtins__": {}}, WORKED)
+    return f"{value:,}" if isinstance(value, int) else f"{value:#.3g}"
+
+
 class Slide(SphinxDirective):
-    """A directive whose first argument is a chapter."""
+    """A directive whose first argument is a chapter, which it names at the foot of the slide."""
 
     required_arguments = 1
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
+        chapter, _, rest = self.arguments[0].partition(" ")
+        name = f"chapter {int(chapter)}" if chapter.isdigit() else f"study {chapter.upper()}"
+        name = name if chapter != "00" else "the first page"
         try:
-            chapter, _, rest = self.arguments[0].partition(" ")
-            return [*self.show(chapter, rest), self.source(chapter)]
+            source = raw(f'<p class="from"><a href="{stored.address(chapter)}">{name}</a></p>')
+            return [*self.show(chapter, rest), source]
         except LookupError as error:
             raise self.error(str(error)) from error
 
-    def show(self, chapter: str, rest: str) -> list[nodes.Node]:
-        raise NotImplementedError
-
-    def source(self, chapter: str) -> nodes.raw:
-        name = f"chapter {int(chapter)}" if chapter.isdigit() else f"study {chapter.upper()}"
-        name = name if chapter != "00" else "the first page"
-        return raw(f'<p class="from"><a href="{stored.address(chapter)}">{name}</a></p>')
-
-    def parsed(self, markdown: str) -> list[nodes.Node]:
-        around = nodes.Element()
-        self.state.nested_parse(StringList(markdown.splitlines()), 0, around)
-        return around.children
-
-
-class Source(Slide):
     def show(self, _chapter: str, _rest: str) -> list[nodes.Node]:
         return []
 
 
 class Shown(Slide):
-    option_spec: ClassVar = {"heads": str, "crop": str, "letters": str}
-    option_spec |= {"only": str, "state": str, "paper": str}
+    option_spec: ClassVar = {"crop": str, "letters": str, "state": str}
 
     def show(self, chapter: str, rest: str) -> list[nodes.Node]:
         cell = stored.cell(chapter, rest)
-        if cell.cell_type == "markdown":
-            rows = re.search(r"(?:^\|.*\n?)+", cell.source, re.M)
-            if rows is None:
-                raise LookupError(f"the text {rest} of {chapter} has no table")
-            return self.parsed(stored.relinked(rows[0], chapter))
-        said = [self.caption(cell)] if "caption" in cell.metadata else []
         if drawing := stored.data(cell, "image/svg+xml"):
-            return [raw(self.picture(chapter, cell, drawing)), *said]
-        if html := stored.data(cell, "text/html"):
-            return [raw(self.headed(table(html))), *said]
-        if printed := stored.data(cell, "stream"):
-            return [raw(f"<pre>{escape(printed.strip())}</pre>"), *said]
-        raise LookupError(f"the cell {rest} of {chapter} shows nothing")
-
-    def headed(self, html: str) -> str:
-        """A table under headings of the slide's own, without the columns that it leaves out."""
-        if "heads" not in self.options:
-            return html
-        heads = [typeset(escape(head.strip())) for head in self.options["heads"].split("|")]
-        for row in re.findall(r"<tr.*?</tr>", html, re.S):
-            cells = re.findall(r"<t[hd][ >].*?</t[hd]>", row, re.S)
-            if len(cells) != len(heads):
-                raise LookupError(f"{len(heads)} headings for {len(cells)} columns")
-            if 'scope="col"' in row:
-                named = zip(cells, heads, strict=True)
-                cells = [re.sub(r">.*<", f">{head}<", cell, flags=re.S) for cell, head in named]
-            kept = [cell for cell, head in zip(cells, heads, strict=True) if head != "-"]
-            html = html.replace(row, f"<tr>{''.join(kept)}</tr>", 1)
-        return html
-
-    def caption(self, cell: Any) -> notes:
-        told = typeset(escape(cell.metadata["caption"], quote=False))
-        return notes("", raw(f"<p><small><em>Its caption: {told}</em></small></p>"), last=True)
+            shown = self.picture(chapter, cell, drawing)
+        elif html := stored.data(cell, "text/html"):
+            shown = table(html)
+        else:
+            raise LookupError(f"the cell {rest} of {chapter} shows nothing")
+        caption = typeset(escape(cell.metadata.get("caption", ""), quote=False))
+        said = raw(f"<p><small><em>Its caption: {caption}</em></small></p>")
+        return [raw(shown), *([notes("", said, place=LAST)] if caption else [])]
 
     def drawn(self, drawing: str) -> str:
         """A drawing as the slide has it: a part of it, with larger letters."""
@@ -241,134 +202,47 @@ class Shown(Slide):
         return drawing
 
     def picture(self, chapter: str, cell: Any, drawing: str) -> str:
-        """An image; of a figure to move the figure, and the image on paper."""
+        """An image; of a figure to move the figure, and the image for paper."""
+        name = "-".join([chapter, cell.id, *self.options.get("crop", "").split()])
+        file = Path(self.env.app.outdir, "figures", f"{name}.svg")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(self.drawn(drawing), encoding="utf-8")
         movable = SHOWN.search(cell.source)
-        if movable and "paper" in self.options:
-            other = stored.cell(chapter, self.options["paper"])
-            image = self.picture(chapter, other, stored.data(other, "image/svg+xml") or "")
-        else:
-            part = self.options.get("crop", "").split()
-            file = f"{FIGURES}/{'-'.join([chapter, cell.id, *part])}.svg"
-            folder = Path(self.env.app.outdir, FIGURES)
-            folder.mkdir(parents=True, exist_ok=True)
-            Path(self.env.app.outdir, file).write_text(self.drawn(drawing), encoding="utf-8")
-            alt = cell.metadata["caption" if movable else "mystnb"]
-            alt = escape(alt if movable else alt["image"]["alt"])
-            image = f'<img class="picture" src="{file}" alt="{alt}">'
+        alt = cell.metadata["caption"] if movable else cell.metadata["mystnb"]["image"]["alt"]
+        image = f'<img class="picture" src="figures/{file.name}" alt="{escape(alt)}">'
         if not movable:
             return image
         page = f"../explore/{movable[1]}.html?theme=light&amp;slide"
-        page += f"&amp;only={self.options['only']}" if "only" in self.options else ""
         page += f"#{movable[1]}:{self.options['state']}" if "state" in self.options else ""
         return (
             f'<iframe class="movable" data-src="{page}" onload="{KEPT}" '
-            f'title="A figure to move: {escape(cell.metadata["caption"])}"></iframe>{image}'
+            f'title="A figure to move: {escape(alt)}"></iframe>{image}'
         )
 
 
 class Poll(Slide):
-    """A Predict box. An option that is right is marked a step after its question."""
+    """A question with options, of which the right one is marked a step later."""
 
-    option_spec: ClassVar = {"only": int, "talk": flag}
+    option_spec: ClassVar = {"talk": flag}
     has_content = True
 
-    def show(self, chapter: str, rest: str) -> list[nodes.Node]:
-        own = "\n".join(self.content)
-        given = ASKED_IN_TEXT.search(own)
-        text = own if given else stored.quotation(chapter, "Predict")
-        asked = ASKED_IN_TEXT.findall(text)
-        if not asked:
-            raise LookupError(f"the Predict box of {chapter} has no options")
-        if "only" in self.options:
-            asked = asked[self.options["only"] - 1 :][:1]
-        if own and not given:
-            asked = [(own, options) for _, options in asked[:1]]
-        shown: list[nodes.Node] = []
-        right = []
-        for place, (question, options) in enumerate(asked):
-            listed = options.strip().removeprefix("- ").split("\n- ")
-            items = ""
-            for letter, option in zip("ABCDEF", listed, strict=False):
-                text = escape(option.replace(RIGHT, "").strip())
-                if RIGHT in option:
-                    right.append(letter)
-                    items += f'<li class="fragment custom right">{text}</li>'
-                else:
-                    items += f"<li>{text}</li>"
-            step = ["fragment"] if place else []
-            asking = nodes.container("", *self.parsed(question), classes=["question", *step])
-            asking.append(raw(f'<ol type="A">{items}</ol>'))
-            shown.append(asking)
-        hands = HANDS["talk" in self.options].format(", then ".join(right))
-        return [*shown, notes("", raw(f"<p><em>{hands}</em></p>"), last=False)]
-
-
-class Part(SphinxDirective):
-    """The steps of the lecture, of which one begins; with 0 the plan."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        now, parts = int(self.arguments[0]), self.config.lecture_parts
-        steps = "".join(
-            f"<li{' class=now' if place == now else ''}>{escape(name)}</li>"
-            for place, name in enumerate(parts, 1)
+    def show(self, chapter: str, _rest: str) -> list[nodes.Node]:
+        text = "\n".join(self.content) or stored.quotation(chapter, "Predict")
+        question, _, rest = text.partition("\n\n- ")
+        options = rest.partition("\n\n")[0].split("\n- ")
+        right = [letter for letter, one in zip("ABCDEF", options, strict=False) if RIGHT in one]
+        if len(right) != 1:
+            raise LookupError(f"{len(right)} options of a poll are right: {text}")
+        marked = {True: '<li class="fragment custom right">', False: "<li>"}
+        items = "".join(
+            f"{marked[RIGHT in one]}{escape(one.replace(RIGHT, '').strip())}</li>"
+            for one in options
         )
-        plan = [raw(f'<ol class="parts">{steps}</ol>')] if now <= len(parts) else []
-        return [*plan, *([notes(part=now)] if now else [])]
-
-
-class Setup(SphinxDirective):
-    """What was measured, below the heading: nobody takes one experiment for another."""
-
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        around = nodes.Element()
-        self.state.nested_parse(self.content, self.content_offset, around)
-        around.children[0]["classes"].append("setup")  # type: ignore[index]
-        return around.children
-
-
-class Clock(SphinxDirective):
-    """The table of all parts, which is filled in when all minutes are known."""
-
-    def run(self) -> list[nodes.Node]:
-        return [clock()]
-
-
-class Book(SphinxDirective):
-    """The addresses of the book and of the lab, in letters; where there is none, their names."""
-
-    def run(self) -> list[nodes.Node]:
-        address = self.config.lecture_address
-        start = stored.address("00")
-        shown = escape(address or "Why divide by √d_k?")
-        link = f'<a href="{start}" target="_blank">{typeset(shown) if not address else shown}</a>'
-        lab = f"{address}/lecture/lab.ipynb".lstrip("/")
-        given = f'<a href="lab.ipynb" download target="_blank">{escape(lab)}</a>'
-        checks = "an hour, with checks" + ("" if address else "; beside these slides")
-        book = f"<b>The book:</b> {link}<br>every page a notebook"
-        told = book, f"<b>The lab:</b> {given}<br>{checks}"
-        return [raw("".join(f'<p class="address">{text}</p>' for text in told))]
-
-
-class Notes(SphinxDirective):
-    required_arguments = 1
-    final_argument_whitespace = True
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        first, _, kind = self.arguments[0].partition(" ")
-        if kind not in ("", "spare", "check"):
-            raise self.error(f"notes are spare, or a check, or neither, and not {kind}")
-        backup = first == "backup"
-        made = notes(minutes=0.0 if backup else float(first), kind="backup" if backup else kind)
-        self.state.nested_parse(self.content, self.content_offset, made)
-        if backup:
-            return [made]
-        mark = f'<p class="spare" title="A late class leaves this out">{SPARE}</p>'
-        return [made, *([raw(mark)] if kind == "spare" else [])]
+        asked = nodes.container("", *self.parse_text_to_nodes(question), classes=["question"])
+        asked.append(raw(f'<ol type="A">{items}</ol>'))
+        talk = ", a minute with the neighbour, and hands again" if "talk" in self.options else ""
+        hands = f"Hands for each option{talk}; the next step marks the right one: {right[0]}."
+        return [asked, notes("", raw(f"<p><em>{hands}</em></p>"), place=FIRST)]
 
 
 class Steps(SphinxDirective):
@@ -378,197 +252,180 @@ class Steps(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        around = nodes.Element()
-        self.state.nested_parse(self.content, self.content_offset, around)
+        made = self.parse_content_to_nodes()
         kinds = nodes.tbody, nodes.bullet_list
-        found = [node for kind in kinds for node in around.findall(kind)]
+        found = [node for one in made for kind in kinds for node in one.findall(kind)]
         if not found:
-            around.children = [nodes.container("", child) for child in around.children]
-        rows = (found[0] if found else around).children
-        for row in rows[int(self.arguments[0]) :]:
+            made = [nodes.container("", child) for child in made]
+        for row in (found[0].children if found else made)[int(self.arguments[0]) :]:
             assert isinstance(row, nodes.Element)
             row["classes"].append("fragment")
-        return around.children
+        return made
 
 
-def worked(
-    _name: str, _text: str, reference: str, line: int, inliner: Any, *_rest: Any
-) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    try:
-        asked = re.sub(r"\{(.*?)\}", lambda one: stored.number(one[1]).replace(",", ""), reference)
-        value = eval(asked, {"__builtins__": {}}, WORKED)
-    except Exception as error:
-        return [], [inliner.reporter.error(f"{reference}: {error}", line=line)]
-    digits = 2 if asked != reference else 3  # no more than the cell has
-    return [raw(f"{value:,}" if isinstance(value, int) else f"{value:#.{digits}g}")], []
+class Part(SphinxDirective):
+    optional_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        return [part(name=" ".join(self.arguments))]
 
 
-def number(
-    _name: str, _text: str, reference: str, line: int, inliner: Any, *_rest: Any
-) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    try:
-        return [raw(f"<b>{typeset(stored.number(reference))}</b>")], []
-    except LookupError as error:
-        return [], [inliner.reporter.error(str(error), line=line)]
+class Notes(SphinxDirective):
+    required_arguments = 1
+    option_spec: ClassVar = {"late": str, "early": str}
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        made = notes("", *self.parse_content_to_nodes(), place=SAID, **self.options)
+        made["backup"] = self.arguments[0] == "backup"
+        made["minutes"] = 0.0 if made["backup"] else float(self.arguments[0])
+        return [made, *([raw(SPARE)] if "late" in self.options else [])]
 
 
-def needed(section: nodes.section, pace: float) -> dict[str, float]:
+class Book(SphinxDirective):
+    """Addresses in letters, to be written down; where there is none, the names of files."""
+
+    def run(self) -> list[nodes.Node]:
+        address, repository = self.config.lecture_address, self.config.lecture_repository
+        name = escape(address) or typeset("Why divide by √d_k?")
+        lab = escape(f"{address}/lecture/lab.ipynb".lstrip("/"))
+        beside = "" if address else ", beside these slides"
+        clone = f'<a href="{repository}">git clone {repository}</a>' if repository else ""
+        told = {
+            "The book": f'<a href="{stored.address("00")}" target="_blank">{name}</a>',
+            "The lab": f'<a href="lab.ipynb" download target="_blank">{lab}</a>{beside}',
+            "The package": clone or "in the book’s folder",
+        }
+        lines = (f'<p class="address"><b>{what}:</b> {where}</p>' for what, where in told.items())
+        return [raw("".join(lines))]
+
+
+def words(node: nodes.Node) -> str:
+    """The words of a slide and its notes, and of all else in it the tags."""
+    if isinstance(node, nodes.raw):
+        return node.astext()
+    if isinstance(node, nodes.Text):
+        return f"{escape(node.astext(), quote=False)} "
+    if isinstance(node, nodes.math):
+        return "x "
+    if isinstance(node, (nodes.math_block, nodes.table)):
+        return f"<{node.tagname}>"
+    if isinstance(node, notes) and node["place"] == LAST:
+        return ""
+    return "".join(words(one) for one in node.children if not isinstance(one, nodes.section))
+
+
+def needed(slide: nodes.section, pace: float) -> dict[str, float]:
     """Minutes that a slide takes, by what they go to: its words and those of its notes at so many a
-    minute, what there is to look at or to move, votes, and what the class is asked.
+    minute, and what there is to look at, to move, to vote on and to answer.
     """
-    shown = [part for part in section.children if not isinstance(part, nodes.section)]
-    shown = [part for part in shown if not (isinstance(part, notes) and part.get("last"))]
-    html = "".join(markup(part) for part in shown)
-    said = re.sub(r"<svg.*?</svg>|<table.*?</table>|<[^>]*>", " ", html, flags=re.S)
-    words = len(re.findall(r"\w[\w.,'’-]*", said))
-    moved = html.count("<iframe")
-    looks = 0 if moved else len(re.findall(r"<img|<table|<svg", html))
-    minutes = {
-        "to talk": TURNED + words / pace,
-        "to look and draw": FORMULA * html.count("<formula") + PICTURE * looks,
-        "to move the figure": MOVED * moved,
-        "to vote": VOTED * html.count('class="question"')
-        + TALKED * said.count("a minute with the neighbour"),
-        "for answers": ASKED * len(re.findall(r"\bAsk\b|class compute|et somebody", said)),
-    }
-    return {what: TAKEN_IN * taken for what, taken in minutes.items()}
+    html = words(slide)
+    said = re.sub(
+        r'<(svg|table).*?</\1>|<p class="(from|spare)">.*?</p>|<[^>]*>', " ", html, flags=re.S
+    )
+    talk = TURNED + len(re.findall(r"\w[\w.,'’-]*", said)) / pace
+    found = {what: len(re.findall(mark, html)) * each for what, (mark, each) in TAKES.items()}
+    return {what: TAKEN_IN * taken for what, taken in {**found, "to talk": talk}.items() if taken}
 
 
-def shares(minutes: float, need: dict[str, float]) -> dict[str, float]:
+def shares(minutes: float, need: dict[str, float]) -> str:
     """The minutes of a slide to the quarter, by what they go to; talk and the board have the rest.
 
     Example:
-        >>> shares(4, {"to talk": 1.1, "for answers": 0.0, "to vote": 2.7})
-        {'to vote': 2.75, 'to talk': 1.25}
+        >>> shares(4, {"to vote": 2.7, "to talk": 1.1})
+        '2.75 to vote, 1.25 to talk'
     """
-    rounded = {what: round(4 * taken) / 4 for what, taken in need.items() if what != "to talk"}
-    found = {what: taken for what, taken in rounded.items() if taken}
-    return found | {"to talk": max(0.0, minutes - sum(found.values()))}
+    found = {what: round(4 * taken) / 4 for what, taken in need.items()}
+    found["to talk"] += minutes - sum(found.values())
+    return ", ".join(f"{taken:g} {what}" for what, taken in found.items() if taken > 0)
 
 
-def listed(found: dict[str, float]) -> str:
-    """Minutes and what they go to, in words."""
-    return ", ".join(f"{taken:g} {what}" for what, taken in found.items() if taken)
+@dataclass
+class Stretch:
+    """A part of the lecture: what a late class leaves out of it, and what an early one adds."""
+
+    name: str
+    begins: float
+    notes: notes | None = None
+    late: list[str] = field(default_factory=list)
+    early: list[str] = field(default_factory=list)
+
+    def row(self) -> str:
+        cells = f"{self.begins:g}", self.name, "; ".join(self.late), "; ".join(self.early)
+        return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+
+    def checkpoint(self) -> nodes.raw:
+        late = f" If you are later: {escape('; '.join(self.late))}" if self.late else ""
+        begins = f"<em>{escape(self.name)}</em> begins at minute {self.begins:g}"
+        return raw(f"<p><b>Checkpoint: {begins}.</b>{late}</p>")
 
 
-def markup(node: nodes.Node) -> str:
-    """Enough of a node's HTML to count what is in it."""
-    if isinstance(node, nodes.raw):
-        html = node.astext()
-        return "" if re.match(r'<(p|ol) class="(from|parts|spare)', html) else html
-    if isinstance(node, nodes.math_block):
-        return "<formula>"
-    if isinstance(node, nodes.paragraph) and "setup" in node["classes"]:
-        return ""
-    if isinstance(node, nodes.math):
-        return " x "
-    if isinstance(node, nodes.table):
-        return "<table></table>"
-    if isinstance(node, nodes.Text):
-        return escape(node.astext(), quote=False) + " "
-    inside = "".join(markup(child) for child in node.children)
-    if isinstance(node, nodes.container) and "question" in node["classes"]:
-        return f'<div class="question">{inside}</div>'
-    return inside
+def strip(plan: list[str], name: str) -> nodes.raw:
+    """All parts of the lecture, and which of them begins."""
+    steps = (f"<li{' class=now' if one == name else ''}>{escape(one)}</li>" for one in plan)
+    return raw(f'<ol class="parts">{"".join(steps)}</ol>')
 
 
 def set_times(app: Sphinx, document: nodes.document) -> None:
     """Say when each slide begins and ends; the presenter's view counts the time that it has."""
-    now, pace = 0.0, app.config.lecture_pace
-    total: dict[str, float] = {}
-    spoken = 0.0
-    parts = [Stretch(0, 0.0)]
-    column = row = 0
-    for section in document.findall(nodes.section):
-        below = section.parent.parent not in (document, None)
+    plan = [one["name"] for one in document.findall(part) if one["name"]]
+    stretches = [Stretch("The question", 0.0)]
+    now, column, row = 0.0, 0, 0
+    opening: notes | None = None
+    for slide in list(document.findall(nodes.section)):
+        below = isinstance(slide.parent.parent, nodes.section)
         column, row = (column, row + 1) if below else (column + 1, 1)
-        said = [part for part in section.children if isinstance(part, notes)]
-        timed = [part for part in said if "minutes" in part]
-        if len(timed) != 1:
-            logger.warning("a slide has one {notes}, this one %d", len(timed), location=section)
+        said = [one for one in slide.children if isinstance(one, notes)]
+        mains = [one for one in said if one["place"] == SAID]
+        if len(mains) != 1:
+            logger.warning("a slide has one {notes}, this one %d", len(mains), location=slide)
             continue
-        (main,) = timed
-        minutes, kind = main["minutes"], main["kind"]
-        until, time = now + minutes, ""
-        if kind == "backup":
-            time = BACKUP
+        (main,) = mains
+        opening = opening or main
+        minutes = main["minutes"]
+        if main["backup"]:
+            time = "Backup: show it if somebody asks."
             mark = raw(f'<p class="spare backup">backup {column}.{row}</p>')
-            section.insert(section.index(main), mark)  # before sections below this one
-        elif not minutes:
-            time = OPTIONAL
+            slide.insert(slide.index(main), mark)  # before sections below this one
         else:
-            time = f"Minutes {now:g} to {until:g}"
-            if pace:
-                need = needed(section, pace)
-                check_minutes(section, minutes, sum(need.values()))
-                given = shares(minutes, need)
-                time += f": {listed(given)}"
-                spoken += need["to talk"] / TAKEN_IN - TURNED
-                total = {x: total.get(x, 0) + given.get(x, 0) for x in total | given}
-            time = f"<p><b>{time}</b></p>"
-        first: list[nodes.Node] = [raw(time)]
-        if kind == "spare" and minutes:
-            first.append(raw(f"<p><b>{SPARE} If you are late, leave this out.</b></p>"))
-        if kind == "check":
-            first.append(raw(CHECK.format(f"{now:g}", app.config.lecture_reserve)))
-        for other in said:  # the presenter's order: time, the poll, what to say, the caption
-            if other is main:
-                continue
-            section.remove(other)
-            if "part" in other:
-                parts.append(Stretch(other["part"], now, main))
-            elif other["last"]:
-                main.extend(other.children)
-            else:
-                first.extend(other.children)
-        if kind != "backup":
-            parts[-1].read(section, main)
+            time = f"Minutes {now:g} to {now + minutes:g}"
+            if pace := app.config.lecture_pace:
+                need = needed(slide, pace)
+                check_minutes(slide, minutes, sum(need.values()))
+                time += f": {shares(minutes, need)}"
+        for begins in [one for one in slide.children if isinstance(one, part)]:
+            if begins["name"]:
+                stretches.append(Stretch(begins["name"], now, main))
+            slide.replace(begins, strip(plan, begins["name"]))
+        first = [raw(f"<p><b>{time}</b></p>")]
+        if late := main.get("late"):
+            title = slide.next_node(nodes.title).astext().rstrip("?")
+            stretches[-1].late.append(f"{title}: {late}")
+            first.append(raw(f"<p><b>◇ Late:</b> {escape(late)}</p>"))
+        if early := main.get("early"):
+            stretches[-1].early.append(early)
+            main.append(raw(f"<p><b>Early:</b> backup {escape(early)}</p>"))
+        for other in [one for one in said if one is not main]:
+            slide.remove(other)
+            main[0 if other["place"] == FIRST else len(main) : 0] = other.children
         main[0:0] = first
-        counted = {"data-visibility": "uncounted"} if kind == "backup" else {}
-        section.append(revealjs_section(**{"data-timing": round(60 * minutes)}, **counted))
-        now = until
-    names = [OPENING, *app.config.lecture_parts, CLOSING]
-    for part in parts[1:]:
-        late = LATE.format(escape("; ".join(part.late))) if part.late else ""
-        assert part.notes is not None
-        part.notes.insert(1, raw(PART.format(names[part.number], part.begins, late)))
-    for place in list(document.findall(clock)):
-        rows = "".join(part.row(names[part.number]) for part in parts)
-        rows += f"<tr><td>{now:g}</td><td>The end</td><td></td><td></td></tr>"
-        most = dict(sorted(total.items(), key=lambda one: -one[1]))
-        sums = listed(most), app.config.lecture_reserve, f"{spoken:.0f}"
-        place.replace_self(raw(CLOCK.format(rows, *sums)))
+        counted = {"data-visibility": "uncounted"} if main["backup"] else {}
+        slide.append(revealjs_section(**{"data-timing": round(60 * minutes)}, **counted))
+        now += minutes
+    for one in stretches[1:]:
+        assert one.notes is not None
+        one.notes.insert(1, one.checkpoint())
+    if opening:
+        rows = "".join(one.row() for one in [*stretches, Stretch("The end", now)])
+        opening.append(raw(CLOCK.format(rows, app.config.lecture_reserve)))
     if now + app.config.lecture_reserve != app.config.lecture_minutes:
         asked = app.config.lecture_minutes - app.config.lecture_reserve
         logger.warning("the slides take %g minutes, not %g", now, asked)
 
 
-def check_minutes(section: nodes.section, minutes: float, need: float) -> None:
+def check_minutes(slide: nodes.section, minutes: float, need: float) -> None:
     """Warn of a slide that has fewer minutes than it takes, or many more."""
-    told = "a slide of %g minutes takes %.2f to say and to show"
     if need > minutes + 0.125 or minutes > need + UNUSED:
-        logger.warning(told, minutes, need, location=section)
-
-
-class Stretch:
-    """A part of the lecture: where it begins, what may be left out and what may be added."""
-
-    def __init__(self, number: int, begins: float, first: notes | None = None) -> None:
-        self.number, self.begins, self.notes = number, begins, first
-        self.late: list[str] = []
-        self.early: list[str] = []
-
-    def read(self, section: nodes.section, main: notes) -> None:
-        """What the notes of a slide say about a late class and an early one."""
-        title = section.next_node(nodes.title).astext()
-        if main["kind"] == "spare" and main["minutes"]:
-            self.late.append(f"{title} ({main['minutes']:g} minutes)")
-        for paragraph in main.findall(nodes.paragraph):
-            text = paragraph.astext()
-            late = (" ".join(told.split()).rstrip(".") for told in SAID_LATE.findall(text))
-            self.late += [f"{title}: {told}" for told in late]
-            self.early += SAID_EARLY.findall(text)
-
-    def row(self, name: str) -> str:
-        cells = f"{self.begins:g}", name, "; ".join(self.late), "; ".join(self.early)
-        return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        told = "a slide of %g minutes takes %.2f to say and to show"
+        logger.warning(told, minutes, need, location=slide)

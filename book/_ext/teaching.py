@@ -48,12 +48,13 @@ def make(app: Sphinx, exception: Exception | None) -> None:
         return
     folder = Path(app.outdir, "lecture")
     command = [sys.executable, "-m", "sphinx", "-b", "revealjs", "-q", "-E", "-W", "--keep-going"]
-    command += ["-D", f"lecture_address={app.config.html_baseurl.rstrip('/')}"]
+    address, repository = app.config.html_baseurl, app.config.html_context.get("repository")
+    command += ["-D", f"lecture_address={address.rstrip('/')}"]
+    command += ["-D", f"lecture_repository={repository or ''}"]
     command += ["-d", str(Path(app.doctreedir).parent / "lecture"), str(LECTURE), str(folder)]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     if built.returncode:
         logger.warning("the lecture was not built:\n%s", built.stderr)
-    address, repository = app.config.html_baseurl, app.config.html_context.get("repository")
     pages = f"{address.rstrip('/')}/book" if address else None
     for name, solved in {"lab": False, "lab_solutions": True}.items():
         notebook = lab(pages, repository, solved=solved)

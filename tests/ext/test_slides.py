@@ -69,32 +69,30 @@ def test_what_a_chapter_has_not_got_fails_the_build(lecture, wrong, message):
 def test_a_poll_marks_the_right_option_a_step_after_its_question(lecture):
     page, warned = lecture(slide("```{poll} 02\n```"), 1)
     assert warned == ""
-    first, second = page.select(".question")
-    assert "fragment" not in first["class"]
-    assert "fragment" in second["class"]
-    assert [li.text for li in page.select("li.fragment.custom.right")] == [
-        "8",
-        "by more standard deviations",
-    ]
-    assert "right one: B, then A." in page.select_one("aside.notes").text
+    (question,) = page.select(".question")
+    assert "fragment" not in question["class"]
+    assert [li.text for li in question.select("li")] == ["1", "8", "64"]
+    assert [li.text for li in page.select("li.fragment.custom.right")] == ["8"]
+    assert "right one: B." in page.select_one("aside.notes").text
     assert "<!--" not in str(page)
 
 
-def test_a_part_of_a_poll_is_one_question_and_the_time_stands_first_in_the_notes(lecture):
-    page, warned = lecture(slide("```{poll} 02\n:only: 1\n:talk:\n```"), 1)
+def test_neighbours_may_talk_and_the_time_stands_first_in_the_notes(lecture):
+    page, warned = lecture(slide("```{poll} 02\n:talk:\n```"), 1)
     assert warned == ""
-    assert len(page.select(".question")) == 1
     said = page.select_one("aside.notes").text
     assert said.startswith("Minutes 0 to 1")
     assert said.index("neighbour") < said.index("Say it.")
 
 
-def test_a_poll_may_be_asked_in_fewer_words_or_be_the_lectures_own(lecture):
+def test_a_poll_may_be_the_lectures_own_and_has_one_right_answer(lecture):
     own = "```{poll} 02\nWhich of two?\n\n- this <!-- right -->\n- that\n```"
-    page, warned = lecture(slide(f"```{{poll}} 02\n:only: 1\n\nHow far?\n```\n\n{own}"), 1)
+    page, warned = lecture(slide(own), 1)
     assert warned == ""
-    assert [asked.p.text for asked in page.select(".question")] == ["How far?", "Which of two?"]
-    assert [li.text for li in page.select("li.right")] == ["8", "this"]
+    assert [asked.p.text for asked in page.select(".question")] == ["Which of two?"]
+    assert [li.text for li in page.select("li.right")] == ["this"]
+    _, warned = lecture(slide(own.replace(" <!-- right -->", "")), 1)
+    assert "0 options of a poll are right" in warned
 
 
 def test_what_is_worked_out_comes_a_row_at_a_time(lecture):
@@ -106,19 +104,12 @@ def test_what_is_worked_out_comes_a_row_at_a_time(lecture):
     assert "open('x'): " in warned
 
 
-def test_a_sum_may_have_a_number_of_a_cell_in_it_and_be_whole(lecture):
-    asked = "{worked}`{04 cell-14 [64, undivided]} / 2`, {worked}`2 * 600`, {worked}`{04 no} + 1`"
-    page, warned = lecture(slide(asked), 1)
-    assert "0.79, 1,200," in page.p.text  # 1.57 / 2
-    assert "{04 no} + 1: " in warned
-
-
 def test_a_slide_has_the_minutes_that_its_words_and_its_polls_take(lecture):
     said = "```{notes} 1\n" + "word " * 300 + "\n```\n"
     _, warned = lecture(f"# A\n\n{said}", 1, lecture_pace=130)
     assert "a slide of 1 minutes takes 2.93 to say and to show" in warned
-    _, warned = lecture(slide("```{poll} 02\n:only: 1\n```", 2), 2, lecture_pace=130)
-    assert "a slide of 2 minutes takes 3.6" in warned
+    _, warned = lecture(slide("```{poll} 02\n```", 2), 2, lecture_pace=130)
+    assert "a slide of 2 minutes takes 3.5" in warned
 
 
 def test_a_slide_has_no_minutes_for_which_it_has_nothing_to_do(lecture):
@@ -129,36 +120,39 @@ def test_a_slide_has_no_minutes_for_which_it_has_nothing_to_do(lecture):
 
 
 def test_the_notes_say_what_the_minutes_go_to(lecture):
-    page, warned = lecture(slide("```{poll} 02\n:only: 1\n```", 4), 4, lecture_pace=120)
+    page, warned = lecture(slide("```{poll} 02\n```", 4), 4, lecture_pace=120)
     assert warned == ""
     assert page.select_one("aside.notes b").text == "Minutes 0 to 4: 2.75 to vote, 1.25 to talk"
 
 
 def test_the_first_slide_has_a_table_of_all_parts(lecture):
-    late = "**◇ Late?** No vote (2 minutes). **Early?** Backup 2.1: *More of it*."
-    text = "# A\n\n````{notes} 1\nSay it.\n\n```{clock}\n```\n````\n"
-    text += "\n## B\n\n```{part} 1\n```" + NOTES.format(1).replace("Say it.", late)
-    text += "\n## C\n" + NOTES.format("1 spare")
+    late = ":late: no vote (2 minutes)\n:early: 2.1: More of it\n\nSay it."
+    text = slide("")
+    text += "\n## B\n\n```{part} Scores spread\n```" + NOTES.format(1).replace("Say it.", late)
+    text += "\n## C\n" + NOTES.format(1).replace("Say it.", ":late: leave it out\n\nSay it.")
     page, warned = lecture(text, 5, lecture_reserve=2, lecture_pace=120)
     assert warned == ""
     rows = [[cell.text for cell in row.select("td")] for row in page.select("aside tr")[1:]]
     assert rows == [
         ["0", "The question", "", ""],
-        ["1", "Scores spread", "B: No vote (2 minutes); C (1 minutes)", "2.1: More of it"],
+        ["1", "Scores spread", "B: no vote (2 minutes); C: leave it out", "2.1: More of it"],
         ["3", "The end", "", ""],
     ]
-    told = page.select_one("aside table + p + p").text
-    assert "3 to talk, and 2 are in reserve" in told
+    assert "In reserve: 2 minutes" in page.select_one("aside table + p").text
+    notes = page.select("aside.notes")[1].text
+    assert "Late: no vote (2 minutes)" in notes
+    assert "Early: backup 2.1: More of it" in notes
+    assert len(page.select(".spare")) == 2
 
 
 def test_each_slide_with_a_measurement_of_learning_says_what_was_measured():
     text = (LECTURE / "index.md").read_text(encoding="utf-8")
     _, _, learning = text.partition("## Does it learn later?")
-    learning, _, _ = learning.partition("## What we do not know")
+    learning, _, _ = learning.partition("## What breaks? The answer")
     slides = re.split(r"^### ", learning, flags=re.M)
     assert len(slides) == 7
     for one in slides:
-        (setup,) = re.findall(r"^```\{setup\}\n(.*)$", one, re.M)
+        (setup,) = re.findall(r"^```\{container\} setup\n(.*)$", one, re.M)
         assert re.match(r"\*\*(Lookup layer|Random layers|Small Transformers):\*\* .* · ", setup)
         assert len(setup.split()) <= 22
 
@@ -173,21 +167,12 @@ def test_the_paper_is_quoted_as_it_stands():
     assert sentence.partition(", ")[2].partition(", ")[2].rstrip(".") in text.replace(sentence, "")
 
 
-def test_a_slide_without_minutes_is_for_an_early_class(lecture):
-    clock = "````{notes} 1\nSay it.\n\n```{clock}\n```\n````\n"
-    page, warned = lecture(f"# A\n\n{clock}\n## B\n" + NOTES.format("0 spare"), 1, lecture_pace=120)
-    assert warned == ""
-    first, second = page.select("aside.notes")
-    assert "show it if you are early" in second.text
-    assert "B (" not in first.text
-
-
 def test_the_reserve_is_kept_free_and_what_is_behind_the_last_slide_takes_no_time(lecture):
-    text = slide("", "1 check") + "\n## B\n" + NOTES.format("backup")
+    text = slide("") + "\n## B\n" + NOTES.format("backup")
     page, warned = lecture(text, 11, lecture_reserve=10)
     assert warned == ""
     first, last = page.select("aside.notes")
-    assert "be here by minute 0. The reserve has 10 minutes" in first.text
+    assert "In reserve: 10 minutes" in first.text
     assert last.text.startswith("Backup")
     assert page.select_one("[data-visibility=uncounted] .backup").text == "backup 2.1"
     assert len(page.select("[data-visibility]")) == 1
@@ -204,20 +189,14 @@ def test_a_slide_of_the_lecture_holds_few_words(lecture):
     assert {name for name, count in words.items() if count > 30} == set()
 
 
-def test_each_part_has_a_checkpoint_and_the_root_comes_behind_the_poll_about_it():
+def test_each_part_may_take_less_time_or_more_and_the_root_comes_behind_the_poll_about_it():
     text = (LECTURE / "index.md").read_text(encoding="utf-8")
-    parts = re.split(r"^```\{part\} [1-4]$", text, flags=re.M)
-    assert [len(re.findall(r"^```\{notes\} .* check$", part, re.M)) for part in parts] == [
-        0,
-        1,
-        1,
-        1,
-        1,
-    ]
+    parts = re.split(r"^```\{part\} .*$", text, flags=re.M)
+    assert len(parts) == 6  # the question, four parts, the answer
     assert "| $d_k$ | spread | of 64 keys seen, undivided |\n" in parts[2]
-    for part in parts[1:]:  # what a late class leaves out, and what an early one sees
-        assert re.search(r"^```\{notes\} .* spare$|◇ Late\?", part, re.M)
-        assert "**Early?** Backup 8." in part
+    for part in parts[1:5]:  # what a late class leaves out, and what an early one sees
+        assert re.search(r"^:late: .*\(\d minutes?\)$", part, re.M)
+        assert re.search(r"^:early: 8\.", part, re.M)
 
 
 def test_what_an_early_class_sees_is_behind_the_last_slide():
@@ -226,8 +205,8 @@ def test_what_an_early_class_sees_is_behind_the_last_slide():
     before, _, behind = text.partition("### Questions")
     column = 2 + len(re.findall(r"^## ", before, re.M))
     titles = dict(enumerate(re.findall(r"^##+ (.*)", behind, re.M), 1))
-    early = re.findall(r"Backup (\d+)\.(\d+): \*(.*?)\*", before)
-    assert len(early) == 4
+    early = re.findall(r"^:early: (\d+)\.(\d+): (.*)$", before, re.M)
+    assert len(early) == 5
     for found, place, title in early:
         assert int(found) == column
         assert titles[int(place)].startswith(title.rstrip("?"))
@@ -235,38 +214,37 @@ def test_what_an_early_class_sees_is_behind_the_last_slide():
     assert [int(place) for place in listed] == list(titles)
 
 
-def test_a_table_has_the_headings_and_a_drawing_the_part_that_a_slide_names(lecture):
-    table = "```{shown} 05 starts\n:heads: start | wide | 1 | d_k\n```\n\n"
+def test_a_table_is_the_cells_and_a_drawing_the_part_that_a_slide_names(lecture):
+    table = "```{shown} 05 starts\n```\n\n"
     cut = "```{shown} 05 late\n:crop: 0 0 100 50\n:letters: 1.2\n```"
     page, warned = lecture(slide(table + cut), 1)
     assert warned == ""
-    assert [head.text for head in page.select("thead th")] == ["start", "wide", "1", "dk"]
-    assert page.img["src"] == "figures/05-late-0-0-100-50.svg"
-    page, _ = lecture(slide("```{shown} 05 starts\n:heads: start | - | 1 | -\n```"), 1)
-    assert [[cell.text for cell in row.select("th, td")] for row in page.select("tr")[:2]] == [
-        ["start", "1"],
-        ["Kaiming", "1.2"],
+    assert [head.text for head in page.select(".sdpa-table thead th")] == [
+        "start",
+        "spread",
+        "÷ 1",
+        "÷ 8",
     ]
-    _, warned = lecture(slide("```{shown} 05 starts\n:heads: a | b\n```"), 1)
-    assert "2 headings for 4 columns" in warned
+    assert page.img["src"] == "figures/05-late-0-0-100-50.svg"
 
 
 def test_a_part_says_by_what_minute_it_begins_and_what_a_late_class_leaves_out(lecture):
-    text = slide("", 2) + "\n## B\n\n```{part} 1\n```" + NOTES.format("3 spare")
+    said = NOTES.format(3).replace("Say it.", ":late: leave it out (3 minutes)\n\nSay it.")
+    text = slide("", 2) + "\n## B\n\n```{part} Scores spread\n```" + said
     page, warned = lecture(text, 5)
     assert warned == ""
     assert page.select_one(".parts .now").text == "Scores spread"
     said = page.select("aside.notes")[-1].text
     assert "Scores spread begins at minute 2" in said
-    assert "leave out: B (3 minutes)." in said
+    assert "If you are later: B: leave it out (3 minutes)" in said
 
 
-def test_what_comes_behind_the_last_part_is_one_of_its_own(lecture):
-    asked = slide("```{part} 2\n```\n\n```{part} 1\n```")
-    page, warned = lecture(asked, 1, lecture_parts=["All"])
+def test_the_plan_has_all_parts_and_a_part_says_which_it_is(lecture):
+    text = slide("```{part}\n```") + "\n## B\n\n```{part} One\n```" + NOTES.format(1)
+    page, warned = lecture(text + "\n## C\n\n```{part} Two\n```" + NOTES.format(1), 3)
     assert warned == ""
-    assert len(page.select(".parts")) == 1
-    assert "The answer begins at minute 0" in page.aside.text
+    assert [strip.text for strip in page.select(".parts")] == ["OneTwo"] * 3
+    assert [part.text for part in page.select(".now")] == ["One", "Two"]
 
 
 def test_what_is_shown_is_what_the_cell_has_put_out(lecture):
@@ -279,19 +257,22 @@ def test_what_is_shown_is_what_the_cell_has_put_out(lecture):
     assert on_paper["src"] == "figures/02-movable-growth.svg"
 
 
-def test_a_figure_to_move_may_begin_elsewhere_show_some_rows_and_have_another_picture(lecture):
-    asked = "```{shown} 09 movable-budget\n:only: none,sqrt_d_k\n:state: stop=80\n"
-    page, warned = lecture(slide(f"{asked}:paper: who-learns-when\n```"), 1)
+def test_a_figure_to_move_may_begin_elsewhere_and_its_own_picture_stands_for_it(lecture):
+    asked = "```{shown} 09 movable-budget\n:state: stop=80\n```"
+    page, warned = lecture(slide(asked), 1)
     assert warned == ""
-    address = "../explore/budget.html?theme=light&slide&only=none,sqrt_d_k#budget:stop=80"
-    assert page.iframe["data-src"] == address
-    assert page.select_one("iframe + .picture")["src"] == "figures/09-who-learns-when.svg"
+    assert page.iframe["data-src"] == "../explore/budget.html?theme=light&slide#budget:stop=80"
+    assert page.select_one("iframe + .picture")["src"] == "figures/09-movable-budget.svg"
 
 
 @pytest.mark.parametrize("address", ["", "https://a.b"])
-def test_the_last_slide_has_the_address_of_the_lab_in_letters(lecture, address):
-    page, warned = lecture(slide("```{book}\n```"), 1, lecture_address=address)
+def test_the_last_slide_says_in_letters_where_the_lab_and_the_package_are(lecture, address):
+    repository = "https://c.d/e" if address else ""
+    known = {"lecture_address": address, "lecture_repository": repository}
+    page, warned = lecture(slide("```{book}\n```"), 1, **known)
     assert warned == ""
+    package = page.select(".address")[2].text
+    assert ("git clone https://c.d/e" if address else "in the book’s folder") in package
     link = page.select(".address a")[1]
     assert link["href"] == "lab.ipynb"
     assert link.text == f"{address}/lecture/lab.ipynb".lstrip("/")
