@@ -109,9 +109,14 @@ export const heads = {
 /** How many heads leave what chance gives, from one character and on average over all that may look. */
 function answer(measured, leave, place) {
   const [more, fewer] = [1, -1].map((side) => measured.filter((one) => one.side === side).length);
-  const where = more + fewer ? `: ${more} to more characters, ${fewer} to fewer` : "";
-  const [mean, byChance] = [leave, 0.1 * names.length].map((heads) => show(heads, 1));
-  return `From “${seen(place)}”, ${more + fewer} of ${names.length} heads leave the grey${where}. On average over the passage ${mean} do; by chance ${byChance} would.`;
+  const look = (n) => `${n} ${n === 1 ? "head looks" : "heads look"} at`;
+  const here = more
+    ? `${look(more)} more characters than by chance${fewer ? `, ${fewer} at fewer` : ""}`
+    : fewer
+      ? `${look(fewer)} fewer characters than by chance`
+      : "no head leaves the grey";
+  const [mean, byChance] = [leave, 0.1 * names.length].map((count) => show(count, 1));
+  return `From “${seen(place)}” ${here}. On average over the passage ${mean} leave the grey, by chance ${byChance}.`;
 }
 
 /** Which of so many numbers from 0 on is the least far. */
