@@ -16,15 +16,15 @@ from sdpa_book.studies.heads.plan import DecoderRun
 from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
 
 ALT = (
-    "Sixteen rows, for four layers of four heads after 2,400 training steps: a grey bar for "
-    "how many characters a head would look at by chance from the last bracket, and a dot for how "
-    "many it does. Five dots are purple, beyond their bars: at 6, 16 and 5 in "
-    "layer 2, at 6 and 11 in layer 3. Eleven are grey, on their bars, from 2 to 51."
+    "Sixteen rows, for four layers of four heads after 2,400 training steps: a dot for how many "
+    "characters a head looks at from the last bracket, in multiples of chance, a line at 1, and a "
+    "grey bar for chance. Five dots are purple, right of their bars: at 2.8, 2.6 and 3.8 in "
+    "layer 2, at 3.7 and 6.8 in layer 3. Eleven are grey, on their bars, from 0.45 to 1.7."
 )
 
 HEADS = DecoderRun("sqrt_d_k")
-SHOWN = (2, 3)
-"""The layer and head with which the figure begins."""
+SHOWN = (1, 3)
+"""The layer and head with which the figure begins: training takes it far from chance."""
 
 FIRST = 7
 """The first character that may look: shorter rows say nothing of a spread."""
@@ -34,8 +34,8 @@ LEVELS_PER_ROOT = 24
 where a weight is, coarse where none is.
 """
 
-MIDDLE = torch.tensor([0.05, 0.95], dtype=torch.float64)
-"""Between these shares of normal rows a row is as by chance."""
+SHARES = torch.tensor([0.05, 0.5, 0.95], dtype=torch.float64)
+"""Between the outer two of these shares of normal rows a row is as by chance."""
 
 
 def standard(rows: Tensor) -> Tensor:
@@ -44,28 +44,28 @@ def standard(rows: Tensor) -> Tensor:
 
 
 def by_chance(keys: int, spreads: Tensor) -> Tensor:
-    """Effective keys of normal rows at the shares of `MIDDLE`, a row for each spread."""
+    """Effective keys of normal rows at the shares of `SHARES`, a row for each spread."""
     rows = standard(sdpa.sample(2000, keys, seed=0, device="cpu").double())
     own = torch.stack([sdpa.effective_keys((s * rows).softmax(-1)) for s in spreads])
-    return own.quantile(MIDDLE, -1).T
+    return own.quantile(SHARES, -1).T
 
 
 def measure(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """By character that may look and head: at how many characters it looks, and between which
-    numbers it would by chance; of a moment's scores.
+    """By character that may look and head: at how many characters it looks, and at how many it
+    would by chance, at the shares of `SHARES`; of a moment's scores.
     """
     found = []
     for at in range(FIRST, scores.shape[-1]):
         rows = scores[..., at, : at + 1].flatten(0, -2).double()
         keys = sdpa.effective_keys(rows.softmax(-1))
         found.append((keys, by_chance(at + 1, rows.std(-1, correction=0))))
-    keys, ends = map(torch.stack, zip(*found, strict=True))
-    return keys, ends
+    keys, chance = map(torch.stack, zip(*found, strict=True))
+    return keys, chance
 
 
-def outside(keys: Tensor, ends: Tensor) -> Tensor:
+def outside(keys: Tensor, chance: Tensor) -> Tensor:
     """Where a head looks at more or at fewer characters than by chance."""
-    return (keys < ends[..., 0]) | (keys > ends[..., 1])
+    return (keys < chance[..., 0]) | (keys > chance[..., -1])
 
 
 def data() -> dict[str, Any]:
@@ -92,8 +92,8 @@ def data() -> dict[str, Any]:
 def scripts() -> dict[str, str]:
     """By name a classic script for a moment: the scores of all rows of all heads, each row up to
     its own character, a byte a score; and by the character that looks, from `FIRST` on, and the
-    head, between which numbers it would look by chance; and how many heads leave these, on
-    average over the characters.
+    head, at how many it would look by chance, at the shares of `SHARES`; and how many heads leave
+    the outer two, on average over the characters.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
@@ -103,29 +103,32 @@ def scripts() -> dict[str, str]:
     scripts = {}
     for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
-        keys, ends = measure(own)
-        leave = rounded(outside(keys, ends).sum(-1).double().mean().item())
-        chance = [[[rounded(x, 3) for x in pair] for pair in place] for place in ends.tolist()]
-        text = json.dumps([kept, chance, leave], separators=(",", ":"))
+        keys, chance = measure(own)
+        leave = rounded(outside(keys, chance).sum(-1).double().mean().item())
+        places = [[[rounded(x, 3) for x in head] for head in place] for place in chance.tolist()]
+        text = json.dumps([kept, places, leave], separators=(",", ":"))
         scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
     return scripts
 
 
 def draw() -> None:
-    """At how many characters the heads look from the last one, and at how many by chance."""
+    """Over chance's median, at how many characters the heads look from the last one."""
     steps = load_results(LONGER).kept[f"{HEADS.name}, line"][-1]
     query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
-    keys, ends = (x[-1] for x in measure(sdpa.attention_scores(query, key)))
-    left = outside(keys, ends)
+    keys, chance = (x[-1] for x in measure(sdpa.attention_scores(query, key)))
+    left = outside(keys, chance)
+    low, middle, high = chance.unbind(-1)
     layers, heads = query.shape[:2]
     level = torch.arange(len(keys)) + 0.6 * (torch.arange(len(keys)) // heads)
     _, ax = plotting.figure(height=3.4)
-    ax.barh(level, ends[:, 1] - ends[:, 0], 0.8, ends[:, 0], color=plotting.GRID)
-    for which, color in ((left, plotting.ROLES["weights"]), (~left, plotting.MUTED)):
-        ax.plot(keys[which], level[which], "o", color=color)
+    ax.barh(level, (high - low) / middle, 0.8, low / middle, color=plotting.GRID)
+    ax.axvline(1, color=plotting.INK, linewidth=1)
+    for which, color, size in ((left, plotting.ROLES["weights"], 7), (~left, plotting.MUTED, 5)):
+        ax.plot((keys / middle)[which], level[which], "o", color=color, markersize=size)
     ax.set_xscale("log", base=2)
-    ticks = 2 ** torch.arange(6)
-    ax.set_xticks(ticks, [str(x.item()) for x in ticks])
+    ax.set_xlim(0.1, 10)
+    ticks = {"÷ 8": 1 / 8, "÷ 4": 1 / 4, "÷ 2": 1 / 2, "chance": 1, "× 2": 2, "× 4": 4, "× 8": 8}
+    ax.set_xticks([*ticks.values()], [*ticks])
     ax.set_xlabel(f"characters that a head looks at from the last “(”, after {steps:,} steps")
     ax.set_yticks(level.reshape(layers, heads).mean(-1), [f"layer {i + 1}" for i in range(layers)])
     ax.tick_params("y", length=0, labelcolor=plotting.INK)

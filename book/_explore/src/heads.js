@@ -52,12 +52,12 @@ function rowOf(levels, head, place) {
   return Array.from(levels.subarray(from, from + place + 1), (level) => -((level / unit) ** 2));
 }
 
-/** Of each head, at how many characters it looks from one, and between which numbers it would by chance. */
+/** Of each head, at how many characters it looks from one, at how many it would by chance, and within which of these nine times in ten. */
 function measure({ levels, chance }, place) {
   return names.map((_, head) => {
-    const [low, high] = chance[place - FIRST][head];
+    const [low, middle, high] = chance[place - FIRST][head];
     const keys = math.effectiveKeys(math.softmax(rowOf(levels, head, place)));
-    return { keys, low, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
+    return { keys, low, middle, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
   });
 }
 
@@ -66,7 +66,8 @@ const PURPLE = colour("weights");
 
 export const heads = {
   title: "Do heads look at as many characters as by chance?",
-  prompt: "Train the model: which dots leave their grey bars? Press a dot, or a character.",
+  prompt:
+    "Train the model: which heads (dots) leave the grey? Press a dot, or an underlined character.",
   hint: { target: "input" },
   controls: [
     {
@@ -85,9 +86,9 @@ export const heads = {
     ["text", "", 27, { left: 2, right: 2, top: 2, bottom: 2 }],
     [
       "heads",
-      "dot: characters a head looks at; bar: by chance, 9 times in 10; purple: outside",
-      258,
-      { left: 50, right: 12, top: 2, bottom: 38 },
+      "chance: random scores of the same spread; 9 in 10 fall in the grey",
+      240,
+      { left: 50, right: 6, top: 18, bottom: 22 },
     ],
   ],
   update(app) {
@@ -96,21 +97,26 @@ export const heads = {
     const of = kept.get(step);
     if (!of) return { said: app.memory.said };
     const measured = measure(of, place);
-    const { keys, low, high } = measured[head];
-    const told = `${names[head]} looks from “${seen(place)}” at ${show2(keys)} characters, by chance at ${show2(low)} to ${show2(high)}`;
+    const { keys, low, middle, high } = measured[head];
+    const told = `${names[head]} looks from “${seen(place)}” at ${show2(keys)} characters, by chance at ${show2(middle)}`;
     app.panels.text.heading.textContent = told;
     drawText(app, math.softmax(rowOf(of.levels, head, place)));
-    drawHeads(app, measured, told);
-    return { said: (app.memory.said = answer(measured, of.leave, step)) };
+    drawHeads(app, measured, `${told}, 9 times in 10 at ${show2(low)} to ${show2(high)}`);
+    return { said: (app.memory.said = answer(measured, of.leave, place)) };
   },
 };
 
-/** How many heads leave what chance gives, on average over all characters that may look, and from one. */
-function answer(measured, leave, step) {
-  const when = step ? `Less so after ${showCount(step)} steps` : "Yes before training";
-  const byChance = show(0.1 * names.length, 1);
-  const [right, left] = [1, -1].map((side) => measured.filter((one) => one.side === side).length);
-  return `${when}: on average ${show(leave, 1)} of ${names.length} dots are outside, by chance ${byChance}; here ${right} right, ${left} left.`;
+/** How many heads leave what chance gives, from one character and on average over all that may look. */
+function answer(measured, leave, place) {
+  const [more, fewer] = [1, -1].map((side) => measured.filter((one) => one.side === side).length);
+  const look = (n) => `${n} ${n === 1 ? "head looks" : "heads look"} at`;
+  const here = more
+    ? `${look(more)} more characters than by chance${fewer ? `, ${fewer} at fewer` : ""}`
+    : fewer
+      ? `${look(fewer)} fewer characters than by chance`
+      : "no head leaves the grey";
+  const [mean, byChance] = [leave, 0.1 * names.length].map((count) => show(count, 1));
+  return `From “${seen(place)}” ${here}. On average over the passage ${mean} leave the grey, by chance ${byChance}.`;
 }
 
 /** Which of so many numbers from 0 on is the least far. */
@@ -144,7 +150,6 @@ function drawText(app, weights) {
   made.append("rect").attr("height", LINE - 2);
   made.append("text").attr("y", 16).attr("text-anchor", "middle").style("font", "15px monospace");
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${at[i]})`);
-  all.style("cursor", (_, i) => (i < FIRST ? "default" : null));
   const tint = (i) => `${PURPLE} ${Math.round((TINT * weights[i]) / most)}%, var(--ex-ground)`;
   all
     .select("rect")
@@ -155,6 +160,9 @@ function drawText(app, weights) {
     .attr("x", width / 2)
     .style("fill", (_, i) => `var(--ex-${i > place ? "muted" : "ink"})`)
     .text((_, i) => seen(i));
+  const [under, lines] = [LINE - 2, fresh(panel.svg, "lines")];
+  for (const [x, y] of at.slice(FIRST))
+    rule(lines, [x, y + under], [x + width, y + under], colour("query"));
 
   const range = { min: FIRST, max: LAST, step: 1 };
   const { made: frame, all: handle } = drawHandles(panel, [place], range, "query");
@@ -179,60 +187,57 @@ function drawText(app, weights) {
   };
   const byDrag = ({ x, y }) => {
     const far = ([px, py]) => Math.abs(px + width / 2 - x) + 100 * Math.abs(py + LINE / 2 - y); // its own line first
-    const pressed = least(places.length, (i) => far(at[i]));
-    return pressed < FIRST ? {} : { place: pressed };
+    return { place: least(places.length, (i) => far(at[i])) };
   };
   listen(app, panel, handle, byKey, byDrag);
 }
 
-/** A row for each head, layer by layer: a grey bar for what it would look at by chance, and a dot for what it looks at. */
+/** A row for each head, layer by layer: a dot for how many times as many characters as by chance it looks at, and chance's grey bar. */
 function drawHeads(app, measured, told) {
   const panel = app.panels.heads;
   const head = app.state.head;
   const [bottom, top] = panel.yRange;
-  const x = d3.scaleLog([1, places.length], panel.xRange);
+  const x = d3.scaleLog([0.1, 10], panel.xRange);
   const y = d3.scaleLinear([layers, 0], [bottom, top]);
   const high = (y(1) - y(0) - 10) / count; // px, of a row
   const level = (i) => y(Math.floor(i / count)) + 5 + ((i % count) + 0.5) * high;
-  const ticks = [1, 2, 4, 8, 16, 32];
-  axes(panel, {
-    x,
-    y,
-    xLabel: "characters; each step doubles them",
-    xTicks: ticks,
-    yTicks: 0,
-    xFormat: String,
-  });
+  const multiple = (of) => (of < 1 ? `÷ ${1 / of}` : of > 1 ? `× ${of}` : "chance");
+  axes(panel, { x, y, xTicks: [1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8], yTicks: 0, xFormat: multiple });
   const notes = fresh(panel.svg, "notes");
   for (let i = 0; i < layers; i++) {
     say(notes, `layer ${i + 1}`, 0, y(i + 0.5) + 4, "start");
     if (i) rule(notes, [x.range()[0], y(i)], [x.range()[1], y(i)], "var(--ex-grid)");
   }
+  say(notes, "← fewer than chance", x(1) - 10, top - 6, "end");
+  say(notes, "more than chance →", x(1) + 10, top - 6, "start");
+  rule(notes, [x(1), top - 16], [x(1), bottom], "var(--ex-ink)");
   const rows = layer(panel.svg, "glides").selectAll("g.head").data(measured);
   const made = rows.enter().append("g").attr("class", "head");
   made.append("rect").attr("rx", 3);
-  made.append("circle").attr("r", 4);
+  made.append("circle");
   const all = made.merge(rows).style("transform", (_, i) => `translateY(${level(i)}px)`);
   all
     .select("rect")
-    .attr("x", ({ low }) => x(low))
+    .attr("x", ({ low, middle }) => x(low / middle))
     .attr("y", 1.5 - high / 2)
-    .attr("width", ({ low, high }) => Math.max(4, x(high) - x(low)))
+    .attr("width", ({ low, high }) => Math.max(4, x(high / low) - x(1)))
     .attr("height", high - 3)
-    .style("fill", "var(--ex-grid)");
+    .style("fill", "color-mix(in srgb, var(--ex-muted) 25%, transparent)");
   all
     .select("circle")
-    .attr("cx", ({ keys }) => x(keys))
+    .attr("cx", ({ keys, middle }) => x(keys / middle))
+    .attr("r", ({ side }) => (side ? 5.5 : 4))
     .style("fill", ({ side }) => (side ? PURPLE : "var(--ex-muted)"));
 
   const range = { min: 0, max: names.length - 1 };
+  const { keys, middle } = measured[head];
   const { made: ring, all: handle } = drawHandles(panel, [head], range, "query");
   layer(panel.svg, "handles").classed("glides", true);
   ring.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest row
   ring.select("circle:not(.ring)").remove();
   ring.select("circle").attr("r", 9).style("stroke", colour("query")).style("stroke-width", 2.5);
   handle
-    .attr("transform", `translate(${x(measured[head].keys)},${level(head)})`)
+    .attr("transform", `translate(${x(keys / middle)},${level(head)})`)
     .attr("aria-valuenow", head)
     .attr("aria-valuetext", told);
   const by = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1, PageUp: -4, PageDown: 4 };

@@ -3,7 +3,7 @@
 import pytest
 
 import sdpa_lib as sdpa
-from sdpa_book.explorables.heads_explorable import FIRST, HEADS, MIDDLE, measure, standard
+from sdpa_book.explorables.heads_explorable import FIRST, HEADS, SHARES, measure, outside, standard
 from sdpa_book.studies.heads.read import LONGER, load_vectors
 
 from .conftest import act, go, numbers, said
@@ -16,26 +16,29 @@ def scores_of(moment):
 
 
 def by_chance(row):
-    """Between which numbers normal rows with as many keys and the same spread have their effective
-    ones, nine times in ten.
+    """Of normal rows with as many keys and the same spread the median of the effective ones, and
+    between which numbers these are nine times in ten.
     """
     normal = standard(sdpa.sample(4000, len(row), seed=1, device="cpu").double())
     keys = sdpa.effective_keys((normal * row.std(correction=0)).softmax(-1))
-    return keys.quantile(MIDDLE).tolist()
+    low, middle, high = keys.quantile(SHARES).tolist()
+    return middle, low, high
 
 
 @pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
 def test_a_head_looks_at_as_many_characters_as_in_the_study(explorable, moment, step):
     figure = explorable("heads", f"step={step}")
     heading = figure.locator("[data-panel=text] p")
+    handle = figure.get_by_role("slider", name="the head")
     scores = scores_of(moment).flatten(0, 1).double()
     for place, head in ((62, 11), (62, 2), (30, 1), (FIRST, 15)):
         go(figure, f"step={step},place={place},head={head}")
         row = scores[head, place, : place + 1]
         keys = sdpa.effective_keys(row.softmax(-1)).item()
-        told = heading.text_content()
+        told = handle.get_attribute("aria-valuetext")
+        assert told.startswith(heading.text_content())
         assert told.startswith(f"layer {head // 4 + 1}, head {head % 4 + 1} looks from")
-        looks, *chance = numbers(told.split("” at ")[1])
+        looks, *chance = numbers(told.split("” at ")[1].replace("9 times in 10", ""))
         expected = [pytest.approx(x, rel=0.08, abs=0.2) for x in (keys, *by_chance(row))]
         assert [looks, *chance] == expected
 
@@ -43,26 +46,53 @@ def test_a_head_looks_at_as_many_characters_as_in_the_study(explorable, moment, 
 @pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0)])
 def test_heads_that_leave_what_chance_gives_are_purple_and_counted(explorable, moment, step):
     figure = explorable("heads", f"step={step},place=62")
-    keys, ends = measure(scores_of(moment))
-    left = (keys < ends[..., 0]) | (keys > ends[..., 1])
+    keys, chance = measure(scores_of(moment))
+    left = outside(keys, chance)
     rows = figure.locator("[data-panel=heads] .head")
     rows.first.wait_for()
     looks = rows.evaluate_all(
         "all => all.map((one) => one.querySelector('circle').style.fill.includes('weights'))"
     )
     assert looks == left[-1].tolist()
-    assert said(figure).startswith("Less so after 2,400" if step else "Yes before training")
-    mean, by_chance, *here = numbers(said(figure).split("on average")[1].replace("16 dots", ""))
-    assert mean == pytest.approx(left.sum(-1).double().mean().item(), abs=0.051)
-    assert by_chance == pytest.approx(16 * (1 - (MIDDLE[1] - MIDDLE[0]).item()))
-    right = (keys > ends[..., 1])[-1].sum().item()
-    assert here == [right, left[-1].sum().item() - right]
+    here, average = said(figure).split(". On average over the passage ")
+    more = (keys > chance[..., -1])[-1].sum().item()
+    fewer = (keys < chance[..., 0])[-1].sum().item()
+    assert here.startswith("From “(” ")
+    assert numbers(here) == [n for n in (more, fewer) if n]
+    assert numbers(average) == [
+        pytest.approx(left.sum(-1).double().mean().item(), abs=0.051),
+        pytest.approx(16 * (1 - (SHARES[-1] - SHARES[0]).item())),
+    ]
 
 
 def test_it_begins_at_a_character_from_which_as_many_leave_as_on_average(explorable):
     figure = explorable("heads", "step=2400")
-    mean, _, right, left = numbers(said(figure).split("on average")[1].replace("16 dots", ""))
-    assert abs(mean - right - left) < 0.5
+    *here, mean, _ = numbers(said(figure))
+    assert abs(mean - sum(here)) < 0.5
+
+
+def test_a_dot_stands_where_its_head_is_as_a_multiple_of_chance(explorable):
+    figure = explorable("heads", "step=2400,place=62")
+    rows = figure.locator("[data-panel=heads] .head")
+    rows.first.wait_for()
+    ticks = figure.locator("[data-panel=heads] .axis .tick").evaluate_all(
+        "all => all.map((one) => [one.textContent, one.transform.baseVal[0].matrix.e])"
+    )
+    at = dict(ticks)
+    doubling = at["× 2"] - at["chance"]
+    assert at["÷ 8"] == pytest.approx(at["chance"] - 3 * doubling)
+    drawn = rows.evaluate_all(
+        """all => all.map((row) => {
+            const bar = row.querySelector('rect').getBBox();
+            const dot = Number(row.querySelector('circle').getAttribute('cx'));
+            return [dot, bar.x, bar.x + bar.width];
+        })"""
+    )
+    keys, chance = (x[-1] for x in measure(scores_of(4)))
+    for found, own, (low, middle, high) in zip(drawn, keys, chance, strict=True):
+        ratios = [2 ** ((x - at["chance"]) / doubling) for x in found]
+        expected = [(x / middle).item() for x in (own, low, high)]
+        assert ratios == pytest.approx(expected, rel=0.03)
 
 
 def test_a_purple_dot_lies_outside_its_bar(explorable):
@@ -84,15 +114,16 @@ def test_a_purple_dot_lies_outside_its_bar(explorable):
 def test_arrow_keys_go_through_the_heads_and_through_the_passage(explorable):
     figure = explorable("heads", "place=62")
     heading = figure.locator("[data-panel=text] p")
+    assert heading.text_content().startswith("layer 2, head 4 looks from “(” at ")
     head, place = (figure.get_by_role("slider", name=x) for x in ("the head", "the character"))
     act(figure, lambda: head.press("ArrowUp"))
-    assert heading.text_content().startswith("layer 3, head 3 looks from “(” at ")
-    act(figure, lambda: head.press("PageUp"))
     assert heading.text_content().startswith("layer 2, head 3 looks from “(” at ")
+    act(figure, lambda: head.press("PageUp"))
+    assert heading.text_content().startswith("layer 1, head 3 looks from “(” at ")
     act(figure, lambda: place.press("ArrowLeft"))
-    assert heading.text_content().startswith("layer 2, head 3 looks from “a” at ")
+    assert heading.text_content().startswith("layer 1, head 3 looks from “a” at ")
     act(figure, lambda: place.press("Home"))
-    assert heading.text_content().startswith("layer 2, head 3 looks from “a” at ")
+    assert heading.text_content().startswith("layer 1, head 3 looks from “a” at ")
     assert place.get_attribute("aria-valuenow") == str(FIRST)
 
 
@@ -111,6 +142,7 @@ def test_a_press_chooses_a_head_by_its_row_and_a_character_by_its_place(explorab
     characters = figure.locator("[data-panel=text] .character")
     act(figure, lambda: characters.nth(20).click(force=True))
     assert "head 3 looks from “h” at" in heading.text_content()
-    characters.nth(2).click(force=True)  # sees too few to have a spread
-    act(figure, lambda: rows.nth(7).click(force=True))
-    assert "head 4 looks from “h” at" in heading.text_content()
+    assert figure.locator("[data-panel=text] .lines line").count() == characters.count() - FIRST
+    act(figure, lambda: characters.nth(2).click(force=True))  # sees too few to have a spread
+    assert "head 3 looks from “a” at" in heading.text_content()
+    assert figure.get_by_role("slider", name="the character").get_attribute("aria-valuenow") == "7"
