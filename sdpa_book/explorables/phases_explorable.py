@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -68,11 +69,12 @@ def draw() -> None:
             slices = [(0, edge, 0.6), (edge, 1, 0.2)]
             for k in range(1, 17, 2):  # every second one is darker
                 slices.append((ends[k - 1], ends[k], 1 if k <= count else 0.25))
-            dotted = {"fill": False, "edgecolor": ink, "linewidth": 0, "hatch": "....."}
+            rows = np.linspace(row - 0.2, row + 0.2, 9)  # of dots, every second one shifted
+            dotted: dict[str, Any] = {"color": ink, "linestyle": [(0, (1, 2)), (1.5, (1, 2))]}
             rest = ends[-1]  # what is too thin to draw, up to half and beyond
             for start, end, alpha in ((rest, edge, 1), (max(rest, edge), 1, 0.4)):
                 if start < end:
-                    ax.barh(row, end - start, 0.45, left=start, alpha=alpha, **dotted)
+                    ax.hlines(rows, start, end, linewidth=1, alpha=alpha, **dotted)
             for start, end, alpha in slices:
                 ax.barh(row, end - start, 0.45, left=start, color=ink, alpha=alpha)
             words = f"1 key has {100 * edge:.0f} %" if count == 1 else f"{count:,} keys reach half"

@@ -2,60 +2,63 @@
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
 import * as math from "./math.js";
-import { bar, fresh, rule, say, show, show2, showCount } from "./shared.js";
+import { bar, fresh, rule, say, show2, showCount } from "./shared.js";
 
 const { n: lengths, sigma: sigmas, keys, gathered, half } = data.phases;
+const borders = lengths.map(math.criticalSigma);
+const [least, most] = [sigmas[0], sigmas.at(-1)];
 
 export const phases = {
   title: "How many keys share half of a row’s weight?",
-  prompt:
-    "Raise the spread of the scores: past its border a row takes few keys, however long it is.",
+  prompt: "Raise σ past the ticks, each row’s border: do longer rows still need more keys?",
   hint: { target: "input" },
   controls: [
     {
       name: "sigma",
-      label: "spread of the scores, σ, in heads of 64",
+      label: "spread of the scores, σ",
       values: sigmas,
-      value: 1,
-      text: show2,
-      marks: ["1: divided", "2", "4", "8: undivided"],
+      value: least,
+      text: (sigma) =>
+        show2(sigma) + ({ [least]: ", divided", [most]: ", undivided" }[sigma] ?? ""),
+      marks: [least, ...borders.map((border) => [border, show2(border)]), most],
     },
   ],
   panelWidth: "100%",
   panels: [
     [
       "rows",
-      "each bar is all of a row’s weight, on average: a slice for each key, the heaviest first",
+      "each row’s weight: a slice for each key",
       290,
       { left: 2, right: 2, top: 22, bottom: 0 },
     ],
   ],
   update(app) {
-    const at = sigmas.indexOf(app.state.sigma);
+    const { sigma } = app.state;
+    const at = sigmas.indexOf(sigma);
     const rows = lengths.map((n, i) => {
       const share = d3.scaleLog([0.5, ...keys.filter((k) => k <= n)], [0, ...gathered[i][at]]);
-      const border = math.criticalSigma(n);
-      return { n, count: half[i][at], share, border, past: sigmas[at] > border };
+      return { n, count: half[i][at], share, border: borders[i], past: sigma > borders[i] };
     });
     drawRows(app.panels.rows, rows);
-    return { said: answer(rows) };
+    return { said: answer(sigma, rows) };
   },
 };
 
-/** How many keys have half of the weight, and whether these are more where a row is longer. */
-function answer(rows) {
-  const list = (told) => `${told.slice(0, -1).join(", ")} and ${told.at(-1)}`;
+/** Whether longer rows need more keys for half of the weight. */
+function answer(sigma, rows) {
   if (rows.at(-1).count === 1) {
-    const most = rows.map(({ share }) => Math.round(100 * share(1)));
-    return `On average one key has more than half of each row: ${list(most)}\u00a0%.`;
+    const how = sigma === most ? "Undivided (heads of 64), one" : "One";
+    return `${how} key has most of each row, however long.`;
   }
-  const counts = list(rows.map(({ count }) => showCount(count)));
+  const past = rows.filter((row) => row.past);
+  const few = Math.max(...past.map(({ count }) => count));
+  const longest = showCount(rows.at(-1).count);
   return [
-    `All rows are below their borders: longer ones take more keys, ${counts}, but a smaller share.`,
-    `The shortest row is past its border; longer ones take more keys to reach half: ${counts}.`,
-    `Two rows are past their borders; the longest takes more keys to reach half: ${counts}.`,
-    `Past its border a row takes few keys to reach half, however long it is: ${counts}.`,
-  ][rows.filter(({ past }) => past).length];
+    "Below its border, a longer row needs more keys.",
+    `Past its border, the shortest row needs ${few} key; the longest needs ${longest}.`,
+    `Past their borders, two rows need at most ${few} keys; the longest needs ${longest}.`,
+    `Past its border, a row needs at most ${few} keys, however long.`,
+  ][past.length];
 }
 
 /** A bar for each row, cut into slices, which are strong as far as half of the weight, and dotted where too thin to draw; over it the row's length, and under it how many they are. */
@@ -110,7 +113,7 @@ function drawRows(panel, rows) {
     dots(Math.max(drawn, end), 1, y, 0.4);
     const write = (text, at, level, anchor) => say(group, text, at, level, anchor);
     write(`row of ${showCount(n)} keys`, left, y - 7, "start").style("font-weight", 700);
-    write(`${past ? "past its border," : "border at"} σ = ${show(border)}`, right, y - 7, "end")
+    write(`${past ? "past its border," : "border:"} σ = ${show2(border)}`, right, y - 7, "end")
       .style("font-weight", past ? 700 : null)
       .style("fill", past ? null : "var(--ex-muted)");
     if (i === rows.length - 1 && x(1) - x(drawn) > 140)

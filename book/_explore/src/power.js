@@ -23,25 +23,25 @@ const exponent = (name, p) => {
 const change = (name, p) => (most / least) ** exponent(name, p);
 
 export const power = {
-  title: "Can one power p keep scores and steps the same in wider heads?",
-  prompt: "Scores are divided by d_k^p: move p. A level line is the same at every width.",
+  title: "Which power p lets wide heads start and learn like narrow ones?",
+  prompt: "Divide scores by d_k^p: move p. On a level line wide heads behave like narrow ones.",
   hint: { target: "input" },
   controls: [
     {
       name: "p",
       label: "power p",
       values: Array.from({ length: 21 }, (_, i) => i / 20),
-      value: 0.25,
-      text: (p) => (p === 0.5 ? "½, the root" : plain(p)),
-      marks: ["0", "½ (the root)", "1"],
+      value: 0,
+      text: (p) => plain(p) + ({ 0: ", undivided", 0.5: ", the root" }[p] ?? ""),
+      marks: ["0", "½", "1"],
     },
   ],
   panelWidth: "100%",
   panels: [
     [
       "lines",
-      `first scores, and how far one learning step moves them, compared with a head of ${least}`,
-      285,
+      `first scores, and one step at a fixed learning rate, compared with a head of ${least}`,
+      275,
       { left: 66, right: 136, top: 12 },
     ],
   ],
@@ -55,17 +55,12 @@ export const power = {
 function verdict(p) {
   const at = `At p = ${plain(p)}`;
   const times = `${brief(change("Adam", p))} times`;
-  if (p < 0.5)
-    return `${at} none is level yet: all three grow, ${p ? "Adam’s step" : "both steps"} ${times}.`;
-  const none = "No p keeps all three.";
+  if (p === 0) return `Undivided, all three grow: steps move the scores ${times} as far.`;
+  if (p < 0.5) return `${at} all three still grow: Adam’s step ${times}.`;
   if (p === 0.5)
-    return `${at} first scores and gradient descent’s step are level, but Adam’s step grows ${times}. ${none}`;
-  if (p < 0.75)
-    return `${at} Adam’s step grows ${times}, but first scores and gradient descent’s step shrink.`;
-  const others = `first scores are ${factor(change("start", p))} and gradient descent’s step ${factor(change("SGD", p))}`;
-  return p < 1
-    ? `${at} Adam’s step still grows ${times}, but ${others}.`
-    : `${at} Adam’s step is level, but ${others}. ${none}`;
+    return `${at} two are level. Adam’s step grows: it needs a smaller learning rate in wide heads.`;
+  if (p < 1) return `${at} first scores shrink already, and Adam’s step still grows.`;
+  return `${at} Adam’s step is level, but wide heads start with smaller scores. No p keeps all three.`;
 }
 
 /** A power without needless zeros, and quarters as people write them. */

@@ -1,6 +1,7 @@
 """Below the border more keys share half of the weight of a longer row; above it a few have it."""
 
 import math
+import re
 
 import pytest
 
@@ -19,11 +20,17 @@ def gathered(n, sigma):
     return scores.softmax(-1).sort(descending=True).values.mean(0).cumsum(-1)
 
 
+def told(figure):
+    """What stands below each bar."""
+    texts = figure.locator("[data-panel=rows] svg").get_by_text(re.compile("reach half|key has"))
+    return [numbers(text) for text in texts.all_text_contents()]
+
+
 @pytest.mark.parametrize("sigma", [1, 2, 2.8, 4, 8])
 def test_as_many_keys_have_half_of_the_weight_as_the_library_finds(explorable, sigma):
     figure = explorable("phases", f"sigma={sigma}")
-    told, drawn = numbers(said(figure)), numbers(described(figure, "rows"))
-    for n in LENGTHS:
+    drawn = numbers(described(figure, "rows"))
+    for n, (shown, *percent) in zip(LENGTHS, told(figure), strict=True):
         shares = gathered(n, sigma)
         half = (shares < 0.5).sum().item() + 1
         of, heaviest, count, share = (drawn.pop(0) for _ in range(4))
@@ -31,31 +38,46 @@ def test_as_many_keys_have_half_of_the_weight_as_the_library_finds(explorable, s
         assert heaviest == pytest.approx(shares[0].item(), abs=0.05)
         assert count == pytest.approx(half, rel=0.03, abs=1.01)
         assert share == pytest.approx(shares[int(count) - 1].item(), abs=0.05)
-        if sigma == 8:
-            assert told.pop(0) == pytest.approx(100 * heaviest, abs=1)
-        else:
-            assert told.pop(0) == count
+        assert shown == count
+        assert percent == ([pytest.approx(100 * heaviest, abs=1)] if count == 1 else [])
 
 
 def test_a_row_is_past_its_border_where_a_few_keys_have_half(explorable):
     figure = explorable("phases")
     handle = slider(figure, "spread of the scores")
     shown = [figure.locator("output").inner_text()]
-    starts = ("All rows are", "The shortest row is past", "Two rows are past", "Past its border")
+    starts = (
+        "Below its border",
+        "Past its border, the shortest",
+        "Past their borders, two rows",
+        "Past its border, a row",
+    )
     for past, start in enumerate(starts):
         while past and float(state(figure)["sigma"]) < BORDERS[past - 1]:
             act(figure, handle.press, "ArrowRight")
             shown.append(figure.locator("output").inner_text())
         assert said(figure).startswith(start)
-        told = figure.locator("svg").get_by_text("border")
-        borders = [x for text in told.all_text_contents() for x in numbers(text)]
-        assert borders == pytest.approx(BORDERS, abs=0.0051)
-        weights = told.evaluate_all("all => all.map(one => one.style.fontWeight)")
+        labels = figure.locator("svg").get_by_text("border")
+        borders = [x for text in labels.all_text_contents() for x in numbers(text)]
+        assert borders == pytest.approx(BORDERS, abs=0.051)
+        weights = labels.evaluate_all("all => all.map(one => one.style.fontWeight)")
         assert weights == ["700"] * past + [""] * (3 - past)
-        counts = numbers(said(figure))
-        assert max(counts[:past], default=0) <= 3
+        counts = [count for count, *_ in told(figure)]
+        few = max(counts[:past], default=0)
+        assert few <= 3
+        assert numbers(said(figure)) == ([], [few, counts[-1]], [few, counts[-1]], [few])[past]
         shares = [count / n for count, n in zip(counts, LENGTHS, strict=True)]
         assert shares == sorted(shares, reverse=True)
     assert len({*shown}) == len(shown)
     go(figure, "sigma=8")
-    assert said(figure).startswith("On average one key has more than half of each row")
+    assert said(figure).endswith("one key has most of each row, however long.")
+
+
+def test_the_thumb_passes_a_tick_where_a_row_passes_its_border(explorable):
+    figure = explorable("phases")
+    handle, ticks = slider(figure, "spread of the scores"), figure.locator(".explorable-tick")
+    middles = "all => all.map(one => one.offsetLeft + one.offsetWidth / 2)"
+    inset, width = 8, handle.evaluate("one => one.offsetWidth")  # half of the thumb
+    places = [(x - inset) / (width - 2 * inset) for x in ticks.evaluate_all(middles)]
+    expected = [math.log(border) / math.log(8) for border in BORDERS]
+    assert places == pytest.approx(expected, abs=0.01)

@@ -42,12 +42,16 @@ def test_dots_are_the_measurements(explorable, data):
 
 def test_a_move_of_p_turns_lines_level_but_never_all_three(explorable):
     figure = explorable("power")
-    for _ in range(5):
-        assert "none is level yet: all three grow" in said(figure)
-        assert "No p" not in said(figure)
+    assert said(figure).startswith("Undivided, all three grow: steps move the scores 256 times")
+    for p in range(1, 10):
         act(figure, slider(figure, "p").press, "ArrowRight")
-    assert "first scores and gradient descent’s step are level, but Adam’s" in said(figure)
-    assert "No p keeps all three" in said(figure)
+        times = numbers(said(figure).partition(": ")[2])
+        assert "all three still grow" in said(figure)
+        assert times == pytest.approx([256 ** STEP["Adam"](p / 20)], rel=0.06)
+    act(figure, slider(figure, "p").press, "ArrowRight")
+    assert "two are level. Adam’s step grows" in said(figure)
+    act(figure, slider(figure, "p").press, "ArrowRight")
+    assert "first scores shrink already, and Adam’s step still grows" in said(figure)
     act(figure, slider(figure, "p").press, "End")
-    assert "first scores are ÷ 16 and gradient descent’s step ÷ 256" in said(figure)
+    assert "Adam’s step is level, but wide heads start with smaller scores" in said(figure)
     assert "No p keeps all three" in said(figure)
