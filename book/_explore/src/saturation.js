@@ -6,14 +6,14 @@ import { fresh, layer, say, show, wantsCalm } from "./shared.js";
 
 const { d_k: widths, nudge, pattern } = data.saturation;
 const KEYS = pattern.map((_, j) => j);
+const LEADER = 0; // the first key has the largest score
 const SIDES = ["none", "sqrt_d_k"];
-const NARROW = 480; // px, below which a drawing is a phone's
 const GAP = 12; // px, between the sides
-const LOW = 30; // px, of a key's line, from which on its numbers stand over its bars; in a slide they stand beside them
+const LETTERS = 16; // px, between bars, for numbers
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
-  prompt: `Press another key: ${nudge} is added to its score, after any dividing.`,
+  prompt: `Press another key: ${nudge} is added to its score on both sides.`,
   hint: { target: ".explorable-key:nth-child(4) circle" },
   controls: [
     {
@@ -27,7 +27,7 @@ export const saturation = {
     { name: "key", values: [0, ...KEYS.map((j) => j + 1)], value: 3, drawn: true }, // 0: none
   ],
   panelWidth: "100%",
-  panels: [["keys", "", 350, { left: 0, right: 0, top: 54, bottom: 0 }]],
+  panels: [["keys", "", 314, { left: 0, right: 0, top: 26, bottom: 0 }]],
   update(app) {
     const { d_k: dK, key } = app.state;
     const sides = SIDES.map((divisor) => sideOf(dK, divisor, key - 1));
@@ -50,14 +50,17 @@ const tiny = (w) => w < 0.005;
 /** A weight with two decimals. */
 const brief = (w) => (tiny(w) ? "<0.01" : show(w));
 
+/** The same in a sentence. */
+const spelled = (w) => brief(w).replace("<", "below ");
+
 function answer([undivided, divided], dK, key) {
-  const [all, less] = [undivided, divided].map(({ before }) => brief(Math.max(...before)));
+  const [all, less] = [undivided, divided].map(({ before }) => spelled(Math.max(...before)));
   if (!key)
     return `Nothing is added: undivided, one key has ${all} of the weight; divided, it has ${less}.`;
   const [[was, now], [from, to]] = [undivided, divided].map((side) =>
     [side.before, side.after].map((weights) => weights[key - 1]),
   );
-  const way = (...ends) => `from ${ends.map((w) => brief(w).replace("<", "below ")).join(" to ")}`;
+  const way = (...ends) => `from ${ends.map(spelled).join(" to ")}`;
   const gain = now - was;
   if (gain > (to - from) / 3) {
     const close = dK > 16 && key === 2;
@@ -65,38 +68,31 @@ function answer([undivided, divided], dK, key) {
       ? `Yes: undivided, key 2 is close to the leader and rises ${way(was, now)}; divided, ${way(from, to)}.`
       : `Yes: at d_k = ${dK} the weight of key ${key} rises: undivided ${way(was, now)}, divided ${way(from, to)}.`;
   }
-  const moves =
-    was > 0.8
-      ? `key ${key} is nearly full, ${way(was, now)}`
-      : `the weight of key ${key} ${tiny(now) ? "stays below 0.01" : `rises only ${way(was, now)}`}`;
-  return `${gain < 0.01 ? "No" : "Hardly"}: undivided, ${moves}; divided, it rises ${way(from, to)}.`;
+  const stays = brief(was) === brief(now);
+  const moves = stays ? `stays ${spelled(now)}` : `rises only ${way(was, now)}`;
+  return `${gain < 0.01 ? "No" : "Hardly"}: undivided, the weight of key ${key} ${moves}; divided, ${stays ? "it rises " : ""}${way(from, to)}.`;
 }
 
 /** A line for each key: a button that raises its score, and on both sides a bar, its weight. */
 function drawKeys(app, sides) {
   const panel = app.panels.keys;
-  const phone = panel.width < NARROW && 406; // px, for keys of 44
-  if (phone || panel.height > panel.natural)
-    panel.svg.attr("height", (panel.height = phone || panel.natural));
   const [left, right] = panel.xRange;
   const [bottom, top] = panel.yRange;
   const y = d3.scaleBand(KEYS, [top, bottom]);
   const raised = app.state.key - 1;
   const middle = (j) => y(j) + y.bandwidth() / 2;
-  const low = y.bandwidth() < LOW;
-  const from = left + (low ? 36 : 28);
+  const from = left + 32;
   const width = (right + GAP - from) / 2;
   const root = Math.sqrt(app.state.d_k);
   const described = sides.map((side, i) => {
     const [start, end] = [from + i * width, from + (i + 1) * width];
     const name = i ? `divided by √${app.state.d_k} = ${root}` : looks.none.label;
-    const where = { middle, high: y.bandwidth(), low, start, end };
+    const where = { middle, high: y.bandwidth() - LETTERS, start, end: end - GAP };
     drawSide(panel, { ...side, ...where, name, raised }, SIDES[i]);
     const told = (values) => values.map((w) => w.toFixed(3)).join("; ");
     return `${i ? "Divided" : "Undivided"}: scores ${side.scores.map(decimal).join("; ")}; weights before ${told(side.before)}; now ${told(side.after)}`;
   });
-  const words = fresh(panel.svg, "words");
-  say(words, "key", left + 11, top - 6, "middle");
+  say(fresh(panel.svg, "words"), "key", left, 12, "start");
   drawButtons(app, panel, { y, middle, right, left, raised });
   const which = raised < 0 ? "No key is raised" : `Key ${raised + 1} is raised by ${nudge}`;
   panel.describe(`${which}. ${described.join(". ")}.`, "group");
@@ -109,10 +105,10 @@ const decimal = (z) =>
     .replace(/^-0\.0$/, "0.0")
     .replace("-", "−");
 
-/** One divisor's side: each key's score, and as a bar its weight; when a score is raised, paler what its key gains, outlined what others lose. */
+/** One divisor's side: each key's weight as a bar; when a score is raised, paler what its key gains, outlined what others lose. */
 function drawSide(panel, side, divisor) {
-  const { scores, before, after, name, raised, middle, high, low, start, end } = side;
-  const x = d3.scaleLinear([0, 1], low ? [start + 86, end - GAP - 108] : [start, end - GAP]);
+  const { scores, before, after, name, raised, middle, high, start, end } = side;
+  const x = d3.scaleLinear([0, 1], [start, end]);
   const least = KEYS.map((j) => Math.min(before[j], after[j]));
   const ink = colour(divisor);
   const paler = `color-mix(in srgb, ${ink} 45%, var(--ex-ground))`;
@@ -124,8 +120,8 @@ function drawSide(panel, side, divisor) {
       .style("transition", wantsCalm() ? null : "width 0.4s, x 0.4s")
       .attr("x", (j) => x(from(j)))
       .attr("width", (j) => x(to(j)) - x(from(j)))
-      .attr("y", (j) => middle(j) - (low ? high / 2 - 2 : 1))
-      .attr("height", low ? high - 4 : high / 2 - 2);
+      .attr("y", (j) => middle(j) - high / 2)
+      .attr("height", high);
   const none = () => 0;
   bars("all", none, () => 1).style("fill", "var(--ex-panel)");
   bars("lost", none, (j) => before[j])
@@ -138,38 +134,29 @@ function drawSide(panel, side, divisor) {
     (j) => after[j],
   ).style("fill", paler);
   const words = fresh(panel.svg, `words-${divisor}`);
-  const top = panel.margin.top;
-  say(words, name, start, top - 38, "start")
+  say(words, name, start, 12, "start")
     .style("fill", lettersColour(divisor))
-    .style("font-weight", 700)
-    .style("font-size", "13px");
-  const swatch = (text, at, fill) => {
-    const box = words
-      .append("rect")
-      .attr("x", at)
-      .attr("y", top - 31)
-      .attr("width", 10);
-    box.attr("height", 10).style("fill", fill).style("stroke", ink);
-    say(words, text, at + 15, top - 22, "start");
-  };
-  if (raised >= 0) {
-    swatch("gained", start + 0.5, paler);
-    swatch("lost", start + 76.5, "none");
+    .style("font-weight", 700);
+  const number = (j, text, at, anchor) =>
+    say(words, text, at, middle(j) - high / 2 - 3, anchor)
+      .attr("class", null) // no rim, which would reach into bars
+      .style("fill", j === raised ? null : "var(--ex-muted)");
+  if (raised !== LEADER) {
+    number(LEADER, `score ${decimal(scores[LEADER])}`, start, "start");
+    number(LEADER, `weight ${brief(after[LEADER])}`, end, "end");
   }
-  say(words, "score", start, top - 6, "start");
-  say(words, "weight", end - GAP, top - 6, "end");
-  /** A number, and in the raised key's line in bold letters what becomes of it. */
-  const write = (j, text, more, at, anchor) => {
-    const number = say(words, text, at, middle(j) + (low ? 4 : -6), anchor);
-    const rest = number.append("tspan").text(more);
-    if (j === raised) rest.style("font-weight", 700);
-    else number.style("fill", "var(--ex-muted)");
+  if (raised < 0) return;
+  const [from, to] = [before, after].map((weights) => brief(weights[raised]));
+  number(raised, `${decimal(scores[raised])} + ${nudge}`, start, "start");
+  number(raised, from === to ? `still ${to}` : `${from} → ${to}`, end, "end");
+  /** Beside a bar, what became of its weight, where that shows and there is room. */
+  const note = (j, text) => {
+    const at = x(Math.max(before[j], after[j])) + 5;
+    if (Math.abs(after[j] - before[j]) > 0.01 && at < end - 40)
+      say(words, text, at, middle(j) + 4, "start");
   };
-  for (const j of KEYS) {
-    const [from, to] = [before[j], after[j]].map(brief);
-    write(j, decimal(scores[j]), j === raised ? ` + ${nudge}` : "", start, "start");
-    write(j, from, from === to ? "" : ` → ${to}`, end - GAP, "end");
-  }
+  note(raised, "gained");
+  note(raised === LEADER ? 1 : LEADER, "lost");
 }
 
 /** The keys' buttons: of these one is pressed, and a press anywhere in a key's line is one. */

@@ -9,9 +9,9 @@ const [CAT, ASKS, TIRED] = ["cat", "it", "tired"].map((word) => words.indexOf(wo
 const HEARD = 0.05; // the weight from which on a word is listened to
 const WHOLE = 0.1; // the share of the other six from which on the whole sentence is
 const HARDLY = 0.02; // and below which it is not
-const MOST = 25; // the fit that has room: no bar is longer
+const ROOM = [-5, 10]; // for fits: bars of others are broken off
 const BETWEEN = 62; // px, from the weights to the longest fit
-const WEIGHTS = 0.58; // of what is left, their share of the height
+const WEIGHTS = 0.55; // of what is left, their share of the height
 
 const widths = Array.from({ length: 13 }, (_, i) => (i % 2 ? 3 : 2) * 2 ** (1 + (i >> 1)));
 
@@ -58,16 +58,13 @@ const percent = (w) =>
 const equals = (root) => (Number.isInteger(root) ? `=\u00a0${root}` : `≈\u00a0${show(root, 1)}`);
 
 function answer(p, dK, divided) {
-  const cat = `“cat” gets ${percent(p[CAT])} of the weight`;
-  const rest = `“tired” ${percent(p[TIRED])} and the other six share ${percent(1 - p[CAT] - p[TIRED])}`;
-  if (divided)
-    return `Yes: divided by √${showCount(dK)}\u00a0${equals(Math.sqrt(dK))}, ${cat}, ${rest}.`;
-  const long = `with ${showCount(dK)} numbers ${cat}`;
-  const others = 1 - p[CAT] - p[TIRED];
-  if (others >= HARDLY) return `${others < WHOLE ? "Hardly" : "Yes, partly"}: ${long}, ${rest}.`;
-  if (p[TIRED] >= HEARD)
-    return `No: with ${showCount(dK)} numbers “cat” and “tired” get ${percent(1 - others)} of the weight, and the other six share ${percent(others)}.`;
-  return `No: ${long}, and the other seven share ${percent(1 - p[CAT])}.`;
+  const [cat, tired, rest] = [p[CAT], p[TIRED], 1 - p[CAT] - p[TIRED]];
+  const each = `“cat” gets ${percent(cat)} of the weight, “tired” ${percent(tired)}, the other six ${percent(rest)}.`;
+  if (divided) return `Yes: divided by √${showCount(dK)}\u00a0${equals(Math.sqrt(dK))}, ${each}`;
+  if (rest >= HARDLY) return `${rest < WHOLE ? "Hardly" : "Yes, partly"}: ${each}`;
+  if (tired >= HEARD)
+    return `No: “cat” and “tired” get ${percent(cat + tired)} of the weight, the other six ${percent(rest)}.`;
+  return `No: “cat” gets ${percent(cat)} of the weight, the other seven ${percent(1 - cat)}.`;
 }
 
 /** Draws a number on its way to another, and there. */
@@ -96,12 +93,11 @@ function drawWords(panel, length, root, divisor) {
   const [floor, top] = panel.yRange;
   const ground = top + WEIGHTS * (floor - BETWEEN - top);
   const y = d3.scaleLinear([0, 1], [ground, top]);
-  const reaches = d3.scaleLinear([-MOST, MOST], [floor, ground + BETWEEN]);
+  const reaches = d3.scaleLinear(ROOM, [floor, ground + BETWEEN]).clamp(true);
   const zero = reaches(0);
   const ink = colour(divisor);
   const p = weightsAt(length);
   const fits = reach.map((far) => far * length);
-  const whole = reach.map((far) => far * root);
   const each = (name, tag, values = p) =>
     layer(panel.svg, name).selectAll(tag).data(values).join(tag);
   const columns = (name, values, from, to) =>
@@ -117,15 +113,14 @@ function drawWords(panel, length, root, divisor) {
       .attr("y", level)
       .attr("text-anchor", "middle");
   const at = (level) => () => level;
-  /** What stands there undivided, once it is divided. */
-  const outline = (name, values, from, to) =>
-    columns(name, divisor === "none" ? [] : values, from, to)
-      .style("fill", "none")
-      .style("stroke", colour("none"))
-      .style("stroke-width", 1.5);
   columns("all", p, at(ground), at(top)).style("fill", "var(--ex-panel)");
   columns("bars", p, at(ground), y).style("fill", ink);
-  outline("before", [weightsAt(root)[CAT]], at(ground), y).attr("x", x(CAT));
+  const before = divisor === "none" ? [] : [weightsAt(root)[CAT]];
+  columns("before", before, at(ground), y)
+    .attr("x", x(CAT))
+    .style("fill", "none")
+    .style("stroke", colour("none"))
+    .style("stroke-width", 1.5);
   write("weights", p, (w) => (y(w) < top + 18 ? top : y(w)) - 5)
     .style("font-weight", 700)
     .style("font-size", "13px")
@@ -136,13 +131,21 @@ function drawWords(panel, length, root, divisor) {
     .text(String);
   columns("room", fits, at(floor + 14), at(ground + 46)).style("fill", "var(--ex-panel)");
   columns("fits", fits, at(zero), reaches).style("fill", ink).style("fill-opacity", 0.55);
-  outline("whole", whole, at(zero), reaches);
-  const beyond = (fit, j) => reaches(divisor === "none" ? fit : whole[j]) + (fit < 0 ? 15 : -5);
-  write("numbers", fits, beyond)
+  /** A gap across a bar that would be longer. */
+  each("breaks", "path", fits)
+    .attr(
+      "d",
+      (fit, j) => `M${x(j) - 2},${reaches(fit) + (fit < 0 ? -7 : 13)}l${x.bandwidth() + 4},-6`,
+    )
+    .style("stroke", "var(--ex-panel)")
+    .style("stroke-width", 4)
+    .style("display", (fit) => (fit < ROOM[0] || fit > ROOM[1] ? null : "none"));
+  write("numbers", fits, (fit) => reaches(fit) + (fit < 0 ? 15 : -5))
     .style("fill", lettersColour(divisor))
     .text((fit) => show(fit, 1));
   const notes = fresh(panel.svg, "notes");
-  say(notes, "1: all of the weight", right, top - 8, "end");
+  say(notes, "weight", left, top - 8, "start");
+  say(notes, "1: “it” listens to this word alone", right, top - 8, "end");
   rule(notes, [left, top], [right, top], "var(--ex-muted)").style("stroke-dasharray", "2 4");
   for (const level of [ground, zero]) rule(notes, [left, level], [right, level], "var(--ex-muted)");
   const middle = x(ASKS) + x.bandwidth() / 2;
@@ -156,11 +159,10 @@ function drawWords(panel, length, root, divisor) {
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
-  say(notes, "listens", middle, ground + 38, "middle").style("font-weight", 700);
   const divided = divisor === "none" ? "" : ` ÷ ${show(root, Number.isInteger(root) ? 0 : 1)}`;
   say(notes, `how well each key fits${divided}`, left, ground + 38, "start");
-  if (divisor !== "none")
-    say(notes, `outlined: ${looks.none.label}`, left, top - 8, "start").style(
+  for (const w of before)
+    say(notes, looks.none.label, x(CAT) + x.bandwidth() + 5, y(w) + 10, "start").style(
       "fill",
       lettersColour("none"),
     );

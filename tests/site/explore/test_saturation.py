@@ -11,7 +11,8 @@ def side(d_k, divisor, key):
     """Scores, and weights before and after that key's score alone is raised."""
     scores = pattern() * (d_k**0.5 if divisor == "none" else 1)
     raised = scores.clone()
-    raised[key - 1] += NUDGE
+    if key:
+        raised[key - 1] += NUDGE
     return scores, scores.softmax(-1), raised.softmax(-1)
 
 
@@ -42,16 +43,22 @@ def test_outlines_show_what_the_other_keys_lose(explorable):
 
 
 def test_both_sides_say_what_paler_and_outlined_bars_mean_and_use_the_width(explorable):
-    figure = explorable("saturation")
+    figure = explorable("saturation", "d_k=4,key=3")
     panel = figure.locator("[data-panel=keys]")
     whole = panel.bounding_box()["width"]
     for divisor in ("none", "sqrt_d_k"):
-        told = panel.locator(f".words-{divisor} text").all_text_contents()
-        assert told[1:3] == ["gained", "lost"]
+        words = panel.locator(f".words-{divisor} text")
+        for meant, bar, line in (("gained", "gain", 2), ("lost", "lost", 0)):
+            beside = words.get_by_text(meant).bounding_box()
+            drawn = panel.locator(f".{bar}-{divisor} rect").nth(line).bounding_box()
+            assert 0 < beside["x"] - drawn["x"] - drawn["width"] < 9
+            assert beside["y"] < drawn["y"] + drawn["height"] / 2 < beside["y"] + beside["height"]
         box = panel.locator(f".all-{divisor} rect").first.bounding_box()
         assert box["width"] > 0.4 * whole
-    act(figure, figure.get_by_role("radio", name="key 3", checked=True).click)
-    assert panel.get_by_text("gained").count() == 0
+    go(figure, "d_k=64,key=4")
+    told = [panel.locator(f".words-{divisor}") for divisor in ("none", "sqrt_d_k")]
+    assert [words.get_by_text("gained").count() for words in told] == [0, 1]
+    assert [words.get_by_text("lost").count() for words in told] == [0, 1]
 
 
 def test_a_line_under_the_mouse_is_outlined_and_its_bars_keep_their_colour(explorable):
@@ -65,23 +72,44 @@ def test_a_line_under_the_mouse_is_outlined_and_its_bars_keep_their_colour(explo
     assert outlined[1] != stroke
 
 
-def test_every_line_says_from_where_and_to_where_its_weight_moves(explorable):
+def test_the_pressed_key_and_the_leader_have_their_numbers(explorable):
     figure = explorable("saturation")
-    for d_k, key in ((64, 1), (16, 3)):
+    for d_k, key in ((64, 1), (16, 3), (256, 8), (64, 0)):
         go(figure, f"d_k={d_k},key={key}")
         for divisor in ("none", "sqrt_d_k"):
-            ends = zip(*(p.tolist() for p in side(d_k, divisor, key)[1:]), strict=True)
-            shown = [["<0.01" if w < 0.005 else f"{w:.2f}" for w in pair] for pair in ends]
-            told = figure.locator(f".words-{divisor} text").all_text_contents()
-            assert told[-15::2] == [" → ".join(dict.fromkeys(pair)) for pair in shown]
-            assert [("+ 1" in score) for score in told[-16::2]] == [j == key for j in range(1, 9)]
+            told = figure.locator(f".words-{divisor} text").all_text_contents()[1:]
+            scores, *weights = side(d_k, divisor, key)
+            shown = [
+                f"{z:.1f}".replace("-", "−") for z in (scores + 0.0).round(decimals=1).tolist()
+            ]
+            before, after = [
+                ["<0.01" if w < 0.005 else f"{w:.2f}" for w in p.tolist()] for p in weights
+            ]
+            expected = []
+            if key != 1:
+                expected += [f"score {shown[0]}", f"weight {after[0]}"]
+            if key:
+                moves = [before[key - 1], after[key - 1]]
+                still = f"still {moves[0]}" if moves[0] == moves[1] else " → ".join(moves)
+                expected += [f"{shown[key - 1]} + 1", still]
+            assert [text for text in told if text not in ("gained", "lost")] == expected
+
+
+def test_numbers_of_a_line_stand_apart_on_the_narrowest_phone(begin):
+    figure, _ = begin("saturation", "d_k=256,key=8", width=360)
+    for divisor in ("none", "sqrt_d_k"):
+        score, weight = (
+            figure.locator(f".words-{divisor} text").filter(has_text=text).last.bounding_box()
+            for text in ("+ 1", "0.")
+        )
+        assert score["x"] + score["width"] < weight["x"]
 
 
 @pytest.mark.parametrize(
     ("d_k", "key", "verdict"),
     [
         (64, 3, "No: undivided"),
-        (64, 1, "Hardly: undivided, key 1 is nearly full"),
+        (64, 1, "Hardly: undivided, the weight of key 1 rises only"),
         (64, 2, "Yes: undivided"),
         (4, 7, "Yes: at "),
     ],

@@ -5,7 +5,7 @@ import torch
 
 from sdpa_book.explorables.start_explorable import REACH, WORDS, weights
 
-from .conftest import act, described, numbers, said, slider, state
+from .conftest import act, described, go, numbers, said, slider, state
 
 WIDTHS = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]
 
@@ -41,13 +41,28 @@ def test_the_weights_are_the_librarys_at_every_width(explorable, divisor):
 
 def test_dividing_brings_the_sentence_back(explorable):
     figure = explorable("start", "d_k=256")
-    outlines = [figure.locator(f".{name} rect") for name in ("before", "whole")]
+    outline = figure.locator(".before rect")
     assert said(figure).startswith("No: ")
-    assert [one.count() for one in outlines] == [0, 0]
-    bar = figure.locator(".fits rect").nth(1)
-    high = bar.get_attribute("height")
+    assert outline.count() == 0
     act(figure, figure.get_by_role("button", name="Divided by").click)
     assert said(figure).startswith("Yes: ")
-    assert [one.count() for one in outlines] == [1, 8]
-    assert outlines[1].nth(1).get_attribute("height") == high != bar.get_attribute("height")
-    assert "outlined: undivided" in figure.locator(".notes").text_content()
+    assert outline.count() == 1
+    beside = figure.get_by_text("undivided", exact=True).bounding_box()
+    drawn = outline.bounding_box()
+    assert 0 < beside["x"] - drawn["x"] - drawn["width"] < 9
+
+
+def test_bars_of_fits_are_to_scale_and_those_too_long_are_broken(explorable):
+    figure = explorable("start", "d_k=256")
+    bars, breaks = (figure.locator(f".{name}") for name in ("fits rect", "breaks path"))
+    high = "bars => bars.map(bar => Number(bar.getAttribute('height')))"
+    shown = "lines => lines.map(line => line.style.display !== 'none')"
+    for divisor, scale in (("none", 16), ("sqrt_d_k", 1)):
+        go(figure, f"d_k=256,divisor={divisor}")
+        fits = [far * scale for far in REACH]
+        broken = [not -5 <= fit <= 10 for fit in fits]
+        assert breaks.evaluate_all(shown) == broken
+        drawn = bars.evaluate_all(high)
+        unit = drawn[WORDS.index("sat")] / fits[WORDS.index("sat")]
+        for fit, height in zip(fits, drawn, strict=True):
+            assert height == pytest.approx(unit * abs(max(-5, min(fit, 10))), rel=1e-3)
