@@ -51,7 +51,7 @@ export const budget = {
 };
 
 const called = (name) =>
-  name === "none" ? "undivided" : `with ${name === "sqrt_d_k" ? "the root" : labels[name]}`;
+  name === "none" ? labels[name] : `with ${name === "sqrt_d_k" ? "the root" : labels[name]}`;
 const lists = new Intl.ListFormat("en-GB");
 const median = (times) => (times[times.length / 2 - 1] + times[times.length / 2]) / 2;
 
