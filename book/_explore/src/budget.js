@@ -50,6 +50,9 @@ export const budget = {
   },
 };
 
+const called = (name) =>
+  name === "none" ? labels[name] : `with ${name === "sqrt_d_k" ? "the root" : labels[name]}`;
+const lists = new Intl.ListFormat("en-GB");
 const median = (times) => (times[times.length / 2 - 1] + times[times.length / 2]) / 2;
 
 /** What a study that stops can say of those that have not all learned, the undivided last; and what one knows who has seen a longer study. */
@@ -57,22 +60,21 @@ function verdict(stop, furthest) {
   const [undivided, ...others] = names.flatMap((name) => {
     const [many, all] = [seen(learned[name], stop), learned[name].length];
     if (many === all) return [];
-    if (name !== "none")
-      return `${many ? `only ${many} of ${all}` : "none"} with ${name === "sqrt_d_k" ? "the root" : labels[name]}`;
+    if (name !== "none") return `${many ? `only ${many} of ${all}` : "none"} ${called(name)}`;
     if (!many) return "no undivided model has learned";
     return `${many} of ${all} undivided models ${many === 1 ? "has" : "have"} learned`;
   });
   if (!undivided)
-    return `By step ${stop} all have learned: undivided in ${median(learned.none)} steps (the median), with the root in ${median(learned.sqrt_d_k)}. Late is not never.`;
+    return `By step ${stop} all have learned. The median step is ${lists.format(names.map((name) => `${median(learned[name])} ${called(name)}`))}: late is not never.`;
   if (!names.some((name) => seen(learned[name], stop)))
     return `By step ${stop} no model has learned: a study that stops here sees no difference.`;
+  const later = seen(learned.none, furthest) - seen(learned.none, stop);
+  if (later)
+    return `By step ${stop}, ${undivided}; ${later === 1 ? "1 learns" : `${later} learn`} later, which a study that stops here cannot know.`;
   const left = learned.none.length - seen(learned.none, stop);
-  if (furthest >= last)
-    return `By step ${stop}, ${undivided}. ${{ 1: "The other learns", 10: "All ten learn" }[left] ?? "The others learn"} later: a study that stops here cannot know.`;
   if (left < 3)
     return `By step ${stop}, ${undivided}. ${left === 1 ? "One is" : "Two are"} left: late, or never?`;
-  const listed = [undivided, others.join(" and ")].filter(Boolean).join(", and ");
-  return `By step ${stop}, ${listed}. Late, or never? Such a study cannot tell.`;
+  return `By step ${stop}, ${lists.format([undivided, ...others])}. Late, or never? Such a study cannot tell.`;
 }
 
 /** A row for each divisor with a dot at each model's step: none behind the stop, but hollow ones where the reader has been. */

@@ -80,15 +80,11 @@ function prepare({ controls, memory, set, state }) {
 const spreadOf = (sums, terms) =>
   (Math.hypot(...sums.map((walk) => walk[terms])) / Math.sqrt(PAIRS)).toFixed(1);
 
-/** How many times as wide the ends are after so many terms as they were before, and as is expected. */
-function wide(sums, dK, before) {
-  const [ratio, expected] = [spreadOf(sums, dK) / spreadOf(sums, before), Math.sqrt(dK / before)];
-  return `${show2(ratio)} times as wide (expected ${+show2(expected)})`;
-}
-
+/** The standard deviation, or how many times as wide as before the ends are; and what is expected. */
 function answer(sums, dK, before) {
-  const found = `${spreadOf(sums, dK)} here, √${dK}\u00a0=\u00a0${+Math.sqrt(dK).toFixed(1)} expected.`;
-  if (!before) return `After ${dK} terms the standard deviation is ${found}`;
+  const expected = (of) => `√${of}\u00a0=\u00a0${+Math.sqrt(of).toFixed(of < 1 ? 2 : 1)} expected.`;
+  if (!before)
+    return `After ${dK} terms the standard deviation is ${spreadOf(sums, dK)} here, ${expected(dK)}`;
   const share = {
     0.5: "Twice",
     2: "Half",
@@ -96,7 +92,8 @@ function answer(sums, dK, before) {
     8: "An eighth of",
     16: "A sixteenth of",
   }[before / dK];
-  return `${share ?? `${dK / before} times`} the terms, ${wide(sums, dK, before)}: ${found}`;
+  const ratio = show2(spreadOf(sums, dK) / spreadOf(sums, before));
+  return `${share ?? `${dK / before} times`} the terms, ${dK > before ? "only " : ""}${ratio} times as wide: ${expected(dK / before)}`;
 }
 
 /** The sums, from 0 to as many terms as are added up; and in a column behind all terms their ends, as rows of dots, with their standard deviation and that of before. */

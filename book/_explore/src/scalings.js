@@ -41,10 +41,9 @@ export const scalings = {
   panels: names.map((name) => [name, "", 166, { left: 0, right: 2, top: 18, bottom: 38 }]),
   update({ state: { a }, panels }) {
     names.forEach((name) => drawWeights(panels[name], name, a));
-    const [was, is] = [1, a].map((at) => keysAt(at, "sqrt_d_k"));
     const root =
       a < longest
-        ? `${a > 1 ? "leaves" : "gives"} ${is} keys instead of ${was}`
+        ? `does not: ${change(keysAt, a, "sqrt_d_k")} keys`
         : "now does what undivided did at × 1";
     return {
       said:

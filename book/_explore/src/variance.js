@@ -24,7 +24,7 @@ const box = (name, label, dropped) => ({
   value: "0",
   check: true,
 });
-const [MEAN, TOGETHER] = [`have mean ${SHIFTED}`, `go together (correlation ${CORRELATED})`];
+const [MEAN, CORRELATION] = [`mean ${SHIFTED}`, `correlation ${CORRELATED}`];
 
 const over = (dK, [muQ, muK, rhoQ, rhoK]) =>
   dotProductVariance(dK, { muQ, muK, rhoQ, rhoK }).variance / dK;
@@ -32,23 +32,18 @@ const HIGHEST = Math.ceil(over(WIDEST, [SHIFTED, SHIFTED, CORRELATED, CORRELATED
 
 export const variance = {
   title: "When is dividing by √d_k not enough?",
-  prompt: "Tick boxes until the line tilts: that is when.",
+  prompt: "Tick boxes until the variance grows with d_k.",
   hint: { target: "[id$=mu_k]" },
   controls: [
     { ...box("mu_q", MEAN, SHIFTED), group: "query components", value: String(SHIFTED) },
-    box("rho_q", TOGETHER, CORRELATED),
+    box("rho_q", CORRELATION, CORRELATED),
     { ...box("mu_k", MEAN, SHIFTED), group: "key components" },
-    box("rho_k", TOGETHER, CORRELATED),
+    box("rho_k", CORRELATION, CORRELATED),
   ],
   panels: [
     ["query", "a dot: one query", 132, { left: 0, right: 0, top: 2, bottom: 14 }],
     ["key", "a dot: one key", 132, { left: 0, right: 0, top: 2, bottom: 14 }],
-    [
-      "line",
-      "variance of q·k, divided by d_k",
-      ROOMY ? 288 : 222,
-      { left: 28, right: ROOMY ? 130 : 104, top: 12 },
-    ],
+    ["line", "variance of q·k/√d_k", ROOMY ? 288 : 222, { left: 28, right: 84, top: 12 }],
   ],
   update({ state, panels: { query, key, line } }) {
     const boxes = ["mu_q", "mu_k", "rho_q", "rho_k"].map((name) => Number(state[name]));
@@ -75,12 +70,14 @@ function answer(first, last, [muQ, muK, rhoQ, rhoK]) {
   }
   const [own, other] = rhoQ ? ["query", "key"] : ["key", "query"];
   if (first > 1)
-    return `Lifted, but level: with the root, q·k has variance ${first} at every d_k${
-      rhoQ + rhoK ? `; the ${own}’s correlation has no partner` : ""
+    return `Lifted to ${first}, but level: ${
+      rhoQ + rhoK
+        ? `the ${own}’s correlation has no partner`
+        : "the root keeps the variance from growing with d_k"
     }.`;
   if (rhoQ + rhoK > 0)
     return `Correlation in the ${own} alone needs a partner, a mean or a correlation in the ${other}: the line stays level at 1.`;
-  return "All assumptions of the proof hold: the variance is d_k, and the line is level at 1.";
+  return "All assumptions of the proof hold: the line is level at 1; the root is enough.";
 }
 
 /** Two components of many vectors, one across and one up: a mean moves the cloud, a correlation stretches it. */
@@ -89,17 +86,8 @@ function drawCloud(panel, vector, mean, rho) {
   const unit = (bottom - top) / 6.2;
   const [x0, y0] = [(left + right) / 2 - 0.5 * unit, (top + bottom) / 2 + 0.5 * unit];
   const around = fresh(panel.svg, "around");
-  const [x1, y1] = [x0 + unit, y0 - unit];
   rule(around, [x0 - 2.6 * unit, y0], [x0 + 3.6 * unit, y0], "var(--ex-muted)");
   rule(around, [x0, bottom], [x0, top], "var(--ex-muted)");
-  if (mean) {
-    for (const from of [
-      [x0 - 2.6 * unit, y1],
-      [x1, bottom],
-    ])
-      rule(around, from, [x1, y1], "var(--ex-ink)").style("stroke-dasharray", "2 3");
-    say(around, 1, x0 - 3 * unit, y1 + 4, "middle");
-  }
   say(around, `cross: mean ${mean}`, left, bottom + 12, "start").style("font-weight", 700);
   const name = vector[0];
   richText(say(around, "", x0 + 3.7 * unit, y0 + 4, "start"), `${name}_1`);
@@ -140,16 +128,16 @@ function ring(x, y, size, rho) {
   return `M${from}A${long},${short},-45,0,1,${to}A${long},${short},-45,0,1,${from}Z`;
 }
 
-/** The line from its first to its last variance over d_k, and level at 1 that of the assumptions, on one scale for all. */
+/** The line from its first to its last variance over d_k, and level at 1 the wanted one, on one scale for all. */
 function drawLine(panel, first, last) {
   const x = d3.scaleLinear([1, WIDEST], panel.xRange);
   const y = d3.scaleLinear([0, HIGHEST], panel.yRange);
   const [left, right] = x.range();
   axes(panel, { x, y, xTicks: DIMS, yTicks: 3, xFormat: String, xLabel: "d_k" });
-  const assumed = fresh(panel.svg, "assumed");
-  rule(assumed, [left, y(1)], [right, y(1)], colour("weights")).style("stroke-dasharray", "6 4");
+  const wanted = fresh(panel.svg, "wanted");
+  rule(wanted, [left, y(1)], [right, y(1)], colour("weights")).style("stroke-dasharray", "6 4");
   const bold = (text) => text.style("font-weight", 700);
-  const level = say(assumed, "1, as assumed", right + 6, y(1) + 7, "start");
+  const level = say(wanted, "wanted: 1", right + 6, y(1) + 7, "start");
   if (last === 1) bold(level);
   const moving = layer(panel.svg, "now").classed("glides", true);
   layer(moving, "line", "path")
@@ -158,17 +146,11 @@ function drawLine(panel, first, last) {
     .style("stroke-width", 3);
   const glide = (name, value) => fresh(moving, name).attr("transform", `translate(0,${y(value)})`);
   const [from, to] = [glide("from", first), glide("to", last)];
-  const both = first > 1 && last > first;
-  if (both) {
+  if (first > 1 && last > first) {
     point(from, left, 0, 5, colour("weights"));
     bold(say(from, first, left + 2, -12, "start"));
   }
-  if (last > 1) {
-    const label = bold(say(to, "", right + 6, 4, "start"));
-    label.append("tspan").text(told(last)).style("font-size", "15px");
-    label.append("tspan").text(first > 1 ? " lifted" : " tilted");
-    if (both) bold(say(to, "and tilted", right + 6, 20, "start"));
-  }
+  if (last > 1) bold(say(to, told(last), right + 6, 4, "start")).style("font-size", "15px");
   panel.describe(
     `Variance over d_k, a straight line: ${show(first)} at d_k = 1, ${show(last)} at d_k = ${WIDEST}. If all assumptions hold it is 1.`,
   );

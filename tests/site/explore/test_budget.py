@@ -45,14 +45,17 @@ def test_late_is_told_from_never_only_by_waiting(explorable, runs):
     assert "sees no difference" in said(figure)
     go(figure, "stop=320")
     assert said(figure).endswith("One is left: late, or never?")
+    go(figure, "stop=260")
+    assert "2 learn later" in said(figure)  # of three, as the reader has seen to step 320
     go(figure, f"stop={last}")
     medians = [
-        statistics.median(run.learned_at for run in runs[name]) for name in ("none", "sqrt_d_k")
+        statistics.median(run.learned_at for run in runs[name])
+        for name in ("none", "sqrt_d_k", "d_k", "k_total")
     ]
     assert numbers(said(figure)) == [last, *medians]
     assert "not seen yet" not in drawing.text_content()
     go(figure, "stop=300")
-    assert "The others learn later" in said(figure)
+    assert "8 of 10 undivided models have learned; 2 learn later" in said(figure)
     assert "hollow dots:learned later" in drawing.text_content()
     hidden = [run for all in runs.values() for run in all if run.learned_at > 300]
     assert figure.locator("circle.unseen").count() == len(hidden)

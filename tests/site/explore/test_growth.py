@@ -75,14 +75,14 @@ def test_what_changes_is_compared_with_where_the_reader_took_hold(explorable, st
     figure = explorable("growth", f"d_k={start}")
     act(figure, slider(figure, "terms").press, key)
     for _ in range(2):
-        here = re.search(r"(\S+) here", said(figure))[1]
         notes = figure.locator(".notes").text_content()
-        assert notes.startswith(f"±{here} at ")
+        here = re.match(r"±([\d.]+) at ", notes)[1]
         assert f" at {start}standard" in notes
         ratio, expected = re.search(
-            r"(\S+) times as wide \(expected (\S+)\): ", said(figure)
+            r"(\S+) times as wide: √\S+\s=\s(\S+) expected", said(figure)
         ).groups()
         assert expected == told
+        assert (" only " in said(figure)) == (key != "Home")
         before = re.search(rf"±([\d.]+) at {start}standard", notes)[1]
         shown = float(here) / float(before)
         assert ratio == (f"{shown:.1f}" if shown >= 1 else f"{shown:.2f}")
