@@ -5,8 +5,7 @@ import { drawCursor } from "./handles.js";
 import { axes, fresh, point, richText, rule, say } from "./shared.js";
 
 const { labels, learned, steps } = data.budget;
-/** The divisors: those that a slide names in its address, or all. */
-const names = new URLSearchParams(location.search).get("only")?.split(",") ?? Object.keys(labels);
+const names = Object.keys(labels);
 const rowLabel = (name) => (name === "none" ? labels[name] : `÷ ${labels[name]}`);
 const end = steps.at(-1);
 /** The step at which the last one learns, an undivided one. */
