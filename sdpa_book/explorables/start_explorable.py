@@ -17,8 +17,8 @@ REACH = [-0.9, 1.4, 0.2, -0.3, -1.5, 0.5, -0.4, 1.0]
 
 ALT = (
     "Six panels of bars, one bar for each word of The cat sat down for it was tired. Upper row, "
-    "undivided: with 4 numbers cat has 0.56 and tired about half as much; with 64 numbers cat has "
-    "0.96, and with 256 numbers nearly everything. Lower row, divided by 2, by 8 and by 16: three "
+    "undivided: with 4 numbers cat has 0.56 and tired about half as much; with 16 numbers cat has "
+    "0.81, and with 64 nearly everything, 0.96. Lower row, divided by 2, by 4 and by 8: three "
     "panels that are the same, with 0.35 for cat and a little for every other word."
 )
 
@@ -42,7 +42,7 @@ def data() -> dict[str, Any]:
 def draw() -> None:
     """The weights at three widths, undivided above and divided by the root below."""
     _, axes = plotting.figure(2, 3, height=2.7, share_y=True)
-    for column, d_k in enumerate((4, 64, 256)):
+    for column, d_k in enumerate((4, 16, 64)):
         for ax, name in zip(axes[:, column], ("none", "sqrt_d_k"), strict=True):
             shown = [round(p, 3) for p in weights(d_k, name)]
             ax.barh(WORDS, shown, color=plotting.LOOKS[name].color)

@@ -9,11 +9,10 @@ const [CAT, ASKS, TIRED] = ["cat", "it", "tired"].map((word) => words.indexOf(wo
 const HEARD = 0.05; // the weight from which on a word is listened to
 const WHOLE = 0.1; // the share of the other six from which on the whole sentence is
 const HARDLY = 0.02; // and below which it is not
-const ROOM = [-5, 10]; // for fits: bars of others are broken off
 const BETWEEN = 62; // px, from the weights to the longest fit
 const WEIGHTS = 0.55; // of what is left, their share of the height
 
-const widths = Array.from({ length: 13 }, (_, i) => (i % 2 ? 3 : 2) * 2 ** (1 + (i >> 1)));
+const widths = Array.from({ length: 9 }, (_, i) => (i % 2 ? 3 : 2) * 2 ** (1 + (i >> 1)));
 
 export const start = {
   title: "Does “it” still listen to the whole sentence?",
@@ -26,7 +25,7 @@ export const start = {
       values: widths,
       value: widths[0],
       text: showCount,
-      marks: widths.filter((_, i) => i % 4 === 0).map(showCount),
+      marks: widths.filter((_, i) => i % 2 === 0).map(showCount),
     },
     divisorControl,
   ],
@@ -93,7 +92,9 @@ function drawWords(panel, length, root, divisor) {
   const [floor, top] = panel.yRange;
   const ground = top + WEIGHTS * (floor - BETWEEN - top);
   const y = d3.scaleLinear([0, 1], [ground, top]);
-  const reaches = d3.scaleLinear(ROOM, [floor, ground + BETWEEN]).clamp(true);
+  const longest = Math.sqrt(widths.at(-1));
+  const room = [Math.min(...reach) * longest, Math.max(...reach) * longest];
+  const reaches = d3.scaleLinear(room, [floor, ground + BETWEEN]);
   const zero = reaches(0);
   const ink = colour(divisor);
   const p = weightsAt(length);
@@ -131,15 +132,6 @@ function drawWords(panel, length, root, divisor) {
     .text(String);
   columns("room", fits, at(floor + 14), at(ground + 46)).style("fill", "var(--ex-panel)");
   columns("fits", fits, at(zero), reaches).style("fill", ink).style("fill-opacity", 0.55);
-  /** A gap across a bar that would be longer. */
-  each("breaks", "path", fits)
-    .attr(
-      "d",
-      (fit, j) => `M${x(j) - 2},${reaches(fit) + (fit < 0 ? -7 : 13)}l${x.bandwidth() + 4},-6`,
-    )
-    .style("stroke", "var(--ex-panel)")
-    .style("stroke-width", 4)
-    .style("display", (fit) => (fit < ROOM[0] || fit > ROOM[1] ? null : "none"));
   write("numbers", fits, (fit) => reaches(fit) + (fit < 0 ? 15 : -5))
     .style("fill", lettersColour(divisor))
     .text((fit) => show(fit, 1));
