@@ -25,7 +25,7 @@ const names = Array.from(
 
 const kept = new Map();
 
-/** Of a moment the scores, each less its row's largest, head by head and row by row, what chance gives, and how many heads leave that on average over the characters: in a script of its own, read when needed. */
+/** Of a moment the scores, each less its row's largest, head by head and row by row, what chance gives, and how many heads on average over the characters look at more and at fewer: in a script of its own, read when needed. */
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
@@ -106,17 +106,13 @@ export const heads = {
   },
 };
 
-/** How many heads leave what chance gives, from one character and on average over all that may look. */
+/** How many heads look at more characters than by chance, and how many at fewer: from one character, and on average over all that may look. */
 function answer(measured, leave, place) {
   const [more, fewer] = [1, -1].map((side) => measured.filter((one) => one.side === side).length);
-  const look = (n) => `${n} ${n === 1 ? "head looks" : "heads look"} at`;
-  const here = more
-    ? `${look(more)} more characters than by chance${fewer ? `, ${fewer} at fewer` : ""}`
-    : fewer
-      ? `${look(fewer)} fewer characters than by chance`
-      : "no head leaves the grey";
-  const [mean, byChance] = [leave, 0.1 * names.length].map((count) => show(count, 1));
-  return `From “${seen(place)}” ${here}. On average over the passage ${mean} leave the grey, by chance ${byChance}.`;
+  const stay = names.length - more - fewer;
+  const verdict = !more && !fewer ? "Yes" : stay > more + fewer ? "Mostly" : "No";
+  const [above, below] = leave.map((heads) => show(heads, 1));
+  return `${verdict}: from “${seen(place)}” ${stay} of ${names.length} heads do, ${more} look at more, ${fewer} at fewer. On average over the passage ${above} and ${below}; by chance ${show(0.05 * names.length, 1)} each.`;
 }
 
 /** Which of so many numbers from 0 on is the least far. */

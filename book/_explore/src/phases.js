@@ -48,16 +48,16 @@ export const phases = {
 function answer(sigma, rows) {
   if (rows.at(-1).count === 1) {
     const how = sigma === most ? "Undivided (heads of 64), one" : "One";
-    return `${how} key has most of each row, however long.`;
+    return `${how} key has most of the weight in all three rows.`;
   }
   const past = rows.filter((row) => row.past);
   const few = Math.max(...past.map(({ count }) => count));
-  const longest = showCount(rows.at(-1).count);
+  const [shortest, middle, longest] = rows.map(({ count }) => showCount(count));
   return [
-    "Below its border, a longer row needs more keys.",
+    `Longer rows need more keys for half of the weight: ${shortest}, ${middle} and ${longest}.`,
     `Past its border, the shortest row needs ${few} key; the longest needs ${longest}.`,
     `Past their borders, two rows need at most ${few} keys; the longest needs ${longest}.`,
-    `Past its border, a row needs at most ${few} keys, however long.`,
+    `Past their borders, all three rows need at most ${few} keys.`,
   ][past.length];
 }
 

@@ -47,10 +47,10 @@ def test_a_row_is_past_its_border_where_a_few_keys_have_half(explorable):
     handle = slider(figure, "spread of the scores")
     shown = [figure.locator("output").inner_text()]
     starts = (
-        "Below its border",
+        "Longer rows need more keys",
         "Past its border, the shortest",
         "Past their borders, two rows",
-        "Past its border, a row",
+        "Past their borders, all three",
     )
     for past, start in enumerate(starts):
         while past and float(state(figure)["sigma"]) < BORDERS[past - 1]:
@@ -65,12 +65,12 @@ def test_a_row_is_past_its_border_where_a_few_keys_have_half(explorable):
         counts = [count for count, *_ in told(figure)]
         few = max(counts[:past], default=0)
         assert few <= 3
-        assert numbers(said(figure)) == ([], [few, counts[-1]], [few, counts[-1]], [few])[past]
+        assert numbers(said(figure)) == (counts, [few, counts[-1]], [few, counts[-1]], [few])[past]
         shares = [count / n for count, n in zip(counts, LENGTHS, strict=True)]
         assert shares == sorted(shares, reverse=True)
     assert len({*shown}) == len(shown)
     go(figure, "sigma=8")
-    assert said(figure).endswith("one key has most of each row, however long.")
+    assert said(figure).endswith("one key has most of the weight in all three rows.")
 
 
 def test_the_thumb_passes_a_tick_where_a_row_passes_its_border(explorable):
