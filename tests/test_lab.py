@@ -185,6 +185,17 @@ def test_a_right_answer_by_another_way_passes(name, answer):
     assert check(name, answer).passed, check(name, answer)
 
 
+@pytest.mark.parametrize(
+    ("name", "answer", "hint"),
+    [
+        ("lab.spread", lambda q, k: (q * k).sum(-1).std(), "its own key alone"),
+        ("lab.power", 0.25, "a root already"),
+    ],
+)
+def test_a_near_miss_has_a_hint_of_its_own(name, answer, hint):
+    assert hint in check(name, answer).message
+
+
 def test_an_answer_of_another_form_is_told_the_form():
     for given in (2413, [2, 4, 1, 3], {"1": "b"}):
         assert "letters in quotes" in check("growth.diagnosis", given).message

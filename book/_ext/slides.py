@@ -13,8 +13,9 @@
 - ``{part} Softmax saturates`` is where a part begins, and ``{part}`` alone shows all of them.
 - ``{notes} 3`` is what the presenter says in three minutes, and each slide has it; ``backup`` in
   place of minutes is for a slide behind the last, shown if somebody asks. ``:late:`` says what a
-  late class leaves out, and ``:early:`` what an early one sees besides; a table of all parts, at
-  the end of the first slide's notes, has both. All minutes are ``lecture_minutes`` without
+  late class leaves out, and ``:early:`` what an early one sees besides; with ``:check:`` the clock
+  is looked at within a part, too. A table at the end of the first slide's notes has all of it.
+  Paragraphs that begin with "If asked" take no minutes. All minutes are ``lecture_minutes`` without
   ``lecture_reserve``, and no slide has fewer than it takes (``needed``), nor many more.
 - ``{book}`` says where the book, the lab and the package are to be found.
 """
@@ -53,20 +54,25 @@ CLOCK = (
 
 TAKES = {
     "to look": (r"(?<!</iframe>)<img|<table|<svg", 1.0),
-    "to draw": ("<math_block", 0.75),
+    "for numbers": (r"<b>[^<]*\d", 0.1),
+    "to say what was measured": ("<setup>", 0.4),
+    "for formulas": ("<math_block", 0.5),
+    "to draw": (r"\bDraw\b", 0.6),
     "to move the figure": ("<iframe", 2.5),
-    "to vote": ('<ol type="A"', 2.5),
+    "to vote": ('<ol type="A"', 2.25),
     "with the neighbour": ("minute with the neighbour", 0.5),
     "for answers": (r"\bAsk\b", 1.0),
 }
 """What a slide has beside its words, how it is found there, and its minutes."""
 TURNED, TAKEN_IN = 0.4, 1.08
-"""Minutes to turn to a slide and be quiet, and how much longer all of it takes before a class. Two
-lecturers with a clock needed 87.5 and 89 minutes for the 25 slides of an earlier edition, where
-these came to 88.
+"""Minutes to turn to a slide and be quiet, and how much longer all of it takes before a class. A
+lecturer with a clock needed 94 minutes for the 23 slides of an earlier edition, 36.5 of them for
+learning, where these come to 94, and 36.
 """
 UNUSED = 1.25
 """Minutes that a slide may have beyond those, for the board."""
+ASIDE = "If asked"
+"""How a paragraph of notes begins that takes no minutes."""
 
 LETTERS = """<style>
 g:has(> g[transform*="scale(0.1"]:only-child > use ~ use),
@@ -240,7 +246,8 @@ class Poll(Slide):
         )
         asked = nodes.container("", *self.parse_text_to_nodes(question), classes=["question"])
         asked.append(raw(f'<ol type="A">{items}</ol>'))
-        talk = ", a minute with the neighbour, and hands again" if "talk" in self.options else ""
+        again = ", half a minute with the neighbour, and hands again"
+        talk = again if "talk" in self.options else ""
         hands = f"Hands for each option{talk}; the next step marks the right one: {right[0]}."
         return [asked, notes("", raw(f"<p><em>{hands}</em></p>"), place=FIRST)]
 
@@ -273,7 +280,7 @@ class Part(SphinxDirective):
 
 class Notes(SphinxDirective):
     required_arguments = 1
-    option_spec: ClassVar = {"late": str, "early": str}
+    option_spec: ClassVar = {"late": str, "early": str, "check": flag}
     has_content = True
 
     def run(self) -> list[nodes.Node]:
@@ -291,11 +298,11 @@ class Book(SphinxDirective):
         name = escape(address) or typeset("Why divide by √d_k?")
         lab = escape(f"{address}/lecture/lab.ipynb".lstrip("/"))
         beside = "" if address else ", beside these slides"
-        clone = f'<a href="{repository}">git clone {repository}</a>' if repository else ""
+        clone = repository and f'<a href="{repository}">git clone {repository}</a>'
         told = {
             "The book": f'<a href="{stored.address("00")}" target="_blank">{name}</a>',
             "The lab": f'<a href="lab.ipynb" download target="_blank">{lab}</a>{beside}',
-            "The package": clone or "in the book’s folder",
+            **({"The package": clone} if clone else {}),
         }
         lines = (f'<p class="address"><b>{what}:</b> {where}</p>' for what, where in told.items())
         return [raw("".join(lines))]
@@ -309,11 +316,15 @@ def words(node: nodes.Node) -> str:
         return f"{escape(node.astext(), quote=False)} "
     if isinstance(node, nodes.math):
         return "x "
-    if isinstance(node, (nodes.math_block, nodes.table)):
-        return f"<{node.tagname}>"
-    if isinstance(node, notes) and node["place"] == LAST:
+    if isinstance(node, nodes.math_block):
+        return "<math_block>"
+    if isinstance(node, nodes.table):
+        return f"<table>{''.join(one.astext() for one in node.findall(nodes.raw))}</table>"
+    if (isinstance(node, notes) and node["place"] == LAST) or node.astext().startswith(ASIDE):
         return ""
-    return "".join(words(one) for one in node.children if not isinstance(one, nodes.section))
+    said = "".join(words(one) for one in node.children if not isinstance(one, nodes.section))
+    setup = isinstance(node, nodes.container) and "setup" in node["classes"]
+    return f"<setup>{said}" if setup else said
 
 
 def needed(slide: nodes.section, pace: float) -> dict[str, float]:
@@ -398,11 +409,13 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
             if begins["name"]:
                 stretches.append(Stretch(begins["name"], now, main))
             slide.replace(begins, strip(plan, begins["name"]))
+        if "check" in main:
+            stretches.append(Stretch(slide.next_node(nodes.title).astext(), now, main))
         first = [raw(f"<p><b>{time}</b></p>")]
         if late := main.get("late"):
             title = slide.next_node(nodes.title).astext().rstrip("?")
             stretches[-1].late.append(f"{title}: {late}")
-            first.append(raw(f"<p><b>◇ Late:</b> {escape(late)}</p>"))
+            first = [raw(f"<p><b>{time}. ◇ Late:</b> {escape(late)}</p>")]
         if early := main.get("early"):
             stretches[-1].early.append(early)
             main.append(raw(f"<p><b>Early:</b> backup {escape(early)}</p>"))

@@ -112,7 +112,7 @@ class Exercise:
             form = f" Expected: {_form(self.answer)}." if isinstance(self.answer, str) else ""
             return Feedback(False, f"Not yet: {_shown(given)} is not the right answer.{form}")
         side = "large" if value > answer else "small"
-        near = abs(value - answer) <= 20 * self.tolerance * abs(answer)
+        near = abs(value - answer) <= min(20 * self.tolerance, 0.2) * abs(answer)
         wanted = f", by little: the answer is wanted to within {self.tolerance:.2g} of itself"
         return Feedback(False, f"Not yet: {_shown(given)} is too {side}{wanted if near else ''}.")
 

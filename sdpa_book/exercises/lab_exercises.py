@@ -66,9 +66,16 @@ def _above_average(d_k: int, divisor: float) -> list[float]:
 EXERCISES: dict[str, Exercise] = {
     "spread": Exercise(
         answer=lambda queries, keys: (queries @ keys.T).std(),
-        cases=tuple(_queries_and_keys(*case) for case in ((16, 1.0), (64, 3.0), (1024, 1.0))),
-        tolerance=0.12,  # it may be of single pairs
+        # in the last case each query is its own key, so that the pairs alone spread otherwise
+        cases=(
+            *(_queries_and_keys(*case) for case in ((16, 1.0), (64, 3.0), (1024, 1.0))),
+            (sample(300, 64, seed=9, stream=0, device="cpu").sign(),) * 2,
+        ),
+        tolerance=0.05,  # with the mean taken off or not
         mistakes={
+            "This has each query with its own key alone: take every query with every key.": (
+                lambda queries, keys: (queries * keys).sum(-1).std()
+            ),
             "This is the variance: take its root.": lambda queries, keys: (queries @ keys.T).var(),
             "This is the mean size of a dot product. A standard deviation is the root of a mean "
             "square.": lambda queries, keys: (queries @ keys.T).abs().mean(),
@@ -87,6 +94,7 @@ EXERCISES: dict[str, Exercise] = {
         tolerance=0.04,  # it is measured
         mistakes={
             "That is the power of the variance.": 1,
+            "That is the power of the spread's root. The spread is a root already.": 0.25,
             "That is how many times as far they spread. Which power of 64 is it?": 8,
             "The other way round: which power of 64 is 8?": 2,
         },
