@@ -82,7 +82,7 @@ function drawModels(app, stop) {
   const { furthest } = app.memory;
   const x = d3.scaleLinear([0, end], panel.xRange);
   const y = d3.scaleLinear([names.length, 0], panel.yRange);
-  const pile = Math.min(9, (y(1) - y(0)) / 11); // px from a dot to the next one on it
+  const pile = (y(1) - y(0)) / 14; // px from a dot to the next one on it: ten keep well below the next row
   const [bottom, top] = panel.yRange;
   axes(panel, { x, y, xLabel: `step; models are tested every ${steps[0]}`, yTicks: 0 });
   const ahead = fresh(panel.svg, "ahead");
@@ -108,7 +108,7 @@ function drawModels(app, stop) {
         at <= stop
           ? ["seen", colour(name), "var(--ex-ground)"]
           : ["unseen", "var(--ex-ground)", colour(name)];
-      point(group, x(at), line - 5 - pile * alike, 3.4, fill)
+      point(group, x(at), line - 5 - pile * alike, 2.8, fill)
         .attr("class", look)
         .style("stroke", stroke);
     });

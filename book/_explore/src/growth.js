@@ -68,7 +68,10 @@ export const growth = {
 /** A button for other pairs, and what the reader takes hold of the slider at, to compare with. */
 function prepare({ controls, memory, set, state }) {
   memory.ready = true;
-  const others = () => set({ draw: (state.draw + 1) % 1000 });
+  const others = () => {
+    memory.before = undefined;
+    set({ draw: (state.draw + 1) % 1000 });
+  };
   addButtons(controls, "pairs", [["Draw other pairs", others]]);
   for (const taken of ["pointerdown", "focusin"])
     controls.addEventListener(taken, ({ target }) => {
@@ -82,7 +85,9 @@ const spreadOf = (sums, terms) =>
 
 /** The standard deviation, or how many times as wide as before the ends are; and what is expected. */
 function answer(sums, dK, before) {
-  const expected = (of) => `√${of}\u00a0=\u00a0${+Math.sqrt(of).toFixed(of < 1 ? 2 : 1)} expected.`;
+  const root = (of) => (of < 1 ? `1/√${1 / of}` : `√${of}`);
+  const expected = (of) =>
+    `${root(of)}\u00a0=\u00a0${+Math.sqrt(of).toFixed(of < 1 ? 2 : 1)} expected.`;
   if (!before)
     return `After ${dK} terms the standard deviation is ${spreadOf(sums, dK)} here, ${expected(dK)}`;
   const share = {
@@ -93,10 +98,10 @@ function answer(sums, dK, before) {
     16: "A sixteenth of",
   }[before / dK];
   const ratio = show2(spreadOf(sums, dK) / spreadOf(sums, before));
-  return `${share ?? `${dK / before} times`} the terms, ${dK > before ? "only " : ""}${ratio} times as wide: ${expected(dK / before)}`;
+  return `${share ?? `${dK / before} times`} the terms, ${ratio} times as wide: ${expected(dK / before)}`;
 }
 
-/** The sums, from 0 to as many terms as are added up; and in a column behind all terms their ends, as rows of dots, with their standard deviation and that of before. */
+/** The sums, from 0 to as many terms as are added up, where rows of dots are their ends; and behind all terms their standard deviation and that of before. */
 function drawSums(panel, sums, dK, before) {
   const x = d3.scaleLinear([0, MOST], panel.xRange);
   const y = d3.scaleLinear([-REACH, REACH], panel.yRange);
@@ -152,7 +157,7 @@ function drawSums(panel, sums, dK, before) {
   const apart = Math.min(5, PILE / Math.max(...rows.values()));
   each(now, "dots", "circle", dots)
     .attr("r", 2.4)
-    .attr("cx", ([place]) => column + apart * place)
+    .attr("cx", ([place]) => x(dK) + 8 + apart * place)
     .attr("cy", ([, level]) => level)
     .style("fill", colour("none"));
   const notes = fresh(panel.svg, "notes");
@@ -174,10 +179,6 @@ function drawSums(panel, sums, dK, before) {
   if (before > 0) bracket(notes, before, 8, 26, "var(--ex-muted)", "var(--ex-muted)");
   say(notes, "standard", column + PILE + 24, y(0) - 25, "start");
   say(notes, "deviation", column + PILE + 24, y(0) - 11, "start");
-  say(notes, `ends at ${dK}`, column + 20, bottom + 16, "start").style(
-    "fill",
-    lettersColour("none"),
-  );
   say(notes, "terms", x(MOST * 0.62), bottom + 16, "middle");
   say(notes, `expected: ±√${dK}`, right + 3, 18, "end");
   arrow(notes, [right + 1, 23], [right + 1, y(Math.sqrt(dK)) - 1], "var(--ex-muted)", 1);

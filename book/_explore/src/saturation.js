@@ -9,11 +9,12 @@ const KEYS = pattern.map((_, j) => j);
 const LEADER = 0; // the first key has the largest score
 const SIDES = ["none", "sqrt_d_k"];
 const GAP = 12; // px, between the sides
-const LETTERS = 16; // px, between bars, for numbers
+const RIM = 4; // px, from numbers to the outline of their line
+const LETTERS = 17; // px, above a key's bar, for its numbers
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
-  prompt: `Press another key: ${nudge} is added to its score on both sides.`,
+  prompt: `Press another key: ${nudge} is added to its score, after dividing.`,
   hint: { target: ".explorable-key:nth-child(4) circle" },
   controls: [
     {
@@ -82,12 +83,12 @@ function drawKeys(app, sides) {
   const raised = app.state.key - 1;
   const middle = (j) => y(j) + y.bandwidth() / 2;
   const from = left + 32;
-  const width = (right + GAP - from) / 2;
+  const width = (right - RIM + GAP - from) / 2;
   const root = Math.sqrt(app.state.d_k);
   const described = sides.map((side, i) => {
     const [start, end] = [from + i * width, from + (i + 1) * width];
     const name = i ? `divided by √${app.state.d_k} = ${root}` : looks.none.label;
-    const where = { middle, high: y.bandwidth() - LETTERS, start, end: end - GAP };
+    const where = { y, high: y.bandwidth() - LETTERS - RIM, start, end: end - GAP };
     drawSide(panel, { ...side, ...where, name, raised }, SIDES[i]);
     const told = (values) => values.map((w) => w.toFixed(3)).join("; ");
     return `${i ? "Divided" : "Undivided"}: scores ${side.scores.map(decimal).join("; ")}; weights before ${told(side.before)}; now ${told(side.after)}`;
@@ -107,7 +108,7 @@ const decimal = (z) =>
 
 /** One divisor's side: each key's weight as a bar; when a score is raised, paler what its key gains, outlined what others lose. */
 function drawSide(panel, side, divisor) {
-  const { scores, before, after, name, raised, middle, high, start, end } = side;
+  const { scores, before, after, name, raised, y, high, start, end } = side;
   const x = d3.scaleLinear([0, 1], [start, end]);
   const least = KEYS.map((j) => Math.min(before[j], after[j]));
   const ink = colour(divisor);
@@ -120,7 +121,7 @@ function drawSide(panel, side, divisor) {
       .style("transition", wantsCalm() ? null : "width 0.4s, x 0.4s")
       .attr("x", (j) => x(from(j)))
       .attr("width", (j) => x(to(j)) - x(from(j)))
-      .attr("y", (j) => middle(j) - high / 2)
+      .attr("y", (j) => y(j) + LETTERS)
       .attr("height", high);
   const none = () => 0;
   bars("all", none, () => 1).style("fill", "var(--ex-panel)");
@@ -138,7 +139,7 @@ function drawSide(panel, side, divisor) {
     .style("fill", lettersColour(divisor))
     .style("font-weight", 700);
   const number = (j, text, at, anchor) =>
-    say(words, text, at, middle(j) - high / 2 - 3, anchor)
+    say(words, text, at, y(j) + LETTERS - 4, anchor)
       .attr("class", null) // no rim, which would reach into bars
       .style("fill", j === raised ? null : "var(--ex-muted)");
   if (raised !== LEADER) {
@@ -153,7 +154,7 @@ function drawSide(panel, side, divisor) {
   const note = (j, text) => {
     const at = x(Math.max(before[j], after[j])) + 5;
     if (Math.abs(after[j] - before[j]) > 0.01 && at < end - 40)
-      say(words, text, at, middle(j) + 4, "start");
+      say(words, text, at, y(j) + LETTERS + high / 2 + 4, "start").attr("class", null);
   };
   note(raised, "gained");
   note(raised === LEADER ? 1 : LEADER, "lost");
@@ -190,7 +191,8 @@ function drawButtons(app, panel, { y, middle, left, right, raised }) {
     .attr("x", left)
     .attr("width", right - left)
     .attr("y", (j) => y(j))
-    .attr("height", y.bandwidth());
+    .attr("height", y.bandwidth())
+    .attr("stroke", (j) => (j === raised ? "var(--ex-muted)" : "none"));
   all
     .select("circle")
     .attr("cx", left + 11)

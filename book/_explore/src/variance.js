@@ -56,9 +56,6 @@ export const variance = {
   },
 };
 
-/** As it is told, beside the line and below it. */
-const told = (variance) => Number(variance.toFixed(2));
-
 function answer(first, last, [muQ, muK, rhoQ, rhoK]) {
   if (last > first) {
     const means = muQ && muK ? "means add" : "a mean adds";
@@ -66,17 +63,14 @@ function answer(first, last, [muQ, muK, rhoQ, rhoK]) {
       rhoQ && rhoK
         ? `Both are correlated${muQ + muK ? `, and ${means}` : ""}`
         : `The ${rhoQ ? "key" : "query"}’s mean meets the ${rhoQ ? "query" : "key"}’s correlation`;
-    return `${why}: the line tilts, to ${told(last)} at d_k\u00a0=\u00a0${WIDEST}; the root is not enough.`;
+    return `${why}: terms rise together, and the root is not enough.`;
   }
-  const [own, other] = rhoQ ? ["query", "key"] : ["key", "query"];
-  if (first > 1)
-    return `Lifted to ${first}, but level: ${
-      rhoQ + rhoK
-        ? `the ${own}’s correlation has no partner`
-        : "the root keeps the variance from growing with d_k"
-    }.`;
-  if (rhoQ + rhoK > 0)
-    return `Correlation in the ${own} alone needs a partner, a mean or a correlation in the ${other}: the line stays level at 1.`;
+  const level = first > 1 ? `Lifted to ${first}, but level` : "Level at 1";
+  if (rhoQ + rhoK > 0) {
+    const [own, other] = rhoQ ? ["query", "key"] : ["key", "query"];
+    return `${level}: ${own} components rise together; the ${other}’s random signs undo it.`;
+  }
+  if (first > 1) return `${level}: the root keeps the variance from growing with d_k.`;
   return "All assumptions of the proof hold: the line is level at 1; the root is enough.";
 }
 
@@ -150,7 +144,7 @@ function drawLine(panel, first, last) {
     point(from, left, 0, 5, colour("weights"));
     bold(say(from, first, left + 2, -12, "start"));
   }
-  if (last > 1) bold(say(to, told(last), right + 6, 4, "start")).style("font-size", "15px");
+  if (last > 1) bold(say(to, +last.toFixed(2), right + 6, 4, "start")).style("font-size", "15px");
   panel.describe(
     `Variance over d_k, a straight line: ${show(first)} at d_k = 1, ${show(last)} at d_k = ${WIDEST}. If all assumptions hold it is 1.`,
   );
