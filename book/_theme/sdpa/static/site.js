@@ -138,7 +138,7 @@
     if (typeof answer !== "string" && (values.length !== [answer].flat().length || values.some(Number.isNaN)))
       return `✗ The answer is ${kind}.`;
     if (typeof answer !== "number") return `✗ Not yet: ${text} is not the right answer. Expected: ${kind}.`;
-    const near = Math.abs(values[0] - answer) <= 20 * tolerance * Math.abs(answer) ? ", by little" : "";
+    const near = Math.abs(values[0] - answer) <= Math.min(20 * tolerance, 0.2) * Math.abs(answer) ? ", by little" : "";
     return `✗ Not yet: ${text} is too ${values[0] > answer ? "large" : "small"}${near}.`;
   };
   for (const form of document.querySelectorAll("form.answer")) {
