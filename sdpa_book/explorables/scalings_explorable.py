@@ -13,12 +13,12 @@ from sdpa_book.names import display_name
 from sdpa_lib.sampling import sample_qkv
 
 COMPARED = {
-    "none": (f"÷ 1, {display_name('none')}", ""),
-    "sqrt_d_k": ("÷ √d_k", ""),
-    "k_mean": ("÷ k_{mean}", "mean length of the keys"),
-    "k_total": ("÷ k_{total}", "total length of the keys"),
+    "none": (display_name("none"), "÷ 1"),
+    "sqrt_d_k": ("root of the width", "÷ √d_k"),
+    "k_mean": ("mean key length", "÷ k_{mean}"),
+    "k_total": ("total key length", "÷ k_{total}"),
 }
-"""The divisors that chapter 8 is about, and what they are; its tables have the others."""
+"""The divisors that chapter 8 is about, in words and in symbols; its tables have the others."""
 
 ALT = (
     "Four panels of eight bars, one query's weights on keys three times as long, with dashed "
@@ -39,9 +39,9 @@ def data() -> dict[str, Any]:
     """The scores, undivided, and for each divisor its size and whether it grows with the keys."""
     query, keys = query_and_keys()
     divisors = {}
-    for name, (title, note) in COMPARED.items():
+    for name, (words, symbol) in COMPARED.items():
         size, longer = (float(sdpa.RESCALINGS[name](a * keys)) for a in (1, 2))
-        known = {"title": title, "note": note, "size": rounded(size)}
+        known = {"words": words, "symbol": symbol, "size": rounded(size)}
         divisors[name] = known | {"grows": longer > 1.5 * size}
     scores = (query @ keys.T)[0].tolist()
     return {"scores": [rounded(score) for score in scores], "divisors": divisors}

@@ -26,7 +26,7 @@ const blocksControl = {
   label: "blocks",
   spoken: "blocks of the model",
   values: depths,
-  value: depths[1],
+  value: first,
   text: (blocks) => `${blocks} blocks`,
   drawn: true,
 };
@@ -110,7 +110,7 @@ function verdict(width, passed, guess, revealed) {
   const [undivided, root] = names.map((name) => brief(median(name, width, passed)));
   const norm = `the norm is ${undivided} undivided and ${root} with the root`;
   const times = median("none", width, passed) / median("none", width, 1);
-  const fate = times > EXPLODES ? "It explodes" : "It does not vanish";
+  const fate = !last ? "So far" : times > EXPLODES ? "It explodes" : "It does neither";
   if (guess !== NONE_YET && last)
     return `${fate}. You guessed ${brief(guess)}, ${miss(guess, median("none", width, passed))}: with ${blocks} blocks ${norm}.`;
   if (passed === 1) return `With ${first} blocks ${norm}. And with more?`;
@@ -126,7 +126,7 @@ function miss(guess, norm) {
     : `${brief(factor)} times too ${guess < norm ? "low" : "high"}`;
 }
 
-const EXPLODES = 100; // times as large as with the fewest blocks
+const EXPLODES = 10; // times as large as with the fewest blocks
 const FAINT = 0.5; // a guess for another width
 
 const isNarrow = (panel) => panel.width < 450;
@@ -189,7 +189,7 @@ function drawNorms(app, width, passed) {
   const [[at, undivided], [, root]] = lines.map((line) => line.at(-1));
   const right = passed === 1; // later on the left, where nothing leads to the ring
   const wanted = [undivided + (right ? 18 : -12), root + (right ? 6 : 32)];
-  const levels = apart(wanted, 17, 0, y(0.55), [0, 1]);
+  const levels = apart(wanted, 17, 0, panel.yRange[0] - 8, [0, 1]);
   const told = !isNarrow(panel) && passed > 1;
   names.forEach((name, i) => {
     const grown = told ? `: × ${growth(name, width, passed)}` : "";

@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
 import { effectiveKeys, softmax } from "./math.js";
-import { fresh, layer, rich, rule, say, show, show2, wantsCalm } from "./shared.js";
+import { element, fresh, layer, rich, rule, say, show, show2, wantsCalm } from "./shared.js";
 
 const { scores, divisors } = data.scalings;
 const names = Object.keys(divisors);
@@ -24,7 +24,7 @@ const change = (what, a, name) => [...new Set([what(1, name), what(a, name)])].j
 const sizes = (a, name) => show2(sizeAt(a, name)).replace(/\.0$/, "");
 
 export const scalings = {
-  title: "Which divisors keep the weights when the keys change length?",
+  title: "If training makes the keys longer, which divisors keep the weights?",
   prompt: `Each bar is a query’s weight on one of its ${n} keys: make the keys longer, or shorter.`,
   hint: { target: "input" },
   controls: [
@@ -38,7 +38,7 @@ export const scalings = {
     },
   ],
   panelWidth: "8.5rem",
-  panels: names.map((name) => [name, "", 166, { left: 0, right: 2, top: 18, bottom: 38 }]),
+  panels: names.map((name) => [name, "", 146, { left: 0, right: 2, top: 4, bottom: 38 }]),
   update({ state: { a }, panels }) {
     names.forEach((name) => drawWeights(panels[name], name, a));
     const root =
@@ -48,17 +48,17 @@ export const scalings = {
     return {
       said:
         a === 1
-          ? "So far √d_k and k_{mean} give nearly the same weights; which of the two keeps them?"
-          : `k_{mean} and k_{total} ${a > 1 ? "grow" : "shrink"} with the keys and keep the weights; √d_k ${root}.`,
+          ? "So far the root and the mean length give nearly the same weights; which of the two keeps them?"
+          : `Mean and total length ${a > 1 ? "grow" : "shrink"} with the keys and keep the weights; the root ${root}.`,
     };
   },
 };
 
 /** A bar for each weight, and dashed what it was at × 1; as if by how many keys they were shared. */
 function drawWeights(panel, name, a) {
-  const { title, note, grows } = divisors[name];
+  const { words: plain, symbol, grows } = divisors[name];
   const size = name === "none" ? "" : ` = ${change(sizes, a, name)}`;
-  panel.heading.replaceChildren(rich(title + size));
+  panel.heading.replaceChildren(plain, element("br"), rich(symbol + size));
   const p = weightsAt(a, name);
   const [left, right] = panel.xRange;
   const x = d3.scaleBand(scores.keys(), [left, right]).padding(0.3);
@@ -84,8 +84,7 @@ function drawWeights(panel, name, a) {
   rule(words, [left, y(0)], [right, y(0)], "var(--ex-ink)");
   rule(words, [left, y(1)], [right, y(1)], "var(--ex-muted)").style("stroke-dasharray", "1 4");
   const pale = (text) => text.style("fill", "var(--ex-muted)");
-  if (name === "none") pale(say(words, "weight 1", right, y(1) - 5, "end"));
-  say(words, note, left, y(1) - 5, "start");
+  if (name === "none") pale(say(words, "weight 1", right, y(1) + 15, "end"));
   const verdict = a === 1 ? [] : [grows ? "unmoved" : a > 1 ? "sharper" : "more even"];
   if (a !== 1 && name === "k_total") verdict.push("hardly chooses");
   verdict.forEach((word, i) =>

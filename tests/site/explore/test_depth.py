@@ -44,7 +44,7 @@ def test_a_guess_waits_for_the_line_and_stays_with_its_width(explorable):
     act(figure, ring.press, "PageUp")
     assert float(state(figure)["guess"]) == 3200
     assert said(figure) == "You guess 3,200; now drag the line to 48."
-    for _ in range(2):
+    for _ in depth.LAYERS[1:]:
         act(figure, line.press, "ArrowRight")
     assert said(figure).startswith("It explodes. You guessed 3,200, 3.1 times too low:")
     assert not ring.is_visible()
