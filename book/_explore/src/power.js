@@ -24,14 +24,14 @@ const change = (name, p) => (most / least) ** exponent(name, p);
 
 export const power = {
   title: "Which power p lets wide heads start and learn like narrow ones?",
-  prompt: "Divide scores by d_k^p: move p. On a level line wide heads behave like narrow ones.",
+  prompt: "Move p; the learning rate stays. On a level line wide heads behave like narrow ones.",
   hint: { target: "input" },
   controls: [
     {
       name: "p",
-      label: "power p",
+      label: "power p in the divisor d_k^p",
       values: Array.from({ length: 21 }, (_, i) => i / 20),
-      value: 0,
+      value: 0.25,
       text: (p) => plain(p) + ({ 0: ", undivided", 0.5: ", the root" }[p] ?? ""),
       marks: ["0", "½", "1"],
     },
@@ -40,9 +40,9 @@ export const power = {
   panels: [
     [
       "lines",
-      `first scores, and one step at a fixed learning rate, compared with a head of ${least}`,
+      `scores at the start, and how far one step moves them, as multiples of those in a head of ${least}`,
       275,
-      { left: 66, right: 136, top: 12 },
+      { left: 45, right: 122, top: 12 },
     ],
   ],
   update({ state: { p }, panels: { lines: panel } }) {
@@ -56,7 +56,7 @@ function verdict(p) {
   const at = `At p = ${plain(p)}`;
   const times = `${brief(change("Adam", p))} times`;
   if (p === 0) return `Undivided, all three grow: steps move the scores ${times} as far.`;
-  if (p < 0.5) return `${at} all three still grow: Adam’s step ${times}.`;
+  if (p < 0.5) return `${at} all three grow: in the widest head Adam’s step is ${times} as large.`;
   if (p === 0.5)
     return `${at} two are level. Adam’s step grows: it needs a smaller learning rate in wide heads.`;
   if (p < 1) return `${at} first scores shrink already, and Adam’s step still grows.`;
@@ -72,7 +72,7 @@ function plain(p) {
 const brief = (x) => show2(x).replace(/\.0$/, "");
 
 /** Beside a line or at the axis: how many times as large. */
-const factor = (x) => (x > 1 ? `× ${brief(x)}` : `÷ ${brief(1 / x)}`);
+const factor = (x) => (x >= 1 ? `× ${brief(x)}` : `÷ ${brief(1 / x)}`);
 
 function drawLines(panel, p) {
   const x = d3.scaleLog([least, most], panel.xRange);
@@ -86,7 +86,7 @@ function drawLines(panel, p) {
     xTicks: widths.filter((_, i) => i % 2 === 0),
     xFormat: showCount,
     yTicks: [1 / 256, 1 / 16, 1, 16, 256],
-    yFormat: (x) => (x === 1 ? "the same" : factor(x)),
+    yFormat: factor,
   })
     .selectAll(".grid")
     .filter((tick) => tick === 1)
@@ -132,11 +132,10 @@ function drawLines(panel, p) {
     );
     const middle = (down[j] - up[j]) / 2;
     const label = say(group, "", 0, middle + 4 - (ROW * (rows.length - 1)) / 2, "start");
-    label.style("font-size", "13px");
     rows.forEach(([text, name], i) => {
       const row = label
         .append("tspan")
-        .attr("x", right + 10)
+        .attr("x", right + 9)
         .attr("dy", i && ROW)
         .style("fill", lettersOf(name))
         .text(text);
