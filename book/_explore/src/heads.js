@@ -25,7 +25,7 @@ const names = Array.from(
 
 const kept = new Map();
 
-/** Of a moment the scores, each less its row's largest, head by head and row by row, what chance gives, and how many heads on average over the characters look at more and at fewer: in a script of its own, read when needed. */
+/** Of a moment the scores, each less its row's largest, head by head and row by row, what chance gives, and how many heads leave that, on average over the characters: in a script of its own, read when needed. */
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
@@ -106,13 +106,12 @@ export const heads = {
   },
 };
 
-/** How many heads look at more characters than by chance, and how many at fewer: from one character, and on average over all that may look. */
+/** How many heads look at as many characters as by chance, from one; and how many do not, on average over all that may look. */
 function answer(measured, leave, place) {
-  const [more, fewer] = [1, -1].map((side) => measured.filter((one) => one.side === side).length);
-  const stay = names.length - more - fewer;
-  const verdict = !more && !fewer ? "Yes" : stay > more + fewer ? "Mostly" : "No";
-  const [above, below] = leave.map((heads) => show(heads, 1));
-  return `${verdict}: from “${seen(place)}” ${stay} of ${names.length} heads do, ${more} look at more, ${fewer} at fewer. On average over the passage ${above} and ${below}; by chance ${show(0.05 * names.length, 1)} each.`;
+  const stay = measured.filter((one) => !one.side).length;
+  const verdict = stay === names.length ? "Yes" : stay > names.length / 2 ? "Mostly" : "No";
+  const byChance = show(0.1 * names.length, 1);
+  return `${verdict}: from “${seen(place)}” ${stay} of ${names.length} heads do. On average over the passage ${show(leave, 1)} do not, by chance ${byChance}.`;
 }
 
 /** Which of so many numbers from 0 on is the least far. */
