@@ -24,14 +24,15 @@ const change = (name, p) => (most / least) ** exponent(name, p);
 
 export const power = {
   title: "Which power p lets wide heads start and learn like narrow ones?",
-  prompt: "Move p; the learning rate stays. On a level line wide heads behave like narrow ones.",
+  prompt:
+    "On a level line wide heads behave like narrow ones. Move p until Adam’s step is level, too.",
   hint: { target: "input" },
   controls: [
     {
       name: "p",
       label: "power p in the divisor d_k^p",
       values: Array.from({ length: 21 }, (_, i) => i / 20),
-      value: 0.25,
+      value: 0.5,
       text: (p) => plain(p) + ({ 0: ", undivided", 0.5: ", the root" }[p] ?? ""),
       marks: ["0", "½", "1"],
     },

@@ -42,7 +42,7 @@ def test_dots_are_the_measurements(explorable, data):
 
 def test_a_move_of_p_turns_lines_level_but_never_all_three(explorable):
     figure = explorable("power")
-    assert said(figure).startswith("At p = ¼ all three grow")
+    assert said(figure).startswith("At p = ½ two are level")
     act(figure, slider(figure, "p").press, "Home")
     assert said(figure).startswith("Undivided, all three grow: steps move the scores 256 times")
     for p in range(1, 10):
