@@ -224,8 +224,8 @@ function drawPlane(app, values, p, shares, output) {
   const room = off < 12 ? 16 : off < 36 ? 24 : 44; // beside the output its neighbour can be taken, too
   const size = (j) => (j === 3 ? room : 44);
   const corner = (j, c) => (j === 3 ? grip[c] - [left, level][c] : 0) - size(j) / 2;
-  // An output that has come to lie on a value leaves the next press to the value.
-  const onValue = nearest([left, level]) < 12 && !/v/.test(moved);
+  // An output that scores have brought onto a value leaves the next press to the value.
+  const onValue = nearest([left, level]) < 12 && !/[ov]/.test(moved);
   all.style("pointer-events", (_, j) => (j === 3 && onValue ? "none" : null));
   all
     .select("rect.touch")

@@ -110,7 +110,7 @@ function verdict(width, passed, guess, revealed) {
   const [undivided, root] = names.map((name) => brief(median(name, width, passed)));
   const norm = `the norm is ${undivided} undivided and ${root} with the root`;
   const times = median("none", width, passed) / median("none", width, 1);
-  const fate = !last ? "So far" : times > EXPLODES ? "It explodes" : "It does neither";
+  const fate = !last ? "So far" : times > EXPLODES ? "It explodes" : "Neither";
   if (guess !== NONE_YET && last)
     return `${fate}. You guessed ${brief(guess)}, ${miss(guess, median("none", width, passed))}: with ${blocks} blocks ${norm}.`;
   if (passed === 1) return `With ${first} blocks ${norm}. And with more?`;

@@ -236,6 +236,7 @@ function drawHeads(app, measured, told) {
     .attr("aria-valuenow", head)
     .attr("aria-valuetext", told);
   const by = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1, PageUp: -4, PageDown: 4 };
+  Object.assign(by, { Home: -names.length, End: names.length });
   const byKey = ({ key }, from) => (key in by ? { head: from + by[key] } : null);
   const nearest = (at) => least(names.length, (i) => Math.abs(level(i) - at));
   listen(app, panel, handle, byKey, (event) => ({ head: nearest(event.y) }));

@@ -108,6 +108,11 @@ def test_a_value_under_the_output_that_came_there_can_be_dragged(explorable, by,
     before = float(state(figure)["x1"])
     if by == "drag":
         drag(output, (value[0] + 40, value[1] + 10))
+        drag(value, output)  # what was dragged can be dragged back
+        assert float(state(figure)["x1"]) == before
+        assert numbers(said(figure))[0] < 90
+        drag(output, (value[0] + 40, value[1] + 10))
+        value = (value[0] - 16, value[1])  # the rim is the value's
     else:
         act(figure, slider(figure, "score").press, "End")
     drag(value, (value[0] - 60, value[1]))
