@@ -117,7 +117,12 @@ def test_arrow_keys_go_through_the_heads_and_through_the_passage(explorable):
     head, place = (figure.get_by_role("slider", name=x) for x in ("the head", "the character"))
     act(figure, lambda: head.press("ArrowUp"))
     assert heading.text_content().startswith("layer 2, head 3 looks from “(” at ")
-    act(figure, lambda: head.press("PageUp"))
+    act(figure, lambda: head.press("End"))
+    assert heading.text_content().startswith("layer 4, head 4 looks from “(” at ")
+    act(figure, lambda: head.press("Home"))
+    assert heading.text_content().startswith("layer 1, head 1 looks from “(” at ")
+    for key in ("ArrowDown", "ArrowDown", "PageDown", "PageUp"):
+        act(figure, lambda key=key: head.press(key))
     assert heading.text_content().startswith("layer 1, head 3 looks from “(” at ")
     act(figure, lambda: place.press("ArrowLeft"))
     assert heading.text_content().startswith("layer 1, head 3 looks from “a” at ")
