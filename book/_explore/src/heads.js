@@ -1,9 +1,9 @@
-/** Heads of a model in training: where each looks, at how many characters, and whether at more or fewer than by chance. */
+/** Heads of a model in training: whom each looks at, beside random scores of the same spread, and at how many characters. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { axes, fresh, layer, rule, say, show, show2, showCount } from "./shared.js";
+import { fresh, layer, rule, say, show, show2, showCount } from "./shared.js";
 
 const {
   text,
@@ -25,13 +25,12 @@ const names = Array.from(
 
 const kept = new Map();
 
-/** Of a moment the scores, each less its row's largest, head by head and row by row, what chance gives, and how many heads leave that, on average over the characters: in a script of its own, read when needed. */
+/** Of a moment the scores, each less its row's largest, head by head and row by row, and at how many characters these look, and random ones: in a script of its own, read when needed. */
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
-    const [bytes, chance, leave] = window.explorableHeads[moment];
-    const levels = Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0));
-    kept.set(moment, { levels, chance, leave });
+    const [bytes, looks] = window.explorableHeads[moment];
+    kept.set(moment, { levels: Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0)), looks });
   };
   if (window.explorableHeads?.[moment]) return read();
   kept.set(moment, null);
@@ -52,22 +51,30 @@ function rowOf(levels, head, place) {
   return Array.from(levels.subarray(from, from + place + 1), (level) => -((level / unit) ** 2));
 }
 
-/** Of each head, at how many characters it looks from one, at how many it would by chance, and within which of these nine times in ten. */
-function measure({ levels, chance }, place) {
-  return names.map((_, head) => {
-    const [low, middle, high] = chance[place - FIRST][head];
-    const keys = math.effectiveKeys(math.softmax(rowOf(levels, head, place)));
+/** Of each head, at how many characters it looks from one, at how many random scores do, and within which of these nine times in ten. */
+const measure = ({ looks }, place) =>
+  looks[place - FIRST].map(([keys, low, middle, high]) => {
     return { keys, low, middle, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
   });
+
+/** Weights of random scores with the mean and spread of these: of a hundred rows the one that looks at most nearly `keys` characters. */
+function randomLike(scores, keys) {
+  const uniform = math.makeGenerator(scores.length);
+  const rows = Array.from({ length: 100 }, () => {
+    const row = math.sampleNormal(scores.length, uniform);
+    return math.softmax(row.map((z) => ((z - mean(row)) * spread(scores)) / spread(row)));
+  });
+  return rows[least(rows.length, (i) => Math.abs(math.effectiveKeys(rows[i]) - keys))];
 }
+const mean = (row) => row.reduce((sum, x) => sum + x, 0) / row.length;
+const spread = (row) => Math.sqrt(mean(row.map((x) => (x - mean(row)) ** 2)));
 
 const LAST = places.length - 1;
 const PURPLE = colour("weights");
 
 export const heads = {
-  title: "Do heads look at as many characters as by chance?",
-  prompt:
-    "Train the model: which heads (dots) leave the grey? Press a dot, or an underlined character.",
+  title: "Do heads look as widely as random scores would?",
+  prompt: "Train the model, and compare the head with random scores. Press heads, or letters.",
   hint: { target: "input" },
   controls: [
     {
@@ -83,12 +90,13 @@ export const heads = {
   ],
   panelWidth: "100%",
   panels: [
-    ["text", "", 27, { left: 2, right: 2, top: 2, bottom: 2 }],
+    ["head", "", 27, { left: 2, right: 2 }],
+    ["random", "", 27, { left: 2, right: 2 }],
     [
       "heads",
-      "chance: random scores of the same spread; 9 in 10 fall in the grey",
-      240,
-      { left: 50, right: 6, top: 18, bottom: 22 },
+      "every head, as a multiple of random; purple: by chance rarer than 1 in 10",
+      140,
+      { left: 50, right: 2, top: 2, bottom: 2 },
     ],
   ],
   update(app) {
@@ -98,35 +106,41 @@ export const heads = {
     if (!of) return { said: app.memory.said };
     const measured = measure(of, place);
     const { keys, low, middle, high } = measured[head];
-    const told = `${names[head]} looks from “${seen(place)}” at ${show2(keys)} characters, by chance at ${show2(middle)}`;
-    app.panels.text.heading.textContent = told;
-    drawText(app, math.softmax(rowOf(of.levels, head, place)));
-    drawHeads(app, measured, `${told}, 9 times in 10 at ${show2(low)} to ${show2(high)}`);
-    return { said: (app.memory.said = answer(measured, of.leave, place)) };
+    const scores = rowOf(of.levels, head, place);
+    const own = `${names[head]} looks from “${seen(place)}” at ${show2(keys)} characters`;
+    const random = `random scores of the same spread: at ${show2(middle)}, 9 times in 10 at ${show2(low)} to ${show2(high)}`;
+    app.panels.head.heading.textContent = own;
+    app.panels.random.heading.textContent = random;
+    const weights = math.softmax(scores);
+    drawFrame(app, drawText(app.panels.head, weights, PURPLE), weights);
+    drawText(app.panels.random, randomLike(scores, middle), "var(--ex-muted)");
+    drawHeads(app, measured, `${own}; ${random}`);
+    return { said: (app.memory.said = answer(measured, head, place)) };
   },
 };
 
-/** How many heads look at as many characters as by chance, from one; and how many do not, on average over all that may look. */
-function answer(measured, leave, place) {
-  const stay = measured.filter((one) => !one.side).length;
-  const verdict = stay === names.length ? "Yes" : stay > names.length / 2 ? "Mostly" : "No";
-  const byChance = show(0.1 * names.length, 1);
-  return `${verdict}: from “${seen(place)}” ${stay} of ${names.length} heads do. On average over the passage ${show(leave, 1)} do not, by chance ${byChance}.`;
+/** Whether a head looks as widely as random scores, and how many do not. */
+function answer(measured, head, place) {
+  const verdict = {
+    0: "Yes, this one does",
+    1: "No, this one looks more widely",
+    "-1": "No, this one looks more narrowly",
+  };
+  const away = measured.filter(({ side }) => side).length;
+  return `${verdict[measured[head].side]}. From “${seen(place)}” ${away} of ${names.length} heads are purple; by chance ${show(0.1 * names.length, 1)} would be.`;
 }
 
+const numbers = (count) => [...Array(count).keys()];
 /** Which of so many numbers from 0 on is the least far. */
-const least = (count, far) =>
-  [...Array(count).keys()].reduce((best, i) => (far(i) < far(best) ? i : best));
+const least = (count, far) => numbers(count).reduce((best, i) => (far(i) < far(best) ? i : best));
 const seen = (place) => shown[places[place]] ?? places[place];
 
 const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
 const LINE = 25; // px, of a line of the passage
 const ROOMY = 560; // px, from which the passage stands on one line, and not line by line as it was written
 
-/** The passage, the stronger coloured the more weight goes there, and pale where the character in the frame cannot look. */
-function drawText(app, weights) {
-  const panel = app.panels.text;
-  const { place } = app.state;
+/** The passage, the stronger coloured the more weight goes there, and pale where the character that looks cannot; where each stands. */
+function drawText(panel, weights, ink) {
   const [left, right] = panel.xRange;
   const breaks = (i) => places[i - 1] === "\n" && places[i] !== "\n" && right - left < ROOMY;
   const at = [];
@@ -142,19 +156,30 @@ function drawText(app, weights) {
   const most = Math.max(...weights);
   const cells = layer(panel.svg, "text").selectAll("g.character").data(places);
   const made = cells.enter().append("g").attr("class", "character");
-  made.append("rect").attr("height", LINE - 2);
+  made
+    .append("rect")
+    .attr("class", "cell")
+    .attr("height", LINE - 2);
   made.append("text").attr("y", 16).attr("text-anchor", "middle").style("font", "15px monospace");
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${at[i]})`);
-  const tint = (i) => `${PURPLE} ${Math.round((TINT * weights[i]) / most)}%, var(--ex-ground)`;
+  const tint = (i) => `${ink} ${Math.round((TINT * weights[i]) / most)}%, var(--ex-ground)`;
+  const blind = (i) => i >= weights.length;
   all
     .select("rect")
     .attr("width", width)
-    .style("fill", (_, i) => (i > place ? "var(--ex-panel)" : `color-mix(in srgb, ${tint(i)})`));
+    .style("fill", (_, i) => (blind(i) ? "var(--ex-panel)" : `color-mix(in srgb, ${tint(i)})`));
   all
     .select("text")
     .attr("x", width / 2)
-    .style("fill", (_, i) => `var(--ex-${i > place ? "muted" : "ink"})`)
+    .style("fill", (_, i) => `var(--ex-${blind(i) ? "muted" : "ink"})`)
     .text((_, i) => seen(i));
+  return { at, width };
+}
+
+/** A frame around the character that looks, which readers move to another of those that are underlined. */
+function drawFrame(app, { at, width }, weights) {
+  const panel = app.panels.head;
+  const { place } = app.state;
   const [under, lines] = [LINE - 2, fresh(panel.svg, "lines")];
   for (const [x, y] of at.slice(FIRST))
     rule(lines, [x, y + under], [x + width, y + under], colour("query"));
@@ -187,58 +212,61 @@ function drawText(app, weights) {
   listen(app, panel, handle, byKey, byDrag);
 }
 
-/** A row for each head, layer by layer: a dot for how many times as many characters as by chance it looks at, and chance's grey bar. */
+/** A cell for each head, a row for a layer: how many times as many characters as random scores it looks at, purple where these rarely do. */
 function drawHeads(app, measured, told) {
   const panel = app.panels.heads;
   const head = app.state.head;
-  const [bottom, top] = panel.yRange;
-  const x = d3.scaleLog([0.1, 10], panel.xRange);
-  const y = d3.scaleLinear([layers, 0], [bottom, top]);
-  const high = (y(1) - y(0) - 10) / count; // px, of a row
-  const level = (i) => y(Math.floor(i / count)) + 5 + ((i % count) + 0.5) * high;
-  const multiple = (of) => (of < 1 ? `÷ ${1 / of}` : of > 1 ? `× ${of}` : "chance");
-  axes(panel, { x, y, xTicks: [1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8], yTicks: 0, xFormat: multiple });
+  const x = d3.scaleBand(numbers(count), panel.xRange).paddingInner(0.05);
+  const y = d3.scaleBand(numbers(layers), panel.yRange.reverse()).paddingInner(0.12);
+  const corner = (i) => [x(i % count), y(Math.floor(i / count))];
+  const size = [x.bandwidth(), y.bandwidth()];
   const notes = fresh(panel.svg, "notes");
-  for (let i = 0; i < layers; i++) {
-    say(notes, `layer ${i + 1}`, 0, y(i + 0.5) + 4, "start");
-    if (i) rule(notes, [x.range()[0], y(i)], [x.range()[1], y(i)], "var(--ex-grid)");
-  }
-  say(notes, "← fewer than chance", x(1) - 10, top - 6, "end");
-  say(notes, "more than chance →", x(1) + 10, top - 6, "start");
-  rule(notes, [x(1), top - 16], [x(1), bottom], "var(--ex-ink)");
-  const rows = layer(panel.svg, "glides").selectAll("g.head").data(measured);
-  const made = rows.enter().append("g").attr("class", "head");
-  made.append("rect").attr("rx", 3);
-  made.append("circle");
-  const all = made.merge(rows).style("transform", (_, i) => `translateY(${level(i)}px)`);
+  for (let i = 0; i < layers; i++) say(notes, `layer ${i + 1}`, 0, y(i) + size[1] / 2 + 4, "start");
+  const cells = layer(panel.svg, "cells").selectAll("g.head").data(measured);
+  const made = cells.enter().append("g").attr("class", "head");
+  made.append("rect").attr("class", "cell").attr("rx", 3);
+  made.append("text").attr("text-anchor", "middle");
+  const all = made.merge(cells).attr("transform", (_, i) => `translate(${corner(i)})`);
+  const share = ({ side }) => (side ? TINT : 0);
   all
     .select("rect")
-    .attr("x", ({ low, middle }) => x(low / middle))
-    .attr("y", 1.5 - high / 2)
-    .attr("width", ({ low, high }) => Math.max(4, x(high / low) - x(1)))
-    .attr("height", high - 3)
-    .style("fill", "color-mix(in srgb, var(--ex-muted) 25%, transparent)");
+    .attr("width", size[0])
+    .attr("height", size[1])
+    .style("fill", (one) => `color-mix(in srgb, ${PURPLE} ${share(one)}%, var(--ex-panel))`);
   all
-    .select("circle")
-    .attr("cx", ({ keys, middle }) => x(keys / middle))
-    .attr("r", ({ side }) => (side ? 5.5 : 4))
-    .style("fill", ({ side }) => (side ? PURPLE : "var(--ex-muted)"));
+    .select("text")
+    .attr("x", size[0] / 2)
+    .attr("y", size[1] / 2 + 5)
+    .style("font-weight", ({ side }) => (side ? 700 : null))
+    .text(({ keys, middle }) =>
+      keys < 0.95 * middle ? `÷ ${show(middle / keys, 1)}` : `× ${show(keys / middle, 1)}`,
+    );
 
   const range = { min: 0, max: names.length - 1 };
-  const { keys, middle } = measured[head];
-  const { made: ring, all: handle } = drawHandles(panel, [head], range, "query");
-  layer(panel.svg, "handles").classed("glides", true);
-  ring.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest row
-  ring.select("circle:not(.ring)").remove();
-  ring.select("circle").attr("r", 9).style("stroke", colour("query")).style("stroke-width", 2.5);
+  const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");
+  frame.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest cell
+  frame.selectAll("*").remove();
+  frame.append("rect").attr("class", "ring").attr("rx", 3).style("stroke", colour("query"));
   handle
-    .attr("transform", `translate(${x(keys / middle)},${level(head)})`)
+    .attr("transform", `translate(${corner(head)})`)
     .attr("aria-valuenow", head)
-    .attr("aria-valuetext", told);
-  const by = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1, PageUp: -4, PageDown: 4 };
-  Object.assign(by, { Home: -names.length, End: names.length });
-  const byKey = ({ key }, from) => (key in by ? { head: from + by[key] } : null);
-  const nearest = (at) => least(names.length, (i) => Math.abs(level(i) - at));
-  listen(app, panel, handle, byKey, (event) => ({ head: nearest(event.y) }));
-  panel.describe("How many characters each head looks at, and how many by chance.", "group");
+    .attr("aria-valuetext", told)
+    .select("rect")
+    .attr("width", size[0])
+    .attr("height", size[1])
+    .style("stroke-width", 2.5);
+  const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -count, ArrowDown: count };
+  const byKey = ({ key }, from) => {
+    const to = { Home: 0, End: range.max }[key] ?? from + by[key];
+    return Number.isNaN(to) ? null : { head: to in measured ? to : from };
+  };
+  const byDrag = (event) => {
+    const far = ([px, py]) => Math.hypot(px + size[0] / 2 - event.x, py + size[1] / 2 - event.y);
+    return { head: least(names.length, (i) => far(corner(i))) };
+  };
+  listen(app, panel, handle, byKey, byDrag);
+  panel.describe(
+    "At how many characters each head looks, over how many random scores would.",
+    "group",
+  );
 }

@@ -1,6 +1,9 @@
-"""Heads in training: at how many characters each looks, and whether at more than by chance."""
+"""Heads in training: at how many characters each looks, and whether at more than random scores."""
+
+import re
 
 import pytest
+import torch
 
 import sdpa_lib as sdpa
 from sdpa_book.explorables.heads_explorable import FIRST, HEADS, SHARES, measure, outside, standard
@@ -28,113 +31,105 @@ def by_chance(row):
 @pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
 def test_a_head_looks_at_as_many_characters_as_in_the_study(explorable, moment, step):
     figure = explorable("heads", f"step={step}")
-    heading = figure.locator("[data-panel=text] p")
+    own, random = (figure.locator(f"[data-panel={x}] p") for x in ("head", "random"))
     handle = figure.get_by_role("slider", name="the head")
     scores = scores_of(moment).flatten(0, 1).double()
     for place, head in ((62, 11), (62, 2), (30, 1), (FIRST, 15)):
         go(figure, f"step={step},place={place},head={head}")
         row = scores[head, place, : place + 1]
         keys = sdpa.effective_keys(row.softmax(-1)).item()
-        told = handle.get_attribute("aria-valuetext")
-        assert told.startswith(heading.text_content())
-        assert told.startswith(f"layer {head // 4 + 1}, head {head % 4 + 1} looks from")
-        looks, *chance = numbers(told.split("” at ")[1].replace("9 times in 10", ""))
+        told = own.text_content()
+        assert told.startswith(f"layer {head // 4 + 1}, head {head % 4 + 1} looks from “")
+        assert handle.get_attribute("aria-valuetext") == f"{told}; {random.text_content()}"
+        looks = numbers(told.split("” at ")[1])
+        chance = numbers(random.text_content().replace("9 times in 10", ""))
         expected = [pytest.approx(x, rel=0.08, abs=0.2) for x in (keys, *by_chance(row))]
-        assert [looks, *chance] == expected
+        assert [*looks, *chance] == expected
 
 
-@pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0)])
+@pytest.mark.parametrize("step", [0, 600, 2400])
+def test_the_letters_are_as_strong_as_the_weights_say(explorable, step):
+    figure = explorable("heads", f"step={step}")
+    for place, head in ((62, 11), (30, 1), (FIRST, 15)):
+        go(figure, f"step={step},place={place},head={head}")
+        for panel in ("head", "random"):
+            box = figure.locator(f"[data-panel={panel}]")
+            fills = box.locator(".character rect").evaluate_all(
+                "all => all.map((x) => x.style.fill)"
+            )
+            tints = torch.tensor([float(re.search(r"([\d.]+)%", x)[1]) for x in fills[: place + 1]])
+            assert all("panel" in x for x in fills[place + 1 :])
+            seen = numbers(re.sub("“.”", "", box.locator("p").text_content()))
+            expected = seen[2] if panel == "head" else seen[0]
+            assert sdpa.effective_keys(tints / tints.sum()).item() == pytest.approx(
+                expected, rel=0.1
+            )
+
+
+@pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
 def test_heads_that_leave_what_chance_gives_are_purple_and_counted(explorable, moment, step):
     figure = explorable("heads", f"step={step},place=62")
-    keys, chance = measure(scores_of(moment))
+    keys, chance = (x[-1] for x in measure(scores_of(moment)))
     left = outside(keys, chance)
-    rows = figure.locator("[data-panel=heads] .head")
-    rows.first.wait_for()
-    looks = rows.evaluate_all(
-        "all => all.map((one) => one.querySelector('circle').style.fill.includes('weights'))"
-    )
-    assert looks == left[-1].tolist()
-    here, average = said(figure).split(". On average over the passage ")
-    away = left[-1].sum().item()
-    assert here.startswith("Mostly: from “(” " if away else "Yes: from “(” ")
-    assert numbers(here) == [16 - away, 16]
-    assert numbers(average) == [
-        pytest.approx(left.double().sum(-1).mean().item(), abs=0.051),
+    cells = figure.locator("[data-panel=heads] .head")
+    cells.first.wait_for()
+    strong = cells.evaluate_all("all => all.map((x) => x.lastChild.style.fontWeight === '700')")
+    purple = cells.evaluate_all("all => all.map((x) => !x.firstChild.style.fill.includes(' 0%'))")
+    assert strong == purple == left.tolist()
+    for text, ratio in zip(cells.all_text_contents(), (keys / chance[:, 1]).tolist(), strict=True):
+        shown = numbers(text)[0]
+        assert (1 / shown if "÷" in text else shown) == pytest.approx(ratio, abs=0.051, rel=0.03)
+    assert numbers(said(figure).split("” ")[1]) == [
+        left.sum().item(),
+        16,
         pytest.approx(16 * (1 - (SHARES[-1] - SHARES[0]).item())),
     ]
 
 
+@pytest.mark.parametrize("head", range(0, 16, 3))
+def test_the_answer_is_about_the_head(explorable, head):
+    figure = explorable("heads", f"step=600,place=62,head={head}")
+    keys, chance = (x[-1][head] for x in measure(scores_of(2)))
+    low, _, high = chance
+    answer = "No" if outside(keys, chance) else "Yes"
+    assert said(figure).startswith(f"{answer}, this one ")
+    assert ("more widely" in said(figure)) == bool(keys > high)
+    assert ("more narrowly" in said(figure)) == bool(keys < low)
+
+
 def test_it_begins_at_a_character_from_which_as_many_leave_as_on_average(explorable):
     figure = explorable("heads", "step=2400")
-    stay, heads, mean, _ = numbers(said(figure))
-    assert abs(mean - (heads - stay)) < 0.5
-
-
-def test_a_dot_stands_where_its_head_is_as_a_multiple_of_chance(explorable):
-    figure = explorable("heads", "step=2400,place=62")
-    rows = figure.locator("[data-panel=heads] .head")
-    rows.first.wait_for()
-    ticks = figure.locator("[data-panel=heads] .axis .tick").evaluate_all(
-        "all => all.map((one) => [one.textContent, one.transform.baseVal[0].matrix.e])"
-    )
-    at = dict(ticks)
-    doubling = at["× 2"] - at["chance"]
-    assert at["÷ 8"] == pytest.approx(at["chance"] - 3 * doubling)
-    drawn = rows.evaluate_all(
-        """all => all.map((row) => {
-            const bar = row.querySelector('rect').getBBox();
-            const dot = Number(row.querySelector('circle').getAttribute('cx'));
-            return [dot, bar.x, bar.x + bar.width];
-        })"""
-    )
-    keys, chance = (x[-1] for x in measure(scores_of(4)))
-    for found, own, (low, middle, high) in zip(drawn, keys, chance, strict=True):
-        ratios = [2 ** ((x - at["chance"]) / doubling) for x in found]
-        expected = [(x / middle).item() for x in (own, low, high)]
-        assert ratios == pytest.approx(expected, rel=0.03)
-
-
-def test_a_purple_dot_lies_outside_its_bar(explorable):
-    figure = explorable("heads", "step=600,place=30")
-    rows = figure.locator("[data-panel=heads] .head")
-    rows.first.wait_for()
-    found = rows.evaluate_all(
-        """all => all.map((row) => {
-            const bar = row.querySelector('rect').getBBox();
-            const dot = row.querySelector('circle');
-            const at = Number(dot.getAttribute('cx'));
-            return [at < bar.x || at > bar.x + bar.width, dot.style.fill.includes('weights')];
-        })"""
-    )
-    assert any(outside for outside, _ in found)
-    assert all(outside == purple for outside, purple in found)
+    mean = outside(*measure(scores_of(4))).double().sum(-1).mean().item()
+    assert numbers(said(figure))[0] == pytest.approx(mean, abs=0.5)
 
 
 def test_arrow_keys_go_through_the_heads_and_through_the_passage(explorable):
     figure = explorable("heads", "place=62")
-    heading = figure.locator("[data-panel=text] p")
+    heading = figure.locator("[data-panel=head] p")
     assert heading.text_content().startswith("layer 2, head 4 looks from “(” at ")
     head, place = (figure.get_by_role("slider", name=x) for x in ("the head", "the character"))
+    act(figure, lambda: head.press("ArrowLeft"))
     act(figure, lambda: head.press("ArrowUp"))
-    assert heading.text_content().startswith("layer 2, head 3 looks from “(” at ")
+    head.press("ArrowUp")  # has no row above it
+    assert heading.text_content().startswith("layer 1, head 3 looks from “(” at ")
     act(figure, lambda: head.press("End"))
     assert heading.text_content().startswith("layer 4, head 4 looks from “(” at ")
     act(figure, lambda: head.press("Home"))
     assert heading.text_content().startswith("layer 1, head 1 looks from “(” at ")
-    for key in ("ArrowDown", "ArrowDown", "PageDown", "PageUp"):
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft"):
         act(figure, lambda key=key: head.press(key))
-    assert heading.text_content().startswith("layer 1, head 3 looks from “(” at ")
+    assert heading.text_content().startswith("layer 3, head 1 looks from “(” at ")
     act(figure, lambda: place.press("ArrowLeft"))
-    assert heading.text_content().startswith("layer 1, head 3 looks from “a” at ")
+    assert heading.text_content().startswith("layer 3, head 1 looks from “a” at ")
     act(figure, lambda: place.press("Home"))
-    assert heading.text_content().startswith("layer 1, head 3 looks from “a” at ")
+    assert heading.text_content().startswith("layer 3, head 1 looks from “a” at ")
     assert place.get_attribute("aria-valuenow") == str(FIRST)
 
 
-def test_a_press_chooses_a_head_by_its_row_and_a_character_by_its_place(explorable):
+def test_a_press_chooses_a_head_by_its_cell_and_a_character_by_its_place(explorable):
     figure = explorable("heads", "step=2400,place=62")
-    heading = figure.locator("[data-panel=text] p")
-    rows = figure.locator("[data-panel=heads] .head circle")
+    heading = figure.locator("[data-panel=head] p")
+    rows = figure.locator("[data-panel=heads] .head")
     rows.first.wait_for()
     figure.scroll_into_view_if_needed()
     for i in (6, 7, 8, 7, 6):  # neighbours, too
@@ -143,10 +138,10 @@ def test_a_press_chooses_a_head_by_its_row_and_a_character_by_its_place(explorab
         act(figure, lambda middle=middle: figure.page.mouse.click(*middle))
         name = f"layer {i // 4 + 1}, head {i % 4 + 1}"
         assert heading.text_content().startswith(f"{name} looks from “(” at ")
-    characters = figure.locator("[data-panel=text] .character")
+    characters = figure.locator("[data-panel=head] .character")
     act(figure, lambda: characters.nth(20).click(force=True))
     assert "head 3 looks from “h” at" in heading.text_content()
-    assert figure.locator("[data-panel=text] .lines line").count() == characters.count() - FIRST
+    assert figure.locator("[data-panel=head] .lines line").count() == characters.count() - FIRST
     act(figure, lambda: characters.nth(2).click(force=True))  # sees too few to have a spread
     assert "head 3 looks from “a” at" in heading.text_content()
     assert figure.get_by_role("slider", name="the character").get_attribute("aria-valuenow") == "7"
