@@ -257,7 +257,7 @@ def test_what_an_early_class_sees_is_behind_the_last_slide():
     column = 2 + len(re.findall(r"^## ", before, re.M))
     titles = dict(enumerate(re.findall(r"^##+ (.*)", behind, re.M), 1))
     early = re.findall(r"^:early: (\d+)\.(\d+): (.*)$", before, re.M)
-    assert len(early) == 5
+    assert len(early) == 7
     for found, place, title in early:
         assert int(found) == column
         assert titles[int(place)].startswith(title.rstrip("?"))
@@ -335,7 +335,17 @@ def test_the_lecture_types_no_number_that_was_measured():
     quoted = r"\{number\}`[^`]*`|\$[^$]*\$|^:(crop|letters):.*|^```{notes}.*"
     quoted += r"|backup 8\.\d+|8\.\d+:"
     text = re.sub(quoted, "", html.unescape(text), flags=re.M)
-    allowed = {"0.3", "1,000", "1,024", "1,920", "2,048", "8,192", "0.02", "0.003"}  # settings
+    allowed = {
+        "0.3",
+        "1,000",
+        "1,024",
+        "1,920",
+        "2,048",
+        "4,000",
+        "8,192",
+        "0.02",
+        "0.003",
+    }  # settings
     allowed |= {"0.99", "0.01", "0.0099"}  # a product of two
     allowed |= {"3.2"}  # the beginning of a section's number
     assert set(re.findall(r"\d+[.,]\d+", text)) - allowed == set()

@@ -97,6 +97,21 @@ def test_letters_of_figures_to_move_can_be_read_from_the_last_row(tab, base):
         assert page.evaluate(SMALL) == [], place
 
 
+@pytest.mark.parametrize("name", ["start", "growth"])
+def test_a_slider_stays_in_its_place_when_the_sentence_changes(tab, base, name):
+    page, _ = tab(f"{base}explore/{name}.html?theme=light&slide")
+    page.set_viewport_size({"width": 1280, "height": 600})
+    slider = page.locator("input[type=range]")
+    slider.wait_for()
+    page.wait_for_timeout(600)
+    places = set()
+    for _ in range(int(slider.get_attribute("max")) + 1):
+        places.add(tuple(slider.bounding_box().values()))
+        slider.press("ArrowRight")
+        page.wait_for_timeout(300)
+    assert len(places) == 1
+
+
 def test_on_paper_a_slide_is_a_page_and_a_figure_to_move_is_a_picture(tab):
     page, wrong = tab(f"{LECTURE}?print-pdf")
     page.wait_for_selector(".pdf-page")
