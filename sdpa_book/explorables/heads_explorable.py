@@ -117,15 +117,17 @@ def draw() -> None:
     at = data()["place"] - FIRST
     keys, chance = (x[at] for x in measure(sdpa.attention_scores(query, key)))
     layers, heads = query.shape[:2]
-    ratio = (keys / chance[:, 1]).reshape(layers, heads)
-    left = outside(keys, chance).reshape(layers, heads)
+    low, middle, high = chance.unbind(-1)
+    ratio = (keys / middle).reshape(layers, heads)
+    wider, narrower = (left.reshape(layers, heads) for left in (keys > high, keys < low))
     _, ax = plotting.figure(height=2.4)
     for layer, head in torch.cartesian_prod(torch.arange(layers), torch.arange(heads)).tolist():
-        colour = plotting.ROLES["weights"] if left[layer, head] else plotting.GRID
+        role = "weights" if wider[layer, head] else "key" if narrower[layer, head] else ""
+        colour = plotting.ROLES.get(role, plotting.GRID)
         own = ratio[layer, head].item()
         ax.barh(layer, 0.94, 0.86, head - 0.47, color=colour, alpha=0.5)
         text = f"÷ {1 / own:.1f}" if own < 0.95 else f"× {own:.1f}"
-        weight = "bold" if left[layer, head] else "normal"
+        weight = "bold" if role else "normal"
         ax.text(head, layer, text, ha="center", va="center", fontweight=weight)
     ax.set(xlim=(-0.5, heads - 0.5), ylim=(layers - 0.5, -0.5), xticks=[], yticks=range(layers))
     ax.set_yticklabels([f"layer {i + 1}" for i in range(layers)])

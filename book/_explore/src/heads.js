@@ -70,7 +70,6 @@ const mean = (row) => row.reduce((sum, x) => sum + x, 0) / row.length;
 const spread = (row) => Math.sqrt(mean(row.map((x) => (x - mean(row)) ** 2)));
 
 const LAST = places.length - 1;
-const PURPLE = colour("weights");
 
 export const heads = {
   title: "Do heads look as widely as random scores would?",
@@ -94,9 +93,9 @@ export const heads = {
     ["random", "", 27, { left: 2, right: 2 }],
     [
       "heads",
-      "every head, as a multiple of random; purple: by chance rarer than 1 in 10",
-      140,
-      { left: 50, right: 2, top: 2, bottom: 2 },
+      "heads over random: purple wider, brown narrower than 19 in 20",
+      150,
+      { left: 50, right: 2, top: 18, bottom: 2 },
     ],
   ],
   update(app) {
@@ -105,29 +104,29 @@ export const heads = {
     const of = kept.get(step);
     if (!of) return { said: app.memory.said };
     const measured = measure(of, place);
-    const { keys, low, middle, high } = measured[head];
+    const { keys, middle } = measured[head];
     const scores = rowOf(of.levels, head, place);
-    const own = `${names[head]} looks from “${seen(place)}” at ${show2(keys)} characters`;
-    const random = `random scores of the same spread: at ${show2(middle)}, 9 times in 10 at ${show2(low)} to ${show2(high)}`;
+    const own = `${names[head]} looks as if at ${show2(keys)} characters`;
+    const random = `random scores of the same spread: as if at ${show2(middle)}`;
     app.panels.head.heading.textContent = own;
     app.panels.random.heading.textContent = random;
     const weights = math.softmax(scores);
-    drawFrame(app, drawText(app.panels.head, weights, PURPLE), weights);
+    drawFrame(app, drawText(app.panels.head, weights, colour("weights")), weights);
     drawText(app.panels.random, randomLike(scores, middle), "var(--ex-muted)");
     drawHeads(app, measured, `${own}; ${random}`);
-    return { said: (app.memory.said = answer(measured, head, place)) };
+    return { said: (app.memory.said = answer(measured, head)) };
   },
 };
 
 /** Whether a head looks as widely as random scores, and how many do not. */
-function answer(measured, head, place) {
-  const verdict = {
-    0: "Yes, this one does",
-    1: "No, this one looks more widely",
-    "-1": "No, this one looks more narrowly",
-  };
-  const away = measured.filter(({ side }) => side).length;
-  return `${verdict[measured[head].side]}. From “${seen(place)}” ${away} of ${names.length} heads are purple; by chance ${show(0.1 * names.length, 1)} would be.`;
+function answer(measured, head) {
+  const { low, high, side } = measured[head];
+  const verdict = ["No, more narrowly", "Yes", "No, more widely"][side + 1];
+  const [wider, narrower] = [1, -1].map(
+    (way) => measured.filter(({ side }) => side === way).length,
+  );
+  const byChance = show(0.05 * names.length, 1);
+  return `${verdict}: 9 random rows in 10 are at ${show2(low)} to ${show2(high)}. Of ${names.length} heads ${wider} look more widely, ${narrower} more narrowly; by chance ${byChance} each.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -212,7 +211,7 @@ function drawFrame(app, { at, width }, weights) {
   listen(app, panel, handle, byKey, byDrag);
 }
 
-/** A cell for each head, a row for a layer: how many times as many characters as random scores it looks at, purple where these rarely do. */
+/** A cell for each head, a row for a layer: how many times as many characters as random scores it looks at, coloured where these rarely do. */
 function drawHeads(app, measured, told) {
   const panel = app.panels.heads;
   const head = app.state.head;
@@ -222,17 +221,18 @@ function drawHeads(app, measured, told) {
   const size = [x.bandwidth(), y.bandwidth()];
   const notes = fresh(panel.svg, "notes");
   for (let i = 0; i < layers; i++) say(notes, `layer ${i + 1}`, 0, y(i) + size[1] / 2 + 4, "start");
+  for (let i = 0; i < count; i++) say(notes, `head ${i + 1}`, x(i) + size[0] / 2, 12, "middle");
   const cells = layer(panel.svg, "cells").selectAll("g.head").data(measured);
   const made = cells.enter().append("g").attr("class", "head");
   made.append("rect").attr("class", "cell").attr("rx", 3);
   made.append("text").attr("text-anchor", "middle");
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${corner(i)})`);
-  const share = ({ side }) => (side ? TINT : 0);
+  const ink = ({ side }) => `${colour(side > 0 ? "weights" : "key")} ${side ? TINT : 0}%`;
   all
     .select("rect")
     .attr("width", size[0])
     .attr("height", size[1])
-    .style("fill", (one) => `color-mix(in srgb, ${PURPLE} ${share(one)}%, var(--ex-panel))`);
+    .style("fill", (one) => `color-mix(in srgb, ${ink(one)}, var(--ex-panel))`);
   all
     .select("text")
     .attr("x", size[0] / 2)
