@@ -8,6 +8,7 @@ const DIMS = [1, 4, 8, 12, 16];
 const WIDEST = DIMS.at(-1);
 const [SHIFTED, CORRELATED] = [1, 0.3];
 const ROOMY = matchMedia("(min-width: 600px)").matches;
+const SMALL = [ROOMY ? 132 : 113, { left: 0, right: 0, top: 2, bottom: 14 }];
 
 /** For each point of a cloud two numbers of its own and one that they share: draws whose correlations are near those that are meant. */
 const cloud = (seed) => {
@@ -32,26 +33,31 @@ const HIGHEST = Math.ceil(over(WIDEST, [SHIFTED, SHIFTED, CORRELATED, CORRELATED
 
 export const variance = {
   title: "When is dividing by √d_k not enough?",
-  prompt: "Tick boxes until the variance grows with d_k.",
-  hint: { target: "[id$=mu_k]" },
+  prompt: "The variance should be 1 at every width d_k. Tick boxes until it grows.",
+  hint: { target: "[id$=mu_q]" },
   controls: [
-    { ...box("mu_q", MEAN, SHIFTED), group: "query components", value: String(SHIFTED) },
+    { ...box("mu_q", MEAN, SHIFTED), group: "query components" },
     box("rho_q", CORRELATION, CORRELATED),
     { ...box("mu_k", MEAN, SHIFTED), group: "key components" },
     box("rho_k", CORRELATION, CORRELATED),
   ],
   panels: [
-    ["query", "a dot: one query", 132, { left: 0, right: 0, top: 2, bottom: 14 }],
-    ["key", "a dot: one key", 132, { left: 0, right: 0, top: 2, bottom: 14 }],
+    ["query", "a dot: one query", ...SMALL],
+    ["key", "a dot: one key", ...SMALL],
     ["line", "variance of q·k/√d_k", ROOMY ? 288 : 222, { left: 28, right: 84, top: 12 }],
   ],
-  update({ state, panels: { query, key, line } }) {
+  forget({ memory }) {
+    delete memory.ends;
+  },
+  update({ memory, state, panels: { query, key, line } }) {
     const boxes = ["mu_q", "mu_k", "rho_q", "rho_k"].map((name) => Number(state[name]));
     const [muQ, muK, rhoQ, rhoK] = boxes;
     const [first, last] = [1, WIDEST].map((dK) => over(dK, boxes));
+    if (memory.boxes !== String(boxes))
+      Object.assign(memory, { boxes: String(boxes), before: memory.ends, ends: [first, last] });
     drawCloud(query, "query", muQ, rhoQ);
     drawCloud(key, "key", muK, rhoK);
-    drawLine(line, first, last);
+    drawLine(line, first, last, memory.before);
     return { said: answer(first, last, boxes) };
   },
 };
@@ -71,7 +77,7 @@ function answer(first, last, [muQ, muK, rhoQ, rhoK]) {
     return `${level}: ${own} components rise together; the ${other}’s random signs undo it.`;
   }
   if (first > 1) return `${level}: the root keeps the variance from growing with d_k.`;
-  return "All assumptions of the proof hold: the line is level at 1; the root is enough.";
+  return "Means 0, no correlations: the line is level at 1; the root is enough.";
 }
 
 /** Two components of many vectors, one across and one up: a mean moves the cloud, a correlation stretches it. */
@@ -122,16 +128,20 @@ function ring(x, y, size, rho) {
   return `M${from}A${long},${short},-45,0,1,${to}A${long},${short},-45,0,1,${from}Z`;
 }
 
-/** The line from its first to its last variance over d_k, and level at 1 the wanted one, on one scale for all. */
-function drawLine(panel, first, last) {
+/** The line from its first to its last variance over d_k, paler the one before, and level at 1 the wanted one, on one scale for all. */
+function drawLine(panel, first, last, [begun, past] = [1, 1]) {
   const x = d3.scaleLinear([1, WIDEST], panel.xRange);
   const y = d3.scaleLinear([0, HIGHEST], panel.yRange);
   const [left, right] = x.range();
   axes(panel, { x, y, xTicks: DIMS, yTicks: 3, xFormat: String, xLabel: "d_k" });
-  const wanted = fresh(panel.svg, "wanted");
-  rule(wanted, [left, y(1)], [right, y(1)], colour("weights")).style("stroke-dasharray", "6 4");
+  const behind = fresh(panel.svg, "behind");
+  const line = (from, to) => rule(behind, [left, y(from)], [right, y(to)], colour("weights"));
+  line(1, 1).style("stroke-dasharray", "6 4");
+  line(begun, past).style("stroke-width", 3).style("opacity", 0.3);
+  if (past > 1 && past !== last)
+    say(behind, `before: ${+past.toFixed(2)}`, right + 6, y(past) + 4, "start");
   const bold = (text) => text.style("font-weight", 700);
-  const level = say(wanted, "wanted: 1", right + 6, y(1) + 7, "start");
+  const level = say(behind, "wanted: 1", right + 6, y(1) + 7, "start");
   if (last === 1) bold(level);
   const moving = layer(panel.svg, "now").classed("glides", true);
   layer(moving, "line", "path")
