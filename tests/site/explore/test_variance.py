@@ -63,8 +63,13 @@ def test_the_line_of_before_stays_pale_until_the_next_change(explorable):
         assert pale.evaluate(height) == re.findall(r",([\d.]+)", line)
         assert [f"before: {number}"] * bool(number) == words.all_text_contents()[:-1]
         box = figure.get_by_label("mean 1", exact=True).last
-    act(figure, figure.get_by_role("button", name="Reset").click)
+    reset = figure.get_by_role("button", name="Reset")
+    act(figure, reset.click)
     assert len(set(pale.evaluate(height))) == words.count() == 1
+    act(figure, box.check)
+    act(figure, box.uncheck)
+    reset.click()
+    figure.get_by_text("before: 2").wait_for(state="detached")
 
 
 def test_without_the_other_vectors_correlation_the_line_is_level(explorable):
