@@ -78,7 +78,8 @@ export const depth = {
     const panel = app.panels.norms;
     const passed = depths.indexOf(blocks) + 1;
     const width = widths.indexOf(dK);
-    const revealed = (memory.revealed ||= passed === depths.length);
+    memory.revealed ||= passed === depths.length && guess !== NONE_YET;
+    const revealed = memory.revealed || passed === depths.length; // until a guess the ring comes back
     const mine = of === dK ? guess : NONE_YET;
     const aims = fresh(panel.svg, "aims"); // under the names, which interrupt it
     drawNorms(app, width, passed);
@@ -103,9 +104,8 @@ const median = (name, width, passed) => norms[name][width][passed - 1].median;
 const growth = (name, width, passed) => brief(median(name, width, passed) / median(name, width, 1));
 
 function verdict(width, passed, guess, revealed) {
-  const blocks = depths[passed - 1];
-  const last = passed === depths.length;
-  if (guess !== NONE_YET && !revealed)
+  const [blocks, last] = [depths[passed - 1], passed === depths.length];
+  if (guess !== NONE_YET && passed === 1 && !revealed)
     return `You guess ${brief(guess)}; now drag the line to ${depths.at(-1)}.`;
   const [undivided, root] = names.map((name) => brief(median(name, width, passed)));
   const norm = `the norm is ${undivided} undivided and ${root} with the root`;
@@ -115,7 +115,8 @@ function verdict(width, passed, guess, revealed) {
     return `${fate}. You guessed ${brief(guess)}, ${miss(guess, median("none", width, passed))}: with ${blocks} blocks ${norm}.`;
   if (passed === 1) return `With ${first} blocks ${norm}. And with more?`;
   const grown = names.map((name) => `${growth(name, width, passed)} times`);
-  return `${fate}: from ${first} to ${blocks} blocks it grows ${grown[0]} undivided, and ${grown[1]} with the root.`;
+  const next = revealed ? "" : ` And with ${depths.at(-1)}?`;
+  return `${fate}: from ${first} to ${blocks} blocks it grows ${grown[0]} undivided, ${grown[1]} with the root.${next}`;
 }
 
 /** By what factor a guess was off. */

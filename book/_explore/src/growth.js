@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, lettersColour } from "./data.js";
 import { makeGenerator, sampleNormal } from "./math.js";
-import { addButtons, arrow, axes, bar, fresh, layer, say, show2, wantsCalm } from "./shared.js";
+import { addButtons, axes, bar, fresh, layer, say, show2, wantsCalm } from "./shared.js";
 
 const DIMS = [16, 32, 64, 128, 256];
 const MARKED = [16, 64, 256];
@@ -49,7 +49,7 @@ export const growth = {
       "sums",
       "Each of 40 lines adds up the products of an unrelated query and key; a dot is where it ends.",
       280,
-      { left: 30, right: 148, top: 30, bottom: 24 },
+      { left: 30, right: 148, bottom: 24 },
     ],
   ],
   forget({ memory }) {
@@ -83,11 +83,13 @@ function prepare({ controls, memory, set, state }) {
 const spreadOf = (sums, terms) =>
   (Math.hypot(...sums.map((walk) => walk[terms])) / Math.sqrt(PAIRS)).toFixed(1);
 
+/** The expected one. */
+const root = (terms) => +Math.sqrt(terms).toFixed(1);
+
 /** The standard deviation, or how many times as wide as before the ends are; and what is expected. */
 function answer(sums, dK, before) {
-  const root = (of) => (of < 1 ? `1/√${1 / of}` : `√${of}`);
   const expected = (of) =>
-    `${root(of)}\u00a0=\u00a0${+Math.sqrt(of).toFixed(of < 1 ? 2 : 1)} expected.`;
+    `${of < 1 ? `1/√${1 / of}` : `√${of}`}\u00a0=\u00a0${+Math.sqrt(of).toFixed(of < 1 ? 2 : 1)} expected.`;
   if (!before)
     return `After ${dK} terms the standard deviation is ${spreadOf(sums, dK)} here, ${expected(dK)}`;
   const share = {
@@ -120,7 +122,7 @@ function drawSums(panel, sums, dK, before) {
     layer(parent, name).selectAll(tag).data(values).join(tag);
   const line = d3.line((_, terms) => x(terms), y);
   panel.describe(
-    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: standard deviation ${spreadOf(sums, dK)}, expected ${+Math.sqrt(dK).toFixed(1)}.`,
+    `Forty sums of ${dK} terms, on an axis from −${REACH} to ${REACH}: standard deviation ${spreadOf(sums, dK)}, expected ${root(dK)}.`,
   );
   for (const name of ["later", "expected"])
     each(panel.svg, name, "path", [1, -1])
@@ -161,6 +163,7 @@ function drawSums(panel, sums, dK, before) {
     .attr("cy", ([, level]) => level)
     .style("fill", colour("none"));
   const notes = fresh(panel.svg, "notes");
+  const note = (text, level) => say(notes, text, column + PILE + 24, y(0) + level, "start");
   const bracket = (parent, terms, at, level, stroke, letters) => {
     const size = spreadOf(sums, terms);
     bar(
@@ -171,15 +174,13 @@ function drawSums(panel, sums, dK, before) {
     )
       .style("stroke", stroke)
       .style("stroke-width", 2.5);
-    say(notes, `±${size} at ${terms}`, column + PILE + 24, y(0) + level, "start")
-      .style("fill", letters)
-      .style("font-weight", 600);
+    note(`±${size} at ${terms}`, level).style("fill", letters).style("font-weight", 600);
   };
   bracket(now, dK, 16, 8, colour("none"), lettersColour("none"));
-  if (before > 0) bracket(notes, before, 8, 26, "var(--ex-muted)", "var(--ex-muted)");
-  say(notes, "standard", column + PILE + 24, y(0) - 25, "start");
-  say(notes, "deviation", column + PILE + 24, y(0) - 11, "start");
+  if (before > 0) bracket(notes, before, 8, 64, "var(--ex-muted)", "var(--ex-muted)");
+  note("standard", -25);
+  note("deviation", -11);
+  note("expected:", 28);
+  note(`±${root(dK)}, dashed`, 42);
   say(notes, "terms", x(MOST * 0.62), bottom + 16, "middle");
-  say(notes, `expected: ±√${dK}`, right + 3, 18, "end");
-  arrow(notes, [right + 1, 23], [right + 1, y(Math.sqrt(dK)) - 1], "var(--ex-muted)", 1);
 }

@@ -14,7 +14,7 @@ const LETTERS = 17; // px, above a key's bar, for its numbers
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
-  prompt: `Press another key: ${nudge} is added to its score, after dividing.`,
+  prompt: `Press another key: on both sides its score gets the same push, + ${nudge}.`,
   hint: { target: ".explorable-key:nth-child(4) circle" },
   controls: [
     {
@@ -63,15 +63,13 @@ function answer([undivided, divided], dK, key) {
   );
   const way = (...ends) => `from ${ends.map(spelled).join(" to ")}`;
   const gain = now - was;
-  if (gain > (to - from) / 3) {
-    const close = dK > 16 && key === 2;
-    return close
-      ? `Yes: undivided, key 2 is close to the leader and rises ${way(was, now)}; divided, ${way(from, to)}.`
-      : `Yes: at d_k = ${dK} the weight of key ${key} rises: undivided ${way(was, now)}, divided ${way(from, to)}.`;
-  }
+  const narrow = dK === widths[0];
+  const rises = narrow || gain > (to - from) / 3;
+  const wide = rises ? "Yes" : gain < 0.01 ? "No" : "Hardly";
+  const close = rises && dK > 16 ? ", close to the leader," : "";
   const stays = brief(was) === brief(now);
-  const moves = stays ? `stays ${spelled(now)}` : `rises only ${way(was, now)}`;
-  return `${gain < 0.01 ? "No" : "Hardly"}: undivided, the weight of key ${key} ${moves}; divided, ${stays ? "it rises " : ""}${way(from, to)}.`;
+  const moves = stays ? `stays ${spelled(now)}` : `rises ${rises ? "" : "only "}${way(was, now)}`;
+  return `${narrow ? "A narrow head’s do" : wide}: undivided, the weight of key ${key}${close} ${moves}; divided, ${stays ? "it rises " : ""}${way(from, to)}.`;
 }
 
 /** A line for each key: a button that raises its score, and on both sides a bar, its weight. */

@@ -2,12 +2,13 @@
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
 import { dotProductVariance, makeGenerator, sampleNormal } from "./math.js";
-import { axes, fresh, layer, point, richText, rule, say, show } from "./shared.js";
+import { axes, fresh, layer, richText, rule, say, show } from "./shared.js";
 
 const DIMS = [1, 4, 8, 12, 16];
 const WIDEST = DIMS.at(-1);
 const [SHIFTED, CORRELATED] = [1, 0.3];
 const ROOMY = matchMedia("(min-width: 600px)").matches;
+const SMALL = [ROOMY ? 132 : 113, { left: 0, right: 0, top: 2, bottom: 14 }];
 
 /** For each point of a cloud two numbers of its own and one that they share: draws whose correlations are near those that are meant. */
 const cloud = (seed) => {
@@ -17,14 +18,13 @@ const cloud = (seed) => {
 const CLOUDS = { query: cloud(5), key: cloud(8) };
 
 /** A box that drops an assumption: where it is ticked, a mean or a correlation is this and no longer 0. */
-const box = (name, label, dropped) => ({
+const box = (name, what, dropped) => ({
   name,
-  label,
+  label: `${what} ${dropped}`,
   options: { 0: "0", [dropped]: String(dropped) },
   value: "0",
   check: true,
 });
-const [MEAN, CORRELATION] = [`mean ${SHIFTED}`, `correlation ${CORRELATED}`];
 
 const over = (dK, [muQ, muK, rhoQ, rhoK]) =>
   dotProductVariance(dK, { muQ, muK, rhoQ, rhoK }).variance / dK;
@@ -32,46 +32,46 @@ const HIGHEST = Math.ceil(over(WIDEST, [SHIFTED, SHIFTED, CORRELATED, CORRELATED
 
 export const variance = {
   title: "When is dividing by √d_k not enough?",
-  prompt: "Tick boxes until the variance grows with d_k.",
-  hint: { target: "[id$=mu_k]" },
-  controls: [
-    { ...box("mu_q", MEAN, SHIFTED), group: "query components", value: String(SHIFTED) },
-    box("rho_q", CORRELATION, CORRELATED),
-    { ...box("mu_k", MEAN, SHIFTED), group: "key components" },
-    box("rho_k", CORRELATION, CORRELATED),
-  ],
+  prompt: "The variance should be 1 at every width d_k. Tick boxes until it grows.",
+  hint: { target: "[id$=mu_q]" },
+  controls: Object.keys(CLOUDS).flatMap((vector) => [
+    { ...box(`mu_${vector[0]}`, "mean", SHIFTED), group: `${vector} components` },
+    box(`rho_${vector[0]}`, "correlation", CORRELATED),
+  ]),
   panels: [
-    ["query", "a dot: one query", 132, { left: 0, right: 0, top: 2, bottom: 14 }],
-    ["key", "a dot: one key", 132, { left: 0, right: 0, top: 2, bottom: 14 }],
+    ...Object.keys(CLOUDS).map((vector) => [vector, `a dot: one ${vector}`, ...SMALL]),
     ["line", "variance of q·k/√d_k", ROOMY ? 288 : 222, { left: 28, right: 84, top: 12 }],
   ],
-  update({ state, panels: { query, key, line } }) {
+  forget(app) {
+    app.memory = {};
+  },
+  update({ memory, state, panels: { query, key, line } }) {
     const boxes = ["mu_q", "mu_k", "rho_q", "rho_k"].map((name) => Number(state[name]));
     const [muQ, muK, rhoQ, rhoK] = boxes;
     const [first, last] = [1, WIDEST].map((dK) => over(dK, boxes));
+    if (memory.boxes !== String(boxes))
+      Object.assign(memory, { boxes: String(boxes), before: memory.ends, ends: [first, last] });
     drawCloud(query, "query", muQ, rhoQ);
     drawCloud(key, "key", muK, rhoK);
-    drawLine(line, first, last);
+    drawLine(line, first, last, memory.before);
     return { said: answer(first, last, boxes) };
   },
 };
 
 function answer(first, last, [muQ, muK, rhoQ, rhoK]) {
+  const [one, other] = rhoQ ? ["query", "key"] : ["key", "query"];
   if (last > first) {
-    const means = muQ && muK ? "means add" : "a mean adds";
     const why =
       rhoQ && rhoK
-        ? `Both are correlated${muQ + muK ? `, and ${means}` : ""}`
-        : `The ${rhoQ ? "key" : "query"}’s mean meets the ${rhoQ ? "query" : "key"}’s correlation`;
+        ? `Both are correlated${["", ", and a mean adds", ", and means add"][muQ + muK]}`
+        : `The ${other}’s mean meets the ${one}’s correlation`;
     return `${why}: terms rise together, and the root is not enough.`;
   }
   const level = first > 1 ? `Lifted to ${first}, but level` : "Level at 1";
-  if (rhoQ + rhoK > 0) {
-    const [own, other] = rhoQ ? ["query", "key"] : ["key", "query"];
-    return `${level}: ${own} components rise together; the ${other}’s random signs undo it.`;
-  }
+  if (rhoQ + rhoK > 0)
+    return `${level}: ${one} components rise together; the ${other}’s random signs undo it.`;
   if (first > 1) return `${level}: the root keeps the variance from growing with d_k.`;
-  return "All assumptions of the proof hold: the line is level at 1; the root is enough.";
+  return "Means 0, no correlations: the line is level at 1; the root is enough.";
 }
 
 /** Two components of many vectors, one across and one up: a mean moves the cloud, a correlation stretches it. */
@@ -83,9 +83,8 @@ function drawCloud(panel, vector, mean, rho) {
   rule(around, [x0 - 2.6 * unit, y0], [x0 + 3.6 * unit, y0], "var(--ex-muted)");
   rule(around, [x0, bottom], [x0, top], "var(--ex-muted)");
   say(around, `cross: mean ${mean}`, left, bottom + 12, "start").style("font-weight", 700);
-  const name = vector[0];
-  richText(say(around, "", x0 + 3.7 * unit, y0 + 4, "start"), `${name}_1`);
-  richText(say(around, "", x0 - 0.5 * unit, top + 9, "end"), `${name}_2`);
+  richText(say(around, "", x0 + 3.7 * unit, y0 + 4, "start"), `${vector[0]}_1`);
+  richText(say(around, "", x0 - 0.5 * unit, top + 9, "end"), `${vector[0]}_2`);
   const moving = layer(panel.svg, "cloud").classed("glides", true);
   const places = CLOUDS[vector].map(([own1, own2, shared]) =>
     [own1, own2].map((own) => mean + Math.sqrt(1 - rho) * own + Math.sqrt(rho) * shared),
@@ -122,17 +121,20 @@ function ring(x, y, size, rho) {
   return `M${from}A${long},${short},-45,0,1,${to}A${long},${short},-45,0,1,${from}Z`;
 }
 
-/** The line from its first to its last variance over d_k, and level at 1 the wanted one, on one scale for all. */
-function drawLine(panel, first, last) {
+/** The line from its first to its last variance over d_k, paler the one before, and level at 1 the wanted one, on one scale for all. */
+function drawLine(panel, first, last, [begun, past] = [1, 1]) {
   const x = d3.scaleLinear([1, WIDEST], panel.xRange);
   const y = d3.scaleLinear([0, HIGHEST], panel.yRange);
   const [left, right] = x.range();
   axes(panel, { x, y, xTicks: DIMS, yTicks: 3, xFormat: String, xLabel: "d_k" });
-  const wanted = fresh(panel.svg, "wanted");
-  rule(wanted, [left, y(1)], [right, y(1)], colour("weights")).style("stroke-dasharray", "6 4");
-  const bold = (text) => text.style("font-weight", 700);
-  const level = say(wanted, "wanted: 1", right + 6, y(1) + 7, "start");
-  if (last === 1) bold(level);
+  const behind = fresh(panel.svg, "behind");
+  const line = (from, to) => rule(behind, [left, y(from)], [right, y(to)], colour("weights"));
+  line(1, 1).style("stroke-dasharray", "6 4");
+  line(begun, past).style("stroke-width", 3).style("opacity", 0.3);
+  if (past > 1 && past !== last)
+    say(behind, `before: ${+past.toFixed(2)}`, right + 6, y(past) + 4, "start");
+  const bold = (text, heavy = true) => text.style("font-weight", heavy ? 700 : null);
+  bold(say(behind, "wanted: 1", right + 6, y(1) + 7, "start"), last === 1);
   const moving = layer(panel.svg, "now").classed("glides", true);
   layer(moving, "line", "path")
     .attr("d", `M${left},${y(first)}L${right},${y(last)}`)
@@ -140,10 +142,7 @@ function drawLine(panel, first, last) {
     .style("stroke-width", 3);
   const glide = (name, value) => fresh(moving, name).attr("transform", `translate(0,${y(value)})`);
   const [from, to] = [glide("from", first), glide("to", last)];
-  if (first > 1 && last > first) {
-    point(from, left, 0, 5, colour("weights"));
-    bold(say(from, first, left + 2, -12, "start"));
-  }
+  if (first > 1 && last > first) bold(say(from, first, left + 4, -10, "start"));
   if (last > 1) bold(say(to, +last.toFixed(2), right + 6, 4, "start")).style("font-size", "15px");
   panel.describe(
     `Variance over d_k, a straight line: ${show(first)} at d_k = 1, ${show(last)} at d_k = ${WIDEST}. If all assumptions hold it is 1.`,

@@ -26,7 +26,9 @@ def test_the_growths_that_are_told_are_the_studys(explorable, stored):
         for blocks in depth.LAYERS[1:]:
             go(figure, f"d_k={d_k},blocks={blocks}")
             growths = [median(d_k, blocks, name) / median(d_k, 2, name) for name in NAMES]
-            assert numbers(said(figure)) == pytest.approx([2, blocks, *growths], rel=0.06)
+            asked = [48] * (blocks < 48)
+            told = numbers(said(figure))
+            assert told == pytest.approx([2, blocks, *growths, *asked], rel=0.06)
 
 
 def test_nothing_is_drawn_beyond_the_line(explorable, stored):
@@ -46,6 +48,7 @@ def test_a_guess_waits_for_the_line_and_stays_with_its_width(explorable):
     assert said(figure) == "You guess 3,200; now drag the line to 48."
     for _ in depth.LAYERS[1:]:
         act(figure, line.press, "ArrowRight")
+        assert said(figure).endswith("And with 48?") == ring.is_visible()
     assert said(figure).startswith("It explodes. You guessed 3,200, 3.1 times too low:")
     assert not ring.is_visible()
     width = slider(figure, "width of a head")
@@ -75,10 +78,21 @@ def test_once_it_is_revealed_no_guess_is_asked_for_until_reset(explorable):
     for blocks, asked in ((24, "Drag the ring"), (48, "Try another width"), (24, "Try another")):
         go(figure, f"blocks={blocks},guess=3200")
         assert prompt.text_content().startswith(asked)
-        assert ("You guess 3,200" in said(figure)) == (asked == "Drag the ring")
+        assert ("And with 48?" in said(figure)) == (asked == "Drag the ring")
     assert "your guess:3,200" in figure.locator("[data-panel=norms] .aims").text_content()
     act(figure, figure.get_by_role("button", name="Reset").click)
     assert prompt.text_content().startswith("Drag the ring")
+
+
+def test_where_none_was_made_a_guess_waits_again_when_the_line_comes_back(explorable):
+    figure = explorable("depth", "blocks=48")
+    ring, line = slider(figure, "your guess"), slider(figure, "blocks of the model")
+    assert not ring.is_visible()
+    act(figure, line.press, "Home")
+    act(figure, ring.press, "PageUp")
+    assert said(figure) == "You guess 3,200; now drag the line to 48."
+    act(figure, line.press, "End")
+    assert "You guessed 3,200" in said(figure)
 
 
 def test_a_press_beside_the_ring_tells_nothing_and_a_drag_there_is_a_guess(explorable):

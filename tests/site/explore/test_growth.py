@@ -54,7 +54,10 @@ def test_what_is_expected_is_marked_where_the_lines_end(explorable):
             end = re.split("[ML]", curve)[1 + d_k]
             start = re.match("M(.*)H", level)[1]
             assert numbers(start) == pytest.approx(numbers(end), abs=0.01)
-        assert f"expected: ±√{d_k}" in panel.locator(".notes").text_content()
+        assert (
+            f"expected:±{round(math.sqrt(d_k), 1):g}, dashed"
+            in panel.locator(".notes").text_content()
+        )
 
 
 def test_it_begins_with_the_first_draw_that_is_ordinary(explorable, scripts):
@@ -80,7 +83,7 @@ def test_what_changes_is_compared_with_where_the_reader_took_hold(explorable, st
         r"(\S+) times as wide: (?:1/)?√\S+\s=\s(\S+) expected", said(figure)
     ).groups()
     assert expected == told
-    before = re.search(rf"±([\d.]+) at {start}standard", notes)[1]
+    before = re.search(rf".±([\d.]+) at {start}standard", notes)[1]
     shown = float(here) / float(before)
     assert ratio == (f"{shown:.1f}" if shown >= 1 else f"{shown:.2f}")
     for button, terms in (("Draw", state(figure)["d_k"]), ("Reset", 64)):

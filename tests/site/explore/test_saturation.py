@@ -110,8 +110,9 @@ def test_numbers_of_a_line_stand_apart_on_the_narrowest_phone(begin):
     [
         (64, 3, "No: undivided"),
         (64, 1, "Hardly: undivided, the weight of key 1 rises only"),
-        (64, 2, "Yes: undivided"),
-        (4, 7, "Yes: at "),
+        (64, 2, "Yes: undivided, the weight of key 2, close to the leader, rises"),
+        (16, 2, "Yes: undivided, the weight of key 2 rises"),
+        (4, 8, "A narrow head’s do: undivided, the weight of key 8 rises from"),
     ],
 )
 def test_the_sentence_says_from_where_the_weight_rises_and_how_far(explorable, d_k, key, verdict):

@@ -1,6 +1,7 @@
 """Which assumption guards the constant of the variance of q·k, and which the power."""
 
 import itertools
+import re
 from statistics import correlation
 
 import pytest
@@ -42,15 +43,37 @@ def test_the_line_and_what_is_said_of_it_are_the_librarys(explorable):
         assert ("terms rise together" in said(figure)) == (large > small)
 
 
-def test_at_the_start_a_mean_lifts_the_line_and_the_other_ones_correlation_tilts_it(explorable):
+def test_a_mean_lifts_the_line_and_the_other_ones_correlation_tilts_it(explorable):
     figure = explorable("variance")
+    assert "level at 1" in said(figure)
+    act(figure, figure.get_by_label("mean 1", exact=True).first.check)
     assert "Lifted to 2, but level: the root keeps" in said(figure)
     act(figure, figure.get_by_label("correlation 0.3", exact=True).last.check)
     assert "correlation: terms rise together" in said(figure)
 
 
+def test_the_line_of_before_stays_pale_until_the_next_change(explorable):
+    figure = explorable("variance")
+    words, pale = figure.locator(".behind text"), figure.locator(".behind line").last
+    height = "line => [line.getAttribute('y1'), line.getAttribute('y2')]"
+    box = figure.get_by_label("mean 1", exact=True).first
+    for number in (None, 2, 3, 2):
+        line = figure.locator("[data-panel=line] path.line").get_attribute("d")
+        act(figure, box.uncheck if box.is_checked() else box.check)
+        assert pale.evaluate(height) == re.findall(r",([\d.]+)", line)
+        assert [f"before: {number}"] * bool(number) == words.all_text_contents()[:-1]
+        box = figure.get_by_label("mean 1", exact=True).last
+    reset = figure.get_by_role("button", name="Reset")
+    act(figure, reset.click)
+    assert len(set(pale.evaluate(height))) == words.count() == 1
+    act(figure, box.check)
+    act(figure, box.uncheck)
+    reset.click()
+    figure.get_by_text("before: 2").wait_for(state="detached")
+
+
 def test_without_the_other_vectors_correlation_the_line_is_level(explorable):
-    figure = explorable("variance", "mu_q=0,rho_q=0.3,rho_k=0.3")
+    figure = explorable("variance", "rho_q=0.3,rho_k=0.3")
     assert "Both are correlated: terms rise together" in said(figure)
     act(figure, figure.get_by_label("correlation 0.3", exact=True).last.uncheck)
     assert "the key’s random signs undo it" in said(figure)
@@ -60,7 +83,7 @@ def test_all_lines_are_on_one_scale_and_labels_stay_at_their_end(explorable):
     figure = explorable("variance")
     ticks = figure.locator("[data-panel=line] .tick text")
     steep = "mu_q=1,mu_k=1,rho_q=0.3,rho_k=0.3"
-    for boxes in ("mu_q=0", "mu_q=1,rho_k=0.3", steep):
+    for boxes in ("", "mu_q=1,rho_k=0.3", steep):
         go(figure, boxes)
         assert ticks.all_text_contents()[:3] == ["0", "5", "10"]
     end = figure.locator("[data-panel=line]").evaluate(
