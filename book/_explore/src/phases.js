@@ -9,8 +9,8 @@ const borders = lengths.map(math.criticalSigma);
 const [least, most] = [sigmas[0], sigmas.at(-1)];
 
 export const phases = {
-  title: "How many keys share half of a row’s weight?",
-  prompt: "Raise σ past the ticks, each row’s border: do longer rows still need more keys?",
+  title: "Does a longer row blend more keys?",
+  prompt: "Raise σ, as leaving out the root does: when do longer rows stop needing more keys?",
   hint: { target: "input" },
   controls: [
     {
@@ -27,7 +27,7 @@ export const phases = {
   panels: [
     [
       "rows",
-      "each row’s weight: a slice for each key",
+      "a slice for each key, the heaviest first",
       290,
       { left: 2, right: 2, top: 22, bottom: 0 },
     ],
@@ -55,9 +55,9 @@ function answer(sigma, rows) {
   const [shortest, middle, longest] = rows.map(({ count }) => showCount(count));
   return [
     `Longer rows need more keys for half of the weight: ${shortest}, ${middle} and ${longest}.`,
-    `Past its border, the shortest row needs ${few} key; the longest needs ${longest}.`,
-    `Past their borders, two rows need at most ${few} keys; the longest needs ${longest}.`,
-    `Past their borders, all three rows need at most ${few} keys.`,
+    `Past σ = ${show2(borders[0])} the shortest row needs ${few} key; the longest needs ${longest}.`,
+    `Past σ = ${show2(borders[1])} two rows need at most ${few} keys; the longest needs ${longest}.`,
+    `No more: all three rows need at most ${few} keys, and the longest is ${showCount(rows[2].n / rows[0].n)} times as long.`,
   ][past.length];
 }
 
@@ -113,7 +113,8 @@ function drawRows(panel, rows) {
     dots(Math.max(drawn, end), 1, y, 0.4);
     const write = (text, at, level, anchor) => say(group, text, at, level, anchor);
     write(`row of ${showCount(n)} keys`, left, y - 7, "start").style("font-weight", 700);
-    write(`${past ? "past its border," : "border:"} σ = ${show2(border)}`, right, y - 7, "end")
+    const at = `past σ = ${show2(border)}`;
+    write(past ? `${at}: few hold half` : `few hold half ${at}`, right, y - 7, "end")
       .style("font-weight", past ? 700 : null)
       .style("fill", past ? null : "var(--ex-muted)");
     if (i === rows.length - 1 && x(1) - x(drawn) > 140)

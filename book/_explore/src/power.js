@@ -23,9 +23,8 @@ const exponent = (name, p) => {
 const change = (name, p) => (most / least) ** exponent(name, p);
 
 export const power = {
-  title: "Which power p lets wide heads start and learn like narrow ones?",
-  prompt:
-    "On a level line wide heads behave like narrow ones. Move p until Adam’s step is level, too.",
+  title: "Which power p makes wide heads behave like narrow ones?",
+  prompt: "A level line: all widths behave alike. Is there a p at which all three are level?",
   hint: { target: "input" },
   controls: [
     {
@@ -34,14 +33,14 @@ export const power = {
       values: Array.from({ length: 21 }, (_, i) => i / 20),
       value: 0.5,
       text: (p) => plain(p) + ({ 0: ", undivided", 0.5: ", the root" }[p] ?? ""),
-      marks: ["0", "½", "1"],
+      marks: ["0", "¼", "½", "¾", "1"],
     },
   ],
   panelWidth: "100%",
   panels: [
     [
       "lines",
-      `scores at the start, and how far one step moves them, as multiples of those in a head of ${least}`,
+      `first scores, and how far one step moves them, over those in a head of ${least}`,
       275,
       { left: 45, right: 122, top: 12 },
     ],
@@ -59,7 +58,7 @@ function verdict(p) {
   if (p === 0) return `Undivided, all three grow: steps move the scores ${times} as far.`;
   if (p < 0.5) return `${at} all three grow: in the widest head Adam’s step is ${times} as large.`;
   if (p === 0.5)
-    return `${at} two are level. Adam’s step grows: it needs a smaller learning rate in wide heads.`;
+    return `${at} two are level. Adam’s step feels the divisor once, not twice: it grows with the width.`;
   if (p < 1) return `${at} first scores shrink already, and Adam’s step still grows.`;
   return `${at} Adam’s step is level, but wide heads start with smaller scores. No p keeps all three.`;
 }
