@@ -103,7 +103,7 @@ EXERCISES: dict[str, Exercise] = {
         answer=_train,
         cases=(("sqrt_d_k", 5), ("none", 4)),
         mistakes={
-            "The weights stay where they are: after backward() call "
+            "The weights stay where they are: right after backward() call "
             "update.step().": lambda divisor, steps: _train(divisor, steps, move=False),
             "The gradients of all steps add up: call update.zero_grad() before "
             "backward().": lambda divisor, steps: _train(divisor, steps, clear=False),

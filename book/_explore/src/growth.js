@@ -177,10 +177,10 @@ function drawSums(panel, sums, dK, before) {
     note(`±${size} at ${terms}`, level).style("fill", letters).style("font-weight", 600);
   };
   bracket(now, dK, 16, 8, colour("none"), lettersColour("none"));
-  if (before > 0) bracket(notes, before, 8, 64, "var(--ex-muted)", "var(--ex-muted)");
-  note("standard", -25);
+  if (before > 0) bracket(notes, before, 8, 66, "var(--ex-muted)", "var(--ex-muted)");
+  note("standard", -28);
   note("deviation", -11);
-  note("expected:", 28);
-  note(`±${root(dK)}, dashed`, 42);
+  note("expected:", 27);
+  note(`±${root(dK)}, dashed`, 44);
   say(notes, "terms", x(MOST * 0.62), bottom + 16, "middle");
 }
