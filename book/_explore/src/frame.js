@@ -49,8 +49,7 @@ function fromHash(name, spec) {
 /**
  * A labelled control. `{name, label, value}` and one of: `options` {value: text}, with `buttons` a button for each, or with `check` two of
  * which a box that is ticked means the second; `values`, a slider over these numbers; `min, max, step`, a slider between. `text` turns a
- * value into what is shown; `marks` are words under a slider, at equal distances from its beginning to its end, or with a tick at one
- * of these numbers or between, [number, word]. With `drawn` the control is part of the drawing, which calls app.set itself. `group` is
+ * value into what is shown; `marks` are words under a slider, at equal distances from its beginning to its end. With `drawn` the control is part of the drawing, which calls app.set itself. `group` is
  * what this control and those behind it change: it stands before them, where there is room.
  */
 function addControl(app, parent, control) {
@@ -95,12 +94,7 @@ function addControl(app, parent, control) {
     });
     box.append(output, input);
     if (marks) {
-      const words = marks.map((mark) => {
-        if (!Array.isArray(mark)) return element("span", {}, mark);
-        const [place, word] = mark;
-        const along = d3.scaleLinear(values, [...values.keys()])(place) / max;
-        return element("span", { class: "explorable-tick", style: `--ex-at: ${along}` }, word);
-      });
+      const words = marks.map((mark) => element("span", {}, mark));
       box.append(element("div", { class: "explorable-marks", "aria-hidden": "true" }, ...words));
     }
   }

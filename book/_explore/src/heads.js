@@ -91,12 +91,7 @@ export const heads = {
   panels: [
     ["head", "", 27, { left: 2, right: 2 }],
     ["random", "", 27, { left: 2, right: 2 }],
-    [
-      "heads",
-      "heads over random: purple wider, brown narrower than 19 in 20",
-      150,
-      { left: 50, right: 2, top: 18, bottom: 2 },
-    ],
+    ["heads", "every head over random", 168, { left: 50, right: 2, top: 36, bottom: 2 }],
   ],
   update(app) {
     const { step, place, head } = app.state;
@@ -106,8 +101,8 @@ export const heads = {
     const measured = measure(of, place);
     const { keys, middle } = measured[head];
     const scores = rowOf(of.levels, head, place);
-    const own = `${names[head]} looks as if at ${show2(keys)} characters`;
-    const random = `random scores of the same spread: as if at ${show2(middle)}`;
+    const own = `${names[head]}: as if shared by ${show2(keys)} characters`;
+    const random = `random scores of the same spread: by ${show2(middle)}`;
     app.panels.head.heading.textContent = own;
     app.panels.random.heading.textContent = random;
     const weights = math.softmax(scores);
@@ -121,12 +116,12 @@ export const heads = {
 /** Whether a head looks as widely as random scores, and how many do not. */
 function answer(measured, head) {
   const { low, high, side } = measured[head];
-  const verdict = ["No, more narrowly", "Yes", "No, more widely"][side + 1];
+  const verdict = ["no, narrower than", "yes, like", "no, wider than"][side + 1];
   const [wider, narrower] = [1, -1].map(
     (way) => measured.filter(({ side }) => side === way).length,
   );
   const byChance = show(0.05 * names.length, 1);
-  return `${verdict}: 9 random rows in 10 are at ${show2(low)} to ${show2(high)}. Of ${names.length} heads ${wider} look more widely, ${narrower} more narrowly; by chance ${byChance} each.`;
+  return `This head: ${verdict} 9 random rows in 10 (${show2(low)} to ${show2(high)}). All ${names.length}: ${wider} wider, ${narrower} narrower; by chance ${byChance} each.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -221,7 +216,15 @@ function drawHeads(app, measured, told) {
   const size = [x.bandwidth(), y.bandwidth()];
   const notes = fresh(panel.svg, "notes");
   for (let i = 0; i < layers; i++) say(notes, `layer ${i + 1}`, 0, y(i) + size[1] / 2 + 4, "start");
-  for (let i = 0; i < count; i++) say(notes, `head ${i + 1}`, x(i) + size[0] / 2, 12, "middle");
+  for (let i = 0; i < count; i++) say(notes, `head ${i + 1}`, x(i) + size[0] / 2, 30, "middle");
+  const key = say(notes, "", 0, 11, "start");
+  for (const [name, words] of [
+    ["weights", "wider"],
+    ["key", "narrower than 19 random rows in 20"],
+  ]) {
+    key.append("tspan").style("fill", colour(name)).text("■ ");
+    key.append("tspan").text(`${words} `);
+  }
   const cells = layer(panel.svg, "cells").selectAll("g.head").data(measured);
   const made = cells.enter().append("g").attr("class", "head");
   made.append("rect").attr("class", "cell").attr("rx", 3);

@@ -45,15 +45,6 @@ export function blend(weights, values) {
   return output;
 }
 
-/**
- * The standard deviation of scores at which softmax over n keys freezes.
- * @param {number} n keys, at least 2.
- * @returns {number}
- */
-export function criticalSigma(n) {
-  return Math.sqrt(2 * Math.log(n));
-}
-
 // Samples
 
 /**

@@ -1,16 +1,14 @@
-/** The two phases: how many keys have half of a row's weight, in rows of three lengths, while the spread of the scores grows. */
+/** How many keys have half of a row's weight, in rows of three lengths, while the spread of the scores grows. */
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour } from "./data.js";
-import * as math from "./math.js";
 import { bar, fresh, rule, say, show2, showCount } from "./shared.js";
 
 const { n: lengths, sigma: sigmas, keys, gathered, half } = data.phases;
-const borders = lengths.map(math.criticalSigma);
 const [least, most] = [sigmas[0], sigmas.at(-1)];
 
 export const phases = {
   title: "Does a longer row blend more keys?",
-  prompt: "Raise σ, as leaving out the root does: when do longer rows stop needing more keys?",
+  prompt: "Raise σ from 1, divided, to 8, undivided: do longer rows still need more keys?",
   hint: { target: "input" },
   controls: [
     {
@@ -20,7 +18,7 @@ export const phases = {
       value: least,
       text: (sigma) =>
         show2(sigma) + ({ [least]: ", divided", [most]: ", undivided" }[sigma] ?? ""),
-      marks: [least, ...borders.map((border) => [border, show2(border)]), most],
+      marks: [least, most],
     },
   ],
   panelWidth: "100%",
@@ -37,28 +35,20 @@ export const phases = {
     const at = sigmas.indexOf(sigma);
     const rows = lengths.map((n, i) => {
       const share = d3.scaleLog([0.5, ...keys.filter((k) => k <= n)], [0, ...gathered[i][at]]);
-      return { n, count: half[i][at], share, border: borders[i], past: sigma > borders[i] };
+      return { n, count: half[i][at], share };
     });
     drawRows(app.panels.rows, rows);
-    return { said: answer(sigma, rows) };
+    return { said: answer(rows) };
   },
 };
 
-/** Whether longer rows need more keys for half of the weight. */
-function answer(sigma, rows) {
-  if (rows.at(-1).count === 1) {
-    const how = sigma === most ? "Undivided (heads of 64), one" : "One";
-    return `${how} key has most of the weight in all three rows.`;
-  }
-  const past = rows.filter((row) => row.past);
-  const few = Math.max(...past.map(({ count }) => count));
-  const [shortest, middle, longest] = rows.map(({ count }) => showCount(count));
-  return [
-    `Longer rows need more keys for half of the weight: ${shortest}, ${middle} and ${longest}.`,
-    `Past σ = ${show2(borders[0])} the shortest row needs ${few} key; the longest needs ${longest}.`,
-    `Past σ = ${show2(borders[1])} two rows need at most ${few} keys; the longest needs ${longest}.`,
-    `No more: all three rows need at most ${few} keys, and the longest is ${showCount(rows[2].n / rows[0].n)} times as long.`,
-  ][past.length];
+/** Whether the longest row needs more keys than the shortest for half of the weight. */
+function answer(rows) {
+  const [shortest, longest] = [rows[0], rows.at(-1)];
+  if (longest.count === 1) return "No: in all three rows one key has most of the weight.";
+  const times = longest.count / shortest.count;
+  const verdict = times > 10 ? "Yes" : "Hardly";
+  return `${verdict}: a row ${showCount(longest.n / shortest.n)} times as long needs ${Number(times.toPrecision(2))} times as many keys for half of the weight.`;
 }
 
 /** A bar for each row, cut into slices, which are strong as far as half of the weight, and dotted where too thin to draw; over it the row's length, and under it how many they are. */
@@ -95,7 +85,7 @@ function drawRows(panel, rows) {
       .style("stroke-width", 1.4)
       .style("stroke-dasharray", "1.4 2.6")
       .style("opacity", opacity);
-  rows.forEach(({ n, count, share, border, past }, i) => {
+  rows.forEach(({ n, count, share }, i) => {
     const y = top + 24 + apart * i;
     const end = share(count);
     block(0, end, y, 0.6);
@@ -113,12 +103,8 @@ function drawRows(panel, rows) {
     dots(Math.max(drawn, end), 1, y, 0.4);
     const write = (text, at, level, anchor) => say(group, text, at, level, anchor);
     write(`row of ${showCount(n)} keys`, left, y - 7, "start").style("font-weight", 700);
-    const at = `past σ = ${show2(border)}`;
-    write(past ? `${at}: few hold half` : `few hold half ${at}`, right, y - 7, "end")
-      .style("font-weight", past ? 700 : null)
-      .style("fill", past ? null : "var(--ex-muted)");
     if (i === rows.length - 1 && x(1) - x(drawn) > 140)
-      write("slices too thin to draw", right, y + high + 22, "end");
+      write("slices too thin to draw", right, y - 7, "end");
     rule(group, [x(0.5), y - (i ? 4 : 26)], [x(0.5), y + high + 12], "var(--ex-ink)")
       .style("stroke-width", 1.5)
       .style("stroke-dasharray", "4 3");

@@ -39,10 +39,10 @@ def test_a_head_looks_at_as_many_characters_as_in_the_study(explorable, moment, 
         row = scores[head, place, : place + 1]
         keys = sdpa.effective_keys(row.softmax(-1)).item()
         told = own.text_content()
-        assert told.startswith(f"layer {head // 4 + 1}, head {head % 4 + 1} looks as if at ")
+        assert told.startswith(f"layer {head // 4 + 1}, head {head % 4 + 1}: as if shared by ")
         assert handle.get_attribute("aria-valuetext") == f"{told}; {random.text_content()}"
-        looks = numbers(told.split(" at ")[1])
-        chance = [*numbers(random.text_content()), *numbers(said(figure).split(" are at ")[1])[:2]]
+        looks = numbers(told.split(": ")[1])
+        chance = [*numbers(random.text_content()), *numbers(said(figure).split(" (")[1])[:2]]
         expected = [pytest.approx(x, rel=0.08, abs=0.2) for x in (keys, *by_chance(row))]
         assert [*looks, *chance] == expected
 
@@ -80,7 +80,7 @@ def test_heads_that_leave_what_chance_gives_are_coloured_and_counted(explorable,
     for text, ratio in zip(cells.all_text_contents(), (keys / chance[:, 1]).tolist(), strict=True):
         shown = numbers(text)[0]
         assert (1 / shown if "÷" in text else shown) == pytest.approx(ratio, abs=0.051, rel=0.03)
-    assert numbers(said(figure).split(". Of ")[1]) == [
+    assert numbers(said(figure).split(". All ")[1]) == [
         16,
         wider.sum().item(),
         narrower.sum().item(),
@@ -93,8 +93,8 @@ def test_the_answer_is_about_the_head(explorable, head):
     figure = explorable("heads", f"step=1300,place=42,head={head}")
     keys, chance = (x[42 - FIRST][head] for x in measure(scores_of(3)))
     low, _, high = chance
-    answer = "No, more widely" if keys > high else "No, more narrowly" if keys < low else "Yes"
-    assert said(figure).startswith(f"{answer}: ")
+    answer = "no, wider than" if keys > high else "no, narrower than" if keys < low else "yes, like"
+    assert said(figure).startswith(f"This head: {answer} 9 random rows in 10 ")
 
 
 def test_it_begins_at_a_character_from_which_as_many_leave_as_on_average(explorable):
@@ -106,23 +106,23 @@ def test_it_begins_at_a_character_from_which_as_many_leave_as_on_average(explora
 def test_arrow_keys_go_through_the_heads_and_through_the_passage(explorable):
     figure = explorable("heads", "place=62")
     heading = figure.locator("[data-panel=head] p")
-    assert heading.text_content().startswith("layer 2, head 4 looks as if at ")
+    assert heading.text_content().startswith("layer 2, head 4: as if shared by ")
     head, place = (figure.get_by_role("slider", name=x) for x in ("the head", "the character"))
     act(figure, lambda: head.press("ArrowLeft"))
     act(figure, lambda: head.press("ArrowUp"))
     head.press("ArrowUp")  # has no row above it
-    assert heading.text_content().startswith("layer 1, head 3 looks as if at ")
+    assert heading.text_content().startswith("layer 1, head 3: as if shared by ")
     act(figure, lambda: head.press("End"))
-    assert heading.text_content().startswith("layer 4, head 4 looks as if at ")
+    assert heading.text_content().startswith("layer 4, head 4: as if shared by ")
     act(figure, lambda: head.press("Home"))
-    assert heading.text_content().startswith("layer 1, head 1 looks as if at ")
+    assert heading.text_content().startswith("layer 1, head 1: as if shared by ")
     for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft"):
         act(figure, lambda key=key: head.press(key))
-    assert heading.text_content().startswith("layer 3, head 1 looks as if at ")
+    assert heading.text_content().startswith("layer 3, head 1: as if shared by ")
     act(figure, lambda: place.press("ArrowLeft"))
     assert place.get_attribute("aria-valuetext").startswith("a at 62; ")
     act(figure, lambda: place.press("Home"))
-    assert heading.text_content().startswith("layer 3, head 1 looks as if at ")
+    assert heading.text_content().startswith("layer 3, head 1: as if shared by ")
     assert place.get_attribute("aria-valuenow") == str(FIRST)
 
 
@@ -137,7 +137,7 @@ def test_a_press_chooses_a_head_by_its_cell_and_a_character_by_its_place(explora
         middle = [box[start] + box[size] / 2 for start, size in (("x", "width"), ("y", "height"))]
         act(figure, lambda middle=middle: figure.page.mouse.click(*middle))
         name = f"layer {i // 4 + 1}, head {i % 4 + 1}"
-        assert heading.text_content().startswith(f"{name} looks as if at ")
+        assert heading.text_content().startswith(f"{name}: as if shared by ")
     characters = figure.locator("[data-panel=head] .character")
     act(figure, lambda: characters.nth(20).click(force=True))
     place = figure.get_by_role("slider", name="the character")

@@ -47,12 +47,6 @@ def check_blend(scripts):
     close(scripts("blend", pairs(WEIGHTS, values)), torch.einsum("tn,tnc->tc", WEIGHTS, values))
 
 
-def check_critical_sigma(scripts):
-    """The border is where n weights' squares sum to their even share: see study C."""
-    n = torch.tensor([2.0, 32.0, 1e6])
-    close(scripts("criticalSigma", pairs(n)), (2 * n.log()).sqrt())
-
-
 def check_make_generator(scripts):
     """Mulberry32, in Python's integers."""
 
@@ -108,7 +102,6 @@ def check_dot_product_variance(scripts):
 
 CHECKS = {
     "blend": check_blend,
-    "criticalSigma": check_critical_sigma,
     "dotProductVariance": check_dot_product_variance,
     "effectiveKeys": check_effective_keys,
     "makeGenerator": check_make_generator,

@@ -1,16 +1,14 @@
-"""Below the border more keys share half of the weight of a longer row; above it a few have it."""
+"""At a small spread a longer row needs more keys for half of its weight; at a large one hardly."""
 
-import math
 import re
 
 import pytest
 
 import sdpa_lib as sdpa
 
-from .conftest import act, described, go, numbers, said, slider, state
+from .conftest import act, described, numbers, said, slider
 
 LENGTHS = [32, 1024, 32_768]
-BORDERS = [math.sqrt(2 * math.log(n)) for n in LENGTHS]
 
 
 def gathered(n, sigma):
@@ -42,43 +40,22 @@ def test_as_many_keys_have_half_of_the_weight_as_the_library_finds(explorable, s
         assert percent == ([pytest.approx(100 * heaviest, abs=1)] if count == 1 else [])
 
 
-def test_a_row_is_past_its_border_where_a_few_keys_have_half(explorable):
+def test_the_sentence_says_how_many_times_as_many_keys_the_longest_row_needs(explorable):
     figure = explorable("phases")
     handle = slider(figure, "spread of the scores")
-    shown = [figure.locator("output").inner_text()]
-    starts = (
-        "Longer rows need more keys",
-        "Past σ = 2.6 the shortest row",
-        "Past σ = 3.7 two rows",
-        "No more: all three rows",
-    )
-    for past, start in enumerate(starts):
-        while past and float(state(figure)["sigma"]) < BORDERS[past - 1]:
-            act(figure, handle.press, "ArrowRight")
-            shown.append(figure.locator("output").inner_text())
-        assert said(figure).startswith(start)
-        labels = figure.locator("svg").get_by_text("few hold half")
-        borders = [x for text in labels.all_text_contents() for x in numbers(text)]
-        assert borders == pytest.approx(BORDERS, abs=0.051)
-        weights = labels.evaluate_all("all => all.map(one => one.style.fontWeight)")
-        assert weights == ["700"] * past + [""] * (3 - past)
+    shown = []
+    for _ in range(25):
+        shown.append(figure.locator("output").inner_text())
         counts = [count for count, *_ in told(figure)]
-        few = max(counts[:past], default=0)
-        assert few <= 3
-        ends = counts, [few, counts[-1]], [few, counts[-1]], [few, LENGTHS[2] / LENGTHS[0]]
-        assert numbers(said(figure))[-len(ends[past]) :] == ends[past]
+        times = counts[-1] / counts[0]
+        if counts[-1] == 1:
+            assert said(figure) == "No: in all three rows one key has most of the weight."
+        else:
+            assert numbers(said(figure)) == [1024, pytest.approx(times, rel=0.05)]
+            assert said(figure).startswith("Yes: " if times > 10 else "Hardly: ")
         shares = [count / n for count, n in zip(counts, LENGTHS, strict=True)]
         assert shares == sorted(shares, reverse=True)
-    assert len({*shown}) == len(shown)
-    go(figure, "sigma=8")
-    assert said(figure).endswith("one key has most of the weight in all three rows.")
-
-
-def test_the_thumb_passes_a_tick_where_a_row_passes_its_border(explorable):
-    figure = explorable("phases")
-    handle, ticks = slider(figure, "spread of the scores"), figure.locator(".explorable-tick")
-    middles = "all => all.map(one => one.offsetLeft + one.offsetWidth / 2)"
-    inset, width = 8, handle.evaluate("one => one.offsetWidth")  # half of the thumb
-    places = [(x - inset) / (width - 2 * inset) for x in ticks.evaluate_all(middles)]
-    expected = [math.log(border) / math.log(8) for border in BORDERS]
-    assert places == pytest.approx(expected, abs=0.01)
+        if len(shown) < 25:
+            act(figure, lambda: handle.press("ArrowRight"))
+    assert len({*shown}) == 25
+    assert said(figure).startswith("No")
