@@ -40,7 +40,7 @@ export const power = {
   panels: [
     [
       "lines",
-      `first scores, and how far one step moves them, over those in a head of ${least}`,
+      `compared with a head of ${least}: first scores, and how far one training step moves them`,
       275,
       { left: 45, right: 122, top: 12 },
     ],
@@ -58,7 +58,7 @@ function verdict(p) {
   if (p === 0) return `Undivided, all three grow: steps move the scores ${times} as far.`;
   if (p < 0.5) return `${at} all three grow: in the widest head Adam’s step is ${times} as large.`;
   if (p === 0.5)
-    return `${at} two are level. Adam’s step feels the divisor once, not twice: it grows with the width.`;
+    return `${at} two are level. Adam’s step grows: it needs a smaller learning rate in wide heads.`;
   if (p < 1) return `${at} first scores shrink already, and Adam’s step still grows.`;
   return `${at} Adam’s step is level, but wide heads start with smaller scores. No p keeps all three.`;
 }
@@ -86,7 +86,7 @@ function drawLines(panel, p) {
     xTicks: widths.filter((_, i) => i % 2 === 0),
     xFormat: showCount,
     yTicks: [1 / 256, 1 / 16, 1, 16, 256],
-    yFormat: factor,
+    yFormat: (times) => (times === 1 ? "same" : factor(times)),
   })
     .selectAll(".grid")
     .filter((tick) => tick === 1)

@@ -14,7 +14,7 @@ const LETTERS = 17; // px, above a key's bar, for its numbers
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
-  prompt: `Press another key: on both sides its score gets the same push, + ${nudge}.`,
+  prompt: `Press another key: both sides add ${nudge} to its score. Then make the head narrower.`,
   hint: { target: ".explorable-key:nth-child(4) circle" },
   controls: [
     {

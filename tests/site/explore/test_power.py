@@ -51,7 +51,7 @@ def test_a_move_of_p_turns_lines_level_but_never_all_three(explorable):
         assert "all three grow" in said(figure)
         assert times == pytest.approx([256 ** STEP["Adam"](p / 20)], rel=0.06)
     act(figure, slider(figure, "p").press, "ArrowRight")
-    assert "two are level. Adam’s step feels the divisor once" in said(figure)
+    assert "two are level. Adam’s step grows" in said(figure)
     act(figure, slider(figure, "p").press, "ArrowRight")
     assert "first scores shrink already, and Adam’s step still grows" in said(figure)
     act(figure, slider(figure, "p").press, "End")
