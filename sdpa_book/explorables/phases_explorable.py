@@ -14,13 +14,13 @@ from sdpa_book.names import plot_label
 
 ALT = (
     "Bars, each all of the weight of a row of 32, 1,024 or 32,768 keys, cut into a slice for each "
-    "key, the heaviest first. At a spread of 1, divided by the root, 6, 164 and 5,200 keys "
+    "key, the heaviest first. At a spread of 1, divided by the root, 6, 163 and 5,200 keys "
     "reach half; at 8, undivided, the heaviest key alone has more than half of every bar."
 )
 
 LENGTHS = [32, 1024, 32_768]
-ROWS = 512
-"""At least so many rows of each length are drawn."""
+SCORES = 2**24
+"""So many scores are drawn for each length: 512 rows of the longest."""
 
 
 @cache
@@ -46,7 +46,7 @@ def gathered_by(n: int, sigma: list[float], block: int = 2**20) -> Tensor:
     on; so many scores are drawn at a time.
     """
     generator = torch.Generator().manual_seed(n)
-    rows, blocks = block // n, max(1, ROWS * n // block)
+    rows, blocks = block // n, SCORES // block
     shares = torch.zeros(len(sigma), n)
     for _ in range(blocks):
         scores = torch.randn(rows, n, generator=generator).sort(descending=True).values

@@ -32,8 +32,8 @@ const blocksControl = {
 };
 
 /** Norms to guess, by tenths of a decade; NONE_YET is no guess, and the ring waits at WAITS, half-way up. */
-const GUESSES = Array.from({ length: 51 }, (_, i) => Number((10 ** (i / 10)).toPrecision(2)));
-const [NONE_YET, WAITS] = [0, GUESSES[25]];
+const GUESSES = Array.from({ length: 71 }, (_, i) => Number((10 ** (i / 10 - 2)).toPrecision(2)));
+const [NONE_YET, WAITS] = [0, GUESSES[35]];
 
 export const depth = {
   title: "Does the first gradient vanish in deeper models, or explode?",
@@ -138,7 +138,7 @@ function scales(panel) {
   const [left, right] = panel.xRange;
   return [
     d3.scaleLog([left - 25, right + 22].map(inner.invert), [left, right]),
-    d3.scaleLog([0.5, 10 ** Math.ceil(Math.log10(most))], panel.yRange),
+    d3.scaleLog([0.005, 10 ** Math.ceil(Math.log10(most))], panel.yRange),
   ];
 }
 
@@ -152,7 +152,7 @@ function drawNorms(app, width, passed) {
     xLabel: "blocks (logarithmic)",
     xTicks: depths,
     xFormat: String,
-    yTicks: [1, 10, 100, 1000, 1e4, 1e5].filter((at) => at <= y.domain()[1]),
+    yTicks: [0.01, 0.1, 1, 10, 100, 1000, 1e4, 1e5].filter((at) => at <= y.domain()[1]),
     yFormat: showCount,
   });
   const under = fresh(panel.svg, "under");

@@ -25,12 +25,16 @@ const names = Array.from(
 
 const kept = new Map();
 
-/** Of a moment the scores, each less its row's largest, head by head and row by row, and at how many characters these look, and random ones: in a script of its own, read when needed. */
+/** Of a moment the scores, each less its row's largest, head by head and row by row, and at how many characters these look, and random ones; and on average how many heads look more widely, and more narrowly: in a script of its own, read when needed. */
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
-    const [bytes, looks] = window.explorableHeads[moment];
-    kept.set(moment, { levels: Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0)), looks });
+    const [bytes, looks, leave] = window.explorableHeads[moment];
+    kept.set(moment, {
+      levels: Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0)),
+      looks,
+      leave,
+    });
   };
   if (window.explorableHeads?.[moment]) return read();
   kept.set(moment, null);
@@ -105,23 +109,21 @@ export const heads = {
     const random = `random scores of the same spread: by ${show2(middle)}`;
     app.panels.head.heading.textContent = own;
     app.panels.random.heading.textContent = random;
-    const weights = math.softmax(scores);
-    drawFrame(app, drawText(app.panels.head, weights, colour("weights")), weights);
-    drawText(app.panels.random, randomLike(scores, middle), "var(--ex-muted)");
+    const [weights, byChance] = [math.softmax(scores), randomLike(scores, middle)];
+    const most = Math.max(...weights, ...byChance);
+    drawFrame(app, drawText(app.panels.head, weights, most, colour("weights")), weights);
+    drawText(app.panels.random, byChance, most, "var(--ex-muted)");
     drawHeads(app, measured, `${own}; ${random}`);
-    return { said: (app.memory.said = answer(measured, head)) };
+    return { said: (app.memory.said = answer(measured[head], of.leave)) };
   },
 };
 
-/** Whether a head looks as widely as random scores, and how many do not. */
-function answer(measured, head) {
-  const { low, high, side } = measured[head];
-  const verdict = ["no, narrower than", "yes, like", "no, wider than"][side + 1];
-  const [wider, narrower] = [1, -1].map(
-    (way) => measured.filter(({ side }) => side === way).length,
-  );
+/** Whether a head looks as widely as random scores, and how many do not, on average over all characters that may look. */
+function answer({ low, high, side }, leave) {
+  const verdict = ["narrower", "like random", "wider"][side + 1];
+  const [wider, narrower] = leave.map((heads) => show(heads, 1));
   const byChance = show(0.05 * names.length, 1);
-  return `This head: ${verdict} 9 random rows in 10 (${show2(low)} to ${show2(high)}). All ${names.length}: ${wider} wider, ${narrower} narrower; by chance ${byChance} each.`;
+  return `This head is ${verdict}: 9 random rows in 10 have ${show2(low)} to ${show2(high)}. Over all letters ${wider} of ${names.length} are wider, ${narrower} narrower; by chance ${byChance} each.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -134,7 +136,7 @@ const LINE = 25; // px, of a line of the passage
 const ROOMY = 560; // px, from which the passage stands on one line, and not line by line as it was written
 
 /** The passage, the stronger coloured the more weight goes there, and pale where the character that looks cannot; where each stands. */
-function drawText(panel, weights, ink) {
+function drawText(panel, weights, most, ink) {
   const [left, right] = panel.xRange;
   const breaks = (i) => places[i - 1] === "\n" && places[i] !== "\n" && right - left < ROOMY;
   const at = [];
@@ -147,7 +149,6 @@ function drawText(panel, weights, ink) {
   const width = (right - left) / (1 + Math.max(...at.map(([column]) => column)));
   for (const one of at) [one[0], one[1]] = [left + one[0] * width, 2 + one[1] * LINE];
   panel.svg.attr("height", (line + 1) * LINE + 2);
-  const most = Math.max(...weights);
   const cells = layer(panel.svg, "text").selectAll("g.character").data(places);
   const made = cells.enter().append("g").attr("class", "character");
   made
@@ -156,7 +157,7 @@ function drawText(panel, weights, ink) {
     .attr("height", LINE - 2);
   made.append("text").attr("y", 16).attr("text-anchor", "middle").style("font", "15px monospace");
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${at[i]})`);
-  const tint = (i) => `${ink} ${Math.round((TINT * weights[i]) / most)}%, var(--ex-ground)`;
+  const tint = (i) => `${ink} ${((TINT * weights[i]) / most).toFixed(1)}%, var(--ex-ground)`;
   const blind = (i) => i >= weights.length;
   all
     .select("rect")
@@ -220,7 +221,7 @@ function drawHeads(app, measured, told) {
   const key = say(notes, "", 0, 11, "start");
   for (const [name, words] of [
     ["weights", "wider"],
-    ["key", "narrower than 19 random rows in 20"],
+    ["key", "narrower: outside 9 random rows in 10"],
   ]) {
     key.append("tspan").style("fill", colour(name)).text("■ ");
     key.append("tspan").text(`${words} `);

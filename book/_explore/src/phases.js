@@ -46,9 +46,8 @@ export const phases = {
 function answer(rows) {
   const [shortest, longest] = [rows[0], rows.at(-1)];
   if (longest.count === 1) return "No: in all three rows one key has most of the weight.";
-  const times = longest.count / shortest.count;
-  const verdict = times > 10 ? "Yes" : "Hardly";
-  return `${verdict}: a row ${showCount(longest.n / shortest.n)} times as long needs ${Number(times.toPrecision(2))} times as many keys for half of the weight.`;
+  const verdict = longest.count > 10 * shortest.count ? "Yes" : "Hardly";
+  return `${verdict}: half of the weight takes ${showCount(shortest.count)} of ${shortest.n} keys, and ${showCount(longest.count)} of ${showCount(longest.n)}.`;
 }
 
 /** A bar for each row, cut into slices, which are strong as far as half of the weight, and dotted where too thin to draw; over it the row's length, and under it how many they are. */

@@ -23,15 +23,15 @@ const exponent = (name, p) => {
 const change = (name, p) => (most / least) ** exponent(name, p);
 
 export const power = {
-  title: "Which power p makes wide heads behave like narrow ones?",
-  prompt: "A level line: all widths behave alike. Is there a p at which all three are level?",
+  title: "Which power p makes wide heads start and learn like narrow ones?",
+  prompt: "Move p: which lines turn level, so that the width no longer matters?",
   hint: { target: "input" },
   controls: [
     {
       name: "p",
       label: "power p in the divisor d_k^p",
       values: Array.from({ length: 21 }, (_, i) => i / 20),
-      value: 0.5,
+      value: 0.25,
       text: (p) => plain(p) + ({ 0: ", undivided", 0.5: ", the root" }[p] ?? ""),
       marks: ["0", "¼", "½", "¾", "1"],
     },
@@ -59,7 +59,8 @@ function verdict(p) {
   if (p < 0.5) return `${at} all three grow: in the widest head Adam’s step is ${times} as large.`;
   if (p === 0.5)
     return `${at} two are level. Adam’s step grows: it needs a smaller learning rate in wide heads.`;
-  if (p < 1) return `${at} first scores shrink already, and Adam’s step still grows.`;
+  if (p < 1)
+    return `${at} Adam’s step still grows, ${times} in the widest head, and first scores shrink already.`;
   return `${at} Adam’s step is level, but wide heads start with smaller scores. No p keeps all three.`;
 }
 

@@ -14,8 +14,8 @@ const LETTERS = 17; // px, above a key's bar, for its numbers
 
 export const saturation = {
   title: "Do the weights of a wide head still move?",
-  prompt: `Press another key: both sides add ${nudge} to its score. Then make the head narrower.`,
-  hint: { target: ".explorable-key:nth-child(4) circle" },
+  prompt: `Press a key: its score gets + ${nudge}, after any dividing. Then make the head narrower.`,
+  hint: { target: ".explorable-key:nth-child(3) circle" },
   controls: [
     {
       name: "d_k",
@@ -25,7 +25,7 @@ export const saturation = {
       text: String,
       marks: widths.map(String),
     },
-    { name: "key", values: [0, ...KEYS.map((j) => j + 1)], value: 3, drawn: true }, // 0: none
+    { name: "key", values: [0, ...KEYS.map((j) => j + 1)], value: 0, drawn: true }, // 0: none
   ],
   panelWidth: "100%",
   panels: [["keys", "", 314, { left: 0, right: 0, top: 26, bottom: 0 }]],
@@ -57,7 +57,7 @@ const spelled = (w) => brief(w).replace("<", "below ");
 function answer([undivided, divided], dK, key) {
   const [all, less] = [undivided, divided].map(({ before }) => spelled(Math.max(...before)));
   if (!key)
-    return `Nothing is added: undivided, one key has ${all} of the weight; divided, it has ${less}.`;
+    return `Undivided, one key has ${all} of the weight; divided, it has ${less}. What does a push change?`;
   const [[was, now], [from, to]] = [undivided, divided].map((side) =>
     [side.before, side.after].map((weights) => weights[key - 1]),
   );

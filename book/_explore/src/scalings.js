@@ -24,7 +24,7 @@ const change = (what, a, name) => [...new Set([what(1, name), what(a, name)])].j
 const sizes = (a, name) => show2(sizeAt(a, name)).replace(/\.0$/, "");
 
 export const scalings = {
-  title: "If training makes the keys longer, which divisors keep the weights?",
+  title: "Which divisors keep these weights when training makes keys longer?",
   prompt: `Each bar is a query’s weight on one of its ${n} keys: make the keys longer, or shorter.`,
   hint: { target: "input" },
   controls: [

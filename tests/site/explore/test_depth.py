@@ -44,6 +44,7 @@ def test_a_guess_waits_for_the_line_and_stays_with_its_width(explorable):
     figure = explorable("depth")
     ring, line = slider(figure, "your guess"), slider(figure, "blocks of the model")
     act(figure, ring.press, "PageUp")
+    act(figure, ring.press, "PageUp")
     assert float(state(figure)["guess"]) == 3200
     assert said(figure) == "You guess 3,200; now drag the line to 48."
     for _ in depth.LAYERS[1:]:
@@ -63,6 +64,7 @@ def test_a_guess_waits_for_the_line_and_stays_with_its_width(explorable):
 def test_a_guess_before_the_line_is_there_is_for_the_width_at_which_it_was_made(explorable):
     figure = explorable("depth")
     ring, width = slider(figure, "your guess"), slider(figure, "width of a head")
+    act(figure, ring.press, "PageUp")
     act(figure, ring.press, "PageUp")
     act(figure, width.press, "ArrowLeft")
     assert ring.text_content() == "your guessfor 256"
@@ -89,6 +91,7 @@ def test_where_none_was_made_a_guess_waits_again_when_the_line_comes_back(explor
     ring, line = slider(figure, "your guess"), slider(figure, "blocks of the model")
     assert not ring.is_visible()
     act(figure, line.press, "Home")
+    act(figure, ring.press, "PageUp")
     act(figure, ring.press, "PageUp")
     assert said(figure) == "You guess 3,200; now drag the line to 48."
     act(figure, line.press, "End")

@@ -42,7 +42,7 @@ def test_dots_are_the_measurements(explorable, data):
 
 def test_a_move_of_p_turns_lines_level_but_never_all_three(explorable):
     figure = explorable("power")
-    assert said(figure).startswith("At p = ½ two are level")
+    assert said(figure).startswith("At p = ¼ all three grow")
     act(figure, slider(figure, "p").press, "Home")
     assert said(figure).startswith("Undivided, all three grow: steps move the scores 256 times")
     for p in range(1, 10):
@@ -53,7 +53,7 @@ def test_a_move_of_p_turns_lines_level_but_never_all_three(explorable):
     act(figure, slider(figure, "p").press, "ArrowRight")
     assert "two are level. Adam’s step grows" in said(figure)
     act(figure, slider(figure, "p").press, "ArrowRight")
-    assert "first scores shrink already, and Adam’s step still grows" in said(figure)
+    assert "Adam’s step still grows, 12 times in the widest head" in said(figure)
     act(figure, slider(figure, "p").press, "End")
     assert "Adam’s step is level, but wide heads start with smaller scores" in said(figure)
     assert "No p keeps all three" in said(figure)

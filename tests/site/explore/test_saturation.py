@@ -130,6 +130,7 @@ def test_the_sentence_says_from_where_the_weight_rises_and_how_far(explorable, d
 
 def test_a_press_or_an_arrow_raises_another_key_and_the_same_press_none(explorable):
     figure = explorable("saturation")
+    act(figure, figure.get_by_role("radio", name="key 3").click)
     act(figure, figure.get_by_role("radio", name="key 3", checked=True).click)
     assert figure.get_by_role("radio", checked=True).count() == 0
     assert numbers(said(figure)) == pytest.approx([0.90, 0.29])
