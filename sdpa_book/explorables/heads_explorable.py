@@ -93,7 +93,7 @@ def scripts() -> dict[str, str]:
     """By name a classic script for a moment: the scores of all rows of all heads, each row up to
     its own character, a byte a score; and by the character that looks, from `FIRST` on, and the
     head, at how many it looks, and would by chance, at the shares of `SHARES`; and how many heads
-    look at more than the outer two, and at fewer, on average over the characters.
+    leave the outer two, on average over the characters.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
@@ -104,8 +104,7 @@ def scripts() -> dict[str, str]:
     for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
         keys, chance = measure(own)
-        sides = keys > chance[..., -1], keys < chance[..., 0]
-        leave = [rounded(side.double().sum(-1).mean().item()) for side in sides]
+        leave = rounded(outside(keys, chance).double().sum(-1).mean().item())
         looks = torch.cat((keys[..., None], chance), -1).tolist()
         places = [[[rounded(x, 3) for x in head] for head in place] for place in looks]
         text = json.dumps([kept, places, leave], separators=(",", ":"))

@@ -25,7 +25,7 @@ const names = Array.from(
 
 const kept = new Map();
 
-/** Of a moment the scores, each less its row's largest, head by head and row by row, and at how many characters these look, and random ones; and on average how many heads look more widely, and more narrowly: in a script of its own, read when needed. */
+/** Of a moment the scores, each less its row's largest, head by head and row by row, and at how many characters these look, and random ones; and on average how many heads look more widely or narrowly than these: in a script of its own, read when needed. */
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
@@ -118,12 +118,12 @@ export const heads = {
   },
 };
 
-/** Whether a head looks as widely as random scores, and how many do not, on average over all characters that may look. */
+/** How many heads look as widely as random scores, on average over all characters that may look; and whether this one does here. */
 function answer({ low, high, side }, leave) {
-  const verdict = ["narrower", "like random", "wider"][side + 1];
-  const [wider, narrower] = leave.map((heads) => show(heads, 1));
-  const byChance = show(0.05 * names.length, 1);
-  return `This head is ${verdict}: 9 random rows in 10 have ${show2(low)} to ${show2(high)}. Over all letters ${wider} of ${names.length} are wider, ${narrower} narrower; by chance ${byChance} each.`;
+  const [all, byChance] = [names.length - leave, 0.9 * names.length];
+  const verdict = all > byChance - 1 ? "Yes" : "Mostly";
+  const here = ["narrower", "as wide", "wider"][side + 1];
+  return `${verdict}: over all letters ${show(all, 1)} of ${names.length} heads do, by chance ${show(byChance, 1)}. From this one this head is ${here}: 9 random rows in 10 have ${show2(low)} to ${show2(high)}.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
