@@ -218,8 +218,7 @@ function drawAim(panel, group, width, passed, guess) {
   const to = [x(depths.at(-1)), y(guess)];
   const part = (by) => from.map((start, i) => start + by * (to[i] - start));
   const length = Math.hypot(to[0] - from[0], to[1] - from[1]);
-  const clear = passed === 1 ? 95 : 8; // px: names on the right
-  rule(group, part(clear / length), part(1 - 18 / length), colour("none"))
+  rule(group, part(8 / length), part(1 - 18 / length), colour("none"))
     .style("stroke-width", 2)
     .style("stroke-dasharray", "3 5");
 }

@@ -122,7 +122,7 @@ export const heads = {
 function answer({ low, high, side }, leave) {
   const [all, byChance] = [names.length - leave, 0.9 * names.length];
   const verdict = all > byChance - 1 ? "Yes" : "Mostly";
-  const here = ["narrower", "as wide", "wider"][side + 1];
+  const here = ["narrower", "within chance", "wider"][side + 1];
   return `${verdict}: over all letters ${show(all, 1)} of ${names.length} heads do, by chance ${show(byChance, 1)}. From this one this head is ${here}: 9 random rows in 10 have ${show2(low)} to ${show2(high)}.`;
 }
 

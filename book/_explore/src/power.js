@@ -60,8 +60,8 @@ function verdict(p) {
   if (p === 0.5)
     return `${at} two are level. Adam’s step grows: it needs a smaller learning rate in wide heads.`;
   if (p < 1)
-    return `${at} Adam’s step still grows, ${times} in the widest head, and first scores shrink already.`;
-  return `${at} Adam’s step is level, but wide heads start with smaller scores. No p keeps all three.`;
+    return `${at} Adam’s step still grows, ${times}; first scores and gradient descent’s step shrink.`;
+  return `${at} Adam’s step is level; first scores and gradient descent’s step shrink. No p keeps all three.`;
 }
 
 /** A power without needless zeros, and quarters as people write them. */

@@ -94,7 +94,7 @@ def test_the_answer_is_about_the_head(explorable, head):
     figure = explorable("heads", f"step=1300,place=42,head={head}")
     keys, chance = (x[42 - FIRST][head] for x in measure(scores_of(3)))
     low, _, high = chance
-    answer = "wider" if keys > high else "narrower" if keys < low else "as wide"
+    answer = "wider" if keys > high else "narrower" if keys < low else "within chance"
     assert f" this head is {answer}: " in said(figure)
 
 
