@@ -49,8 +49,9 @@ function fromHash(name, spec) {
 /**
  * A labelled control. `{name, label, value}` and one of: `options` {value: text}, with `buttons` a button for each, or with `check` two of
  * which a box that is ticked means the second; `values`, a slider over these numbers; `min, max, step`, a slider between. `text` turns a
- * value into what is shown; `marks` are words under a slider, at equal distances from its beginning to its end. With `drawn` the control is part of the drawing, which calls app.set itself. `group` is
- * what this control and those behind it change: it stands before them, where there is room.
+ * value into what is shown; `marks` are words under a slider, at equal distances from its beginning to its end. With `drawn` the control
+ * is part of the drawing, which calls app.set itself. `group` is what this control and those behind it change: it stands before them,
+ * where there is room.
  */
 function addControl(app, parent, control) {
   if (control.drawn) return;

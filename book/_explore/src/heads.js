@@ -61,17 +61,22 @@ const measure = ({ looks }, place) =>
     return { keys, low, middle, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
   });
 
-/** Weights of random scores with the mean and spread of these: of a hundred rows the one that looks at most nearly `keys` characters. */
+/** Weights of random scores with the spread of these: of a hundred rows the one that looks at most nearly `keys` characters. */
 function randomLike(scores, keys) {
   const uniform = math.makeGenerator(scores.length);
+  const asked = spread(scores);
   const rows = Array.from({ length: 100 }, () => {
     const row = math.sampleNormal(scores.length, uniform);
-    return math.softmax(row.map((z) => ((z - mean(row)) * spread(scores)) / spread(row)));
+    const factor = asked / spread(row);
+    return math.softmax(row.map((z) => factor * z));
   });
   return rows[least(rows.length, (i) => Math.abs(math.effectiveKeys(rows[i]) - keys))];
 }
 const mean = (row) => row.reduce((sum, x) => sum + x, 0) / row.length;
-const spread = (row) => Math.sqrt(mean(row.map((x) => (x - mean(row)) ** 2)));
+function spread(row) {
+  const middle = mean(row);
+  return Math.sqrt(mean(row.map((x) => (x - middle) ** 2)));
+}
 
 const LAST = places.length - 1;
 
@@ -121,7 +126,7 @@ export const heads = {
 /** How many heads look as widely as random scores, on average over all characters that may look; and whether this one does here. */
 function answer({ low, high, side }, leave) {
   const [all, byChance] = [names.length - leave, 0.9 * names.length];
-  const verdict = all > byChance - 1 ? "Yes" : "Mostly";
+  const verdict = all > byChance - 1 ? "Yes" : "Mostly"; // to within a head
   const here = ["narrower", "within chance", "wider"][side + 1];
   return `${verdict}: over all letters ${show(all, 1)} of ${names.length} heads do, by chance ${show(byChance, 1)}. From this one this head is ${here}: 9 random rows in 10 have ${show2(low)} to ${show2(high)}.`;
 }

@@ -64,7 +64,7 @@ function answer([undivided, divided], dK, key) {
   const way = (...ends) => `from ${ends.map(spelled).join(" to ")}`;
   const gain = now - was;
   const narrow = dK === widths[0];
-  const rises = narrow || gain > (to - from) / 3;
+  const rises = gain > (to - from) / 4;
   const wide = rises ? "Yes" : gain < 0.01 ? "No" : "Hardly";
   const close = rises && dK > 16 ? ", close to the leader," : "";
   const stays = brief(was) === brief(now);
