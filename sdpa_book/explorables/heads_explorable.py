@@ -115,8 +115,9 @@ def scripts() -> dict[str, str]:
 def draw() -> None:
     """After training, over chance's median, at how many characters each head looks."""
     query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
-    at = data()["place"] - FIRST
-    keys, chance = (x[at] for x in measure(sdpa.attention_scores(query, key)))
+    told = data()
+    at, steps = told["place"], told["moments"][-1]
+    keys, chance = (x[at - FIRST] for x in measure(sdpa.attention_scores(query, key)))
     layers, heads = query.shape[:2]
     low, middle, high = chance.unbind(-1)
     ratio = (keys / middle).reshape(layers, heads)
@@ -132,6 +133,7 @@ def draw() -> None:
         ax.text(head, layer, text, ha="center", va="center", fontweight=weight)
     ax.set(xlim=(-0.5, heads - 0.5), ylim=(layers - 0.5, -0.5), xticks=[], yticks=range(layers))
     ax.set_yticklabels([f"layer {i + 1}" for i in range(layers)])
+    ax.set_xlabel(f"from “{told['text'][at]}” in “print”, after {steps:,} steps")
     ax.tick_params("y", length=0, labelcolor=plotting.INK)
     ax.grid(visible=False)
     for side in ax.spines.values():
