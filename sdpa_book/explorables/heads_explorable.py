@@ -16,10 +16,10 @@ from sdpa_book.studies.heads.plan import DecoderRun
 from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
 
 ALT = (
-    "A grid of sixteen numbers, for four layers of four heads after 2,400 training steps: how many "
-    "times as many characters as random scores of the same spread a head looks at, from the i of "
-    "print. Thirteen cells are grey, from a third to 1.7 times. Three are purple: 3.2 and 4.6 "
-    "times in layer 2, 3.9 in layer 3."
+    "Sixteen heads in four layers, after 2,400 training steps: a dot, at how many characters each "
+    "looks from the i of print, and a bar, what nine in ten rows of random scores of the same "
+    "spread do. Thirteen dots lie in their bars, most of them at fewer than 5 characters. Two of "
+    "layer 2 and one of layer 3, purple, lie to the right of theirs, at more than 5 characters."
 )
 
 HEADS = DecoderRun("sqrt_d_k")
@@ -34,8 +34,8 @@ LEVELS_PER_ROOT = 40
 where a weight is, coarse where none is.
 """
 
-SHARES = torch.tensor([0.05, 0.5, 0.95], dtype=torch.float64)
-"""Between the outer two of these shares of normal rows a row is as by chance."""
+SHARES = torch.tensor([0.05, 0.95], dtype=torch.float64)
+"""Between these shares of normal rows a row is as by chance."""
 
 
 def standard(rows: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ def scripts() -> dict[str, str]:
     """By name a classic script for a moment: the scores of all rows of all heads, each row up to
     its own character, a byte a score; and by the character that looks, from `FIRST` on, and the
     head, at how many it looks, and would by chance, at the shares of `SHARES`; and how many heads
-    leave the outer two, on average over the characters.
+    leave these, on average over the characters.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
@@ -113,28 +113,28 @@ def scripts() -> dict[str, str]:
 
 
 def draw() -> None:
-    """After training, over chance's median, at how many characters each head looks."""
+    """After training, at how many characters each head looks, and nine in ten normal rows."""
     query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
     told = data()
     at, steps = told["place"], told["moments"][-1]
     keys, chance = (x[at - FIRST] for x in measure(sdpa.attention_scores(query, key)))
     layers, heads = query.shape[:2]
-    low, middle, high = chance.unbind(-1)
-    ratio = (keys / middle).reshape(layers, heads)
-    wider, narrower = (left.reshape(layers, heads) for left in (keys > high, keys < low))
-    _, ax = plotting.figure(height=2.4)
-    for layer, head in torch.cartesian_prod(torch.arange(layers), torch.arange(heads)).tolist():
-        role = "weights" if wider[layer, head] else "key" if narrower[layer, head] else ""
-        colour = plotting.ROLES.get(role, plotting.GRID)
-        own = ratio[layer, head].item()
-        ax.barh(layer, 0.94, 0.86, head - 0.47, color=colour, alpha=0.5)
-        text = f"÷ {1 / own:.1f}" if own < 0.95 else f"× {own:.1f}"
-        weight = "bold" if role else "normal"
-        ax.text(head, layer, text, ha="center", va="center", fontweight=weight)
-    ax.set(xlim=(-0.5, heads - 0.5), ylim=(layers - 0.5, -0.5), xticks=[], yticks=range(layers))
-    ax.set_yticklabels([f"layer {i + 1}" for i in range(layers)])
-    ax.set_xlabel(f"from “{told['text'][at]}” in “print”, after {steps:,} steps")
+    _, ax = plotting.figure(height=3.4)
+    for i, (own, (low, high)) in enumerate(zip(keys.tolist(), chance.tolist(), strict=True)):
+        level = i + 0.5 * (i // heads)
+        ax.plot((low, high), (level, level), color=plotting.GRID, linewidth=5)
+        role = "weights" if own > high else "key" if own < low else ""
+        color = plotting.ROLES.get(role, plotting.INK)
+        ax.plot(own, level, "o", color=color, markersize=6, zorder=3)
+    ticks = [1, 2, 5, 10, 20, 50]
+    ax.set(xscale="log", xlim=(0.95, len(told["text"])))
+    ax.set_xticks(ticks, map(str, ticks))
+    ax.minorticks_off()
+    middle = (heads - 1) / 2
+    names = [f"layer {i + 1}" for i in range(layers)]
+    ax.set_yticks([middle + i * (heads + 0.5) for i in range(layers)], names)
+    ax.invert_yaxis()
     ax.tick_params("y", length=0, labelcolor=plotting.INK)
-    ax.grid(visible=False)
-    for side in ax.spines.values():
-        side.set_visible(False)
+    ax.grid(visible=False, axis="y")
+    asked = f"as if shared by so many characters, from “{told['text'][at]}” in “print”"
+    ax.set_xlabel(f"{asked}, after {steps:,} steps")

@@ -11,7 +11,7 @@ from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
 
 ALT = (
-    "Four panels of eight bars, the weights of eight keys, each with a paler piece, which it gains "
+    "Four panels of eight bars, the weights of eight keys, each with a faint piece, which it gains "
     "when 1 is added to its own score. Undivided at d_k = 4 all eight have gained. At 64 "
     "the first key has nine tenths of the weight, and only it and the second gain. At 256 the "
     "scores reach -24.4, the first key has all of the weight, and hardly any gain is left. Divided "
@@ -27,10 +27,16 @@ def pattern() -> torch.Tensor:
     return sdpa.sample(8, seed=1, device="cpu").sort(descending=True).values.double()
 
 
+def gains(scores: torch.Tensor) -> torch.Tensor:
+    """By how much each weight of a row grows when its own score alone is raised by `NUDGE`."""
+    raised = (scores + NUDGE * torch.eye(len(scores))).softmax(-1).diagonal()
+    return raised - scores.softmax(-1)
+
+
 def data() -> dict[str, Any]:
-    """The widths, the nudge, and what the scores are at any width when they are divided."""
+    """Widths with whole roots, the nudge, and what scores are at any width when divided."""
     scores = [rounded(z, 6) for z in pattern().tolist()]
-    return {"d_k": [4, 16, 64, 256], "nudge": NUDGE, "pattern": scores}
+    return {"d_k": [(2 * i) ** 2 for i in range(1, 9)], "nudge": NUDGE, "pattern": scores}
 
 
 def draw() -> None:
@@ -41,9 +47,8 @@ def draw() -> None:
     for ax, (name, spread) in zip(axes, spreads.items(), strict=True):
         scores = spread * pattern()
         weights = torch.softmax(scores, -1)
-        raised = torch.softmax(scores + NUDGE * torch.eye(8), -1).diagonal()
         color = plotting.style("sqrt_d_k" if spread == 1 else "none")["color"]
-        ax.barh(range(8), raised.tolist(), color=color, alpha=0.45)
+        ax.barh(range(8), (weights + gains(scores)).tolist(), color=color, alpha=0.45)
         ax.barh(range(8), weights.tolist(), color=color)
         told = [f"{round(z, 1) + 0.0:.1f}".replace("-", "−") for z in scores.tolist()]
         ax.set_yticks(range(8), told)

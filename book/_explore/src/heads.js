@@ -1,4 +1,4 @@
-/** Heads of a model in training: whom each looks at, beside random scores of the same spread, and at how many characters. */
+/** Heads of a model in training: whom each looks at, and at how many characters, beside random scores of the same spread. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
@@ -25,7 +25,7 @@ const names = Array.from(
 
 const kept = new Map();
 
-/** Of a moment the scores, each less its row's largest, head by head and row by row, and at how many characters these look, and random ones; and on average how many heads look more widely or narrowly than these: in a script of its own, read when needed. */
+/** Of a moment the scores, each less its row's largest, head by head and row by row, and at how many characters these look, and between which numbers random ones do; and on average how many heads look more widely or narrowly than these: in a script of its own, read when needed. */
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
@@ -55,34 +55,17 @@ function rowOf(levels, head, place) {
   return Array.from(levels.subarray(from, from + place + 1), (level) => -((level / unit) ** 2));
 }
 
-/** Of each head, at how many characters it looks from one, at how many random scores do, and within which of these nine times in ten. */
+/** Of each head, at how many characters it looks from one, and between which numbers random scores do nine times in ten. */
 const measure = ({ looks }, place) =>
-  looks[place - FIRST].map(([keys, low, middle, high]) => {
-    return { keys, low, middle, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
+  looks[place - FIRST].map(([keys, low, high]) => {
+    return { keys, low, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
   });
-
-/** Weights of random scores with the spread of these: of a hundred rows the one that looks at most nearly `keys` characters. */
-function randomLike(scores, keys) {
-  const uniform = math.makeGenerator(scores.length);
-  const asked = spread(scores);
-  const rows = Array.from({ length: 100 }, () => {
-    const row = math.sampleNormal(scores.length, uniform);
-    const factor = asked / spread(row);
-    return math.softmax(row.map((z) => factor * z));
-  });
-  return rows[least(rows.length, (i) => Math.abs(math.effectiveKeys(rows[i]) - keys))];
-}
-const mean = (row) => row.reduce((sum, x) => sum + x, 0) / row.length;
-function spread(row) {
-  const middle = mean(row);
-  return Math.sqrt(mean(row.map((x) => (x - middle) ** 2)));
-}
 
 const LAST = places.length - 1;
 
 export const heads = {
   title: "Do heads look as widely as random scores would?",
-  prompt: "Train the model, and compare the head with random scores. Press heads, or letters.",
+  prompt: "Train the model: do the dots stay in their bars? Press a head, or an underlined letter.",
   hint: { target: "input" },
   controls: [
     {
@@ -99,8 +82,12 @@ export const heads = {
   panelWidth: "100%",
   panels: [
     ["head", "", 27, { left: 2, right: 2 }],
-    ["random", "", 27, { left: 2, right: 2 }],
-    ["heads", "every head over random", 168, { left: 50, right: 2, top: 36, bottom: 2 }],
+    [
+      "heads",
+      "● a head ▬ 9 in 10 random rows of its spread",
+      200,
+      { left: 68, right: 12, top: 24, bottom: 8 },
+    ],
   ],
   update(app) {
     const { step, place, head } = app.state;
@@ -108,27 +95,21 @@ export const heads = {
     const of = kept.get(step);
     if (!of) return { said: app.memory.said };
     const measured = measure(of, place);
-    const { keys, middle } = measured[head];
-    const scores = rowOf(of.levels, head, place);
-    const own = `${names[head]}: as if shared by ${show2(keys)} characters`;
-    const random = `random scores of the same spread: by ${show2(middle)}`;
-    app.panels.head.heading.textContent = own;
-    app.panels.random.heading.textContent = random;
-    const [weights, byChance] = [math.softmax(scores), randomLike(scores, middle)];
-    const most = Math.max(...weights, ...byChance);
-    drawFrame(app, drawText(app.panels.head, weights, most, colour("weights")), weights);
-    drawText(app.panels.random, byChance, most, "var(--ex-muted)");
-    drawHeads(app, measured, `${own}; ${random}`);
+    const { keys, low, high } = measured[head];
+    const told = `${names[head]}: as if shared by ${show2(keys)} characters, at random by ${show2(low)} to ${show2(high)}`;
+    app.panels.head.heading.textContent = told;
+    drawText(app, math.softmax(rowOf(of.levels, head, place)));
+    drawHeads(app, measured, told);
     return { said: (app.memory.said = answer(measured[head], of.leave)) };
   },
 };
 
 /** How many heads look as widely as random scores, on average over all characters that may look; and whether this one does here. */
-function answer({ low, high, side }, leave) {
+function answer({ side }, leave) {
   const [all, byChance] = [names.length - leave, 0.9 * names.length];
   const verdict = all > byChance - 1 ? "Yes" : "Mostly"; // to within a head
-  const here = ["narrower", "within chance", "wider"][side + 1];
-  return `${verdict}: over all letters ${show(all, 1)} of ${names.length} heads do, by chance ${show(byChance, 1)}. From this one this head is ${here}: 9 random rows in 10 have ${show2(low)} to ${show2(high)}.`;
+  const here = ["looks more narrowly", "does", "looks more widely"][side + 1];
+  return `${verdict}: over all letters ${show(all, 1)} of ${names.length} heads do, by chance ${show(byChance, 1)}. From this letter this head ${here}.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -137,11 +118,16 @@ const least = (count, far) => numbers(count).reduce((best, i) => (far(i) < far(b
 const seen = (place) => shown[places[place]] ?? places[place];
 
 const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
+const TICKS = [1, 2, 5, 10, 20, 50]; // characters
+const LAYERS = 4; // px, further apart than heads
+const DOWN = { ArrowUp: "ArrowLeft", ArrowDown: "ArrowRight" }; // the list's next head is below
 const LINE = 25; // px, of a line of the passage
 const ROOMY = 560; // px, from which the passage stands on one line, and not line by line as it was written
 
-/** The passage, the stronger coloured the more weight goes there, and pale where the character that looks cannot; where each stands. */
-function drawText(panel, weights, most, ink) {
+/** The passage, the stronger coloured the more weight goes there, and pale where the character that looks cannot; around that a frame, which readers move to another of those that are underlined. */
+function drawText(app, weights) {
+  const panel = app.panels.head;
+  const { place } = app.state;
   const [left, right] = panel.xRange;
   const breaks = (i) => places[i - 1] === "\n" && places[i] !== "\n" && right - left < ROOMY;
   const at = [];
@@ -162,28 +148,24 @@ function drawText(panel, weights, most, ink) {
     .attr("height", LINE - 2);
   made.append("text").attr("y", 16).attr("text-anchor", "middle").style("font", "15px monospace");
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${at[i]})`);
-  const tint = (i) => `${ink} ${((TINT * weights[i]) / most).toFixed(1)}%, var(--ex-ground)`;
+  const most = Math.max(...weights);
+  const tint = (i) => `${colour("weights")} ${((TINT * weights[i]) / most).toFixed(1)}%`;
   const blind = (i) => i >= weights.length;
+  const fill = (i) =>
+    blind(i) ? "var(--ex-panel)" : `color-mix(in srgb, ${tint(i)}, var(--ex-ground))`;
   all
     .select("rect")
     .attr("width", width)
-    .style("fill", (_, i) => (blind(i) ? "var(--ex-panel)" : `color-mix(in srgb, ${tint(i)})`));
+    .style("fill", (_, i) => fill(i));
   all
     .select("text")
     .attr("x", width / 2)
     .style("fill", (_, i) => `var(--ex-${blind(i) ? "muted" : "ink"})`)
     .text((_, i) => seen(i));
-  return { at, width };
-}
 
-/** A frame around the character that looks, which readers move to another of those that are underlined. */
-function drawFrame(app, { at, width }, weights) {
-  const panel = app.panels.head;
-  const { place } = app.state;
   const [under, lines] = [LINE - 2, fresh(panel.svg, "lines")];
   for (const [x, y] of at.slice(FIRST))
     rule(lines, [x, y + under], [x + width, y + under], colour("query"));
-
   const range = { min: FIRST, max: LAST, step: 1 };
   const { made: frame, all: handle } = drawHandles(panel, [place], range, "query");
   frame.attr("aria-label", "the character that looks").selectAll("*").remove();
@@ -212,70 +194,65 @@ function drawFrame(app, { at, width }, weights) {
   listen(app, panel, handle, byKey, byDrag);
 }
 
-/** A cell for each head, a row for a layer: how many times as many characters as random scores it looks at, coloured where these rarely do. */
+/** A line for each head: among so many characters random scores share their weight nine times in ten, a bar, and the head its own, a dot, coloured outside. */
 function drawHeads(app, measured, told) {
   const panel = app.panels.heads;
-  const head = app.state.head;
-  const x = d3.scaleBand(numbers(count), panel.xRange).paddingInner(0.05);
-  const y = d3.scaleBand(numbers(layers), panel.yRange.reverse()).paddingInner(0.12);
-  const corner = (i) => [x(i % count), y(Math.floor(i / count))];
-  const size = [x.bandwidth(), y.bandwidth()];
+  const { head } = app.state;
+  const x = d3.scaleLog([1, places.length], panel.xRange);
+  const y = d3.scaleBand(numbers(names.length), panel.yRange.reverse());
+  const shift = (i) => LAYERS * (Math.floor(i / count) - (layers - 1) / 2); // layers stand apart
+  const level = (i) => y(i) + y.bandwidth() / 2 + shift(i);
   const notes = fresh(panel.svg, "notes");
-  for (let i = 0; i < layers; i++) say(notes, `layer ${i + 1}`, 0, y(i) + size[1] / 2 + 4, "start");
-  for (let i = 0; i < count; i++) say(notes, `head ${i + 1}`, x(i) + size[0] / 2, 30, "middle");
-  const key = say(notes, "", 0, 11, "start");
-  for (const [name, words] of [
-    ["weights", "wider"],
-    ["key", "narrower: outside 9 random rows in 10"],
-  ]) {
-    key.append("tspan").style("fill", colour(name)).text("■ ");
-    key.append("tspan").text(`${words} `);
+  const [bottom, top] = panel.yRange;
+  say(notes, "shared by", 0, top - 8, "start").style("fill", "var(--ex-muted)");
+  for (const keys of TICKS) {
+    rule(notes, [x(keys), top - 4], [x(keys), bottom], "var(--ex-grid)");
+    say(notes, keys, x(keys), top - 8, "middle").style("fill", "var(--ex-muted)");
   }
-  const cells = layer(panel.svg, "cells").selectAll("g.head").data(measured);
-  const made = cells.enter().append("g").attr("class", "head");
-  made.append("rect").attr("class", "cell").attr("rx", 3);
-  made.append("text").attr("text-anchor", "middle");
-  const all = made.merge(cells).attr("transform", (_, i) => `translate(${corner(i)})`);
-  const ink = ({ side }) => `${colour(side > 0 ? "weights" : "key")} ${side ? TINT : 0}%`;
+  const middle = (layer) => (level(layer * count) + level(layer * count + count - 1)) / 2;
+  for (let i = 0; i < layers; i++) say(notes, `layer ${i + 1}`, 0, middle(i) + 4, "start");
+  const lines = layer(panel.svg, "lines").selectAll("g.head").data(measured);
+  const made = lines.enter().append("g").attr("class", "head glides");
+  made
+    .append("rect")
+    .attr("class", "cell")
+    .attr("rx", 3)
+    .style("fill", "color-mix(in srgb, var(--ex-muted) 35%, var(--ex-ground))");
+  made.append("circle").attr("r", 4.5).style("stroke", "var(--ex-ground)");
+  const all = made.merge(lines);
   all
     .select("rect")
-    .attr("width", size[0])
-    .attr("height", size[1])
-    .style("fill", (one) => `color-mix(in srgb, ${ink(one)}, var(--ex-panel))`);
+    .attr("x", ({ low }) => x(low))
+    .attr("width", ({ low, high }) => x(high) - x(low))
+    .attr("y", (_, i) => level(i) - 3)
+    .attr("height", 6);
   all
-    .select("text")
-    .attr("x", size[0] / 2)
-    .attr("y", size[1] / 2 + 5)
-    .style("font-weight", ({ side }) => (side ? 700 : null))
-    .text(({ keys, middle }) =>
-      keys < 0.95 * middle ? `÷ ${show(middle / keys, 1)}` : `× ${show(keys / middle, 1)}`,
-    );
+    .select("circle")
+    .attr("cx", ({ keys }) => x(keys))
+    .attr("cy", (_, i) => level(i))
+    .style("fill", ({ side }) => ["var(--ex-key)", "var(--ex-ink)", "var(--ex-weights)"][side + 1]);
 
-  const range = { min: 0, max: names.length - 1 };
+  const range = { min: 0, max: names.length - 1, step: 1 };
   const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");
-  frame.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest cell
+  frame.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest line
   frame.selectAll("*").remove();
   frame.append("rect").attr("class", "ring").attr("rx", 3).style("stroke", colour("query"));
   handle
-    .attr("transform", `translate(${corner(head)})`)
+    .attr("transform", `translate(${x.range()[0] - 8},${y(head) + shift(head)})`)
     .attr("aria-valuenow", head)
     .attr("aria-valuetext", told)
     .select("rect")
-    .attr("width", size[0])
-    .attr("height", size[1])
-    .style("stroke-width", 2.5);
-  const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -count, ArrowDown: count };
-  const byKey = ({ key }, from) => {
-    const to = { Home: 0, End: range.max }[key] ?? from + by[key];
-    return Number.isNaN(to) ? null : { head: to in measured ? to : from };
+    .attr("width", x.range()[1] - x.range()[0] + 16)
+    .attr("height", y.bandwidth())
+    .style("stroke-width", 2);
+  const byKey = (event, from) => {
+    const next = fromKey({ key: DOWN[event.key] ?? event.key }, from, range);
+    return next === null ? null : { head: next };
   };
-  const byDrag = (event) => {
-    const far = ([px, py]) => Math.hypot(px + size[0] / 2 - event.x, py + size[1] / 2 - event.y);
-    return { head: least(names.length, (i) => far(corner(i))) };
-  };
+  const byDrag = (event) => ({ head: least(names.length, (i) => Math.abs(level(i) - event.y)) });
   listen(app, panel, handle, byKey, byDrag);
   panel.describe(
-    "At how many characters each head looks, over how many random scores would.",
+    "Among how many characters each head shares its weight, and random scores theirs.",
     "group",
   );
 }

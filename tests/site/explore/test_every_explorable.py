@@ -130,7 +130,7 @@ def test_coming_back_to_an_explorable_moves_nothing(begin):
 # ---------------------------------------------------------------- what a reader can use
 
 CONTROLS = """figure => [...figure.querySelectorAll(
-    ":is(input, select, button, [role=slider], [role=radio], [role=button])"
+    ":is(input, button, [role=slider], [role=button])"
 )].filter((one) =>
     one.checkVisibility({ visibilityProperty: true }) && !one.closest(".explorable-foot")
 )"""
@@ -167,14 +167,8 @@ def uses(control, hand):
     tag = control.evaluate("control => control.getAttribute('role') ?? control.localName")
     slides = tag == "slider" or control.get_attribute("type") == "range"
     if hand == "keyboard":
-        if control.evaluate("control => control.tabIndex") < 0:
-            assert tag == "radio", "of a group of these one is reached, and by arrows the others"
-            return []
-        keys = {"select": ["ArrowDown", "ArrowUp"], "radio": ["ArrowRight", "ArrowLeft"]}
-        ways = ["ArrowRight", "ArrowLeft", "Home", "End"] if slides else keys.get(tag, ["Space"])
+        ways = ["ArrowRight", "ArrowLeft", "Home", "End"] if slides else ["Space"]
         return [partial(control.press, key) for key in ways]
-    if tag == "select":
-        return [partial(control.select_option, index=at) for at in (1, 0)]
     if not slides:
         return [partial(control.click, force=True)]
     held = control.query_selector("rect.touch") or control
