@@ -84,9 +84,9 @@ export const heads = {
     ["head", "", 27, { left: 2, right: 2 }],
     [
       "heads",
-      "● a head ▬ 9 in 10 random rows of its spread",
+      "● a head ▬ 9 in 10 rows of random scores",
       200,
-      { left: 68, right: 12, top: 24, bottom: 8 },
+      { left: 72, right: 12, top: 24, bottom: 8 },
     ],
   ],
   update(app) {
@@ -100,16 +100,16 @@ export const heads = {
     app.panels.head.heading.textContent = told;
     drawText(app, math.softmax(rowOf(of.levels, head, place)));
     drawHeads(app, measured, told);
-    return { said: (app.memory.said = answer(measured[head], of.leave)) };
+    return { said: (app.memory.said = answer(measured, of.leave)) };
   },
 };
 
-/** How many heads look as widely as random scores, on average over all characters that may look; and whether this one does here. */
-function answer({ side }, leave) {
+/** How many heads look as widely as random scores, from this character and on average over all that may look. */
+function answer(measured, leave) {
+  const here = measured.filter(({ side }) => side === 0).length;
   const [all, byChance] = [names.length - leave, 0.9 * names.length];
   const verdict = all > byChance - 1 ? "Yes" : "Mostly"; // to within a head
-  const here = ["looks more narrowly", "does", "looks more widely"][side + 1];
-  return `${verdict}: over all letters ${show(all, 1)} of ${names.length} heads do, by chance ${show(byChance, 1)}. From this letter this head ${here}.`;
+  return `${verdict}: from this letter ${here} of ${names.length} heads do, over all letters ${show(all, 1)}, by chance ${show(byChance, 1)}.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -204,7 +204,7 @@ function drawHeads(app, measured, told) {
   const level = (i) => y(i) + y.bandwidth() / 2 + shift(i);
   const notes = fresh(panel.svg, "notes");
   const [bottom, top] = panel.yRange;
-  say(notes, "shared by", 0, top - 8, "start").style("fill", "var(--ex-muted)");
+  say(notes, "characters", 0, top - 8, "start").style("fill", "var(--ex-muted)");
   for (const keys of TICKS) {
     rule(notes, [x(keys), top - 4], [x(keys), bottom], "var(--ex-grid)");
     say(notes, keys, x(keys), top - 8, "middle").style("fill", "var(--ex-muted)");

@@ -7,12 +7,12 @@ import { fresh, layer, say } from "./shared.js";
 const { d_k: widths, nudge, pattern } = data.saturation;
 const KEYS = pattern.map((_, j) => j);
 const SIDES = ["none", "sqrt_d_k"];
-const RESPONDS = 0.05; // of the weight, from which a gain counts
+const COUNTS = 0.05; // of the weight, from which a gain counts
 const GAP = 16; // px, between the sides
 const LETTERS = 16; // px, above a key's bar, for its numbers
 
 export const saturation = {
-  title: "How many keys of a wide head still respond?",
+  title: "In a wide head, how many keys can still gain weight?",
   prompt: `Widen the head. Faint is what a weight would gain if its own score were ${nudge} higher.`,
   hint: { target: "input" },
   controls: [
@@ -31,7 +31,7 @@ export const saturation = {
     const { d_k: dK } = app.state;
     const sides = SIDES.map((divisor) => sideOf(dK, divisor));
     drawKeys(app.panels.keys, sides, dK);
-    return { said: answer(sides) };
+    return { said: answer(sides, dK) };
   },
 };
 
@@ -43,12 +43,13 @@ function sideOf(dK, divisor) {
   return { scores, weights, gains: KEYS.map((j) => raised(j) - weights[j]) };
 }
 
-function answer(sides) {
+function answer(sides, dK) {
   const [undivided, divided] = sides.map(
-    ({ gains }) => gains.filter((gain) => gain >= RESPONDS).length,
+    ({ gains }) => gains.filter((gain) => gain >= COUNTS).length,
   );
   const count = undivided ? `${undivided} of ${KEYS.length} keys` : "no key";
-  return `Undivided, ${count} would gain ${RESPONDS} or more; divided, ${divided} of ${KEYS.length}, as at every width.`;
+  const still = dK > widths[0] ? "still " : "";
+  return `Undivided, ${count} would gain ${COUNTS} or more; divided, ${still}${divided} of ${KEYS.length}.`;
 }
 
 /** A line for each key, and on both sides its weight as a bar. */
@@ -111,7 +112,7 @@ function drawSide(panel, { scores, weights, gains, y, name, start, end }, diviso
     const level = y(j) + LETTERS - 3;
     say(words, decimal(scores[j]), start, level, "start").style("fill", muted);
     const gain = say(words, `+${gains[j].toFixed(2)}`, end, level, "end");
-    if (gains[j] >= RESPONDS) gain.style("font-weight", 700);
+    if (gains[j] >= COUNTS) gain.style("font-weight", 700);
     else gain.style("fill", muted);
   }
 }
