@@ -64,8 +64,8 @@ def measure(scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def outside(keys: Tensor, chance: Tensor) -> Tensor:
-    """Where a head looks at more or at fewer characters than by chance."""
-    return (keys < chance[..., 0]) | (keys > chance[..., -1])
+    """Where a head looks at more characters than by chance, and where at fewer."""
+    return torch.stack((keys > chance[..., -1], keys < chance[..., 0]))
 
 
 def data() -> dict[str, Any]:
@@ -75,7 +75,7 @@ def data() -> dict[str, Any]:
     stored = load_results(LONGER)
     query, key = load_vectors(HEADS, "line", LONGER)
     layers, heads = query.shape[1:3]
-    trained = outside(*measure(sdpa.attention_scores(query[-1], key[-1]))).sum(-1).double()
+    trained = outside(*measure(sdpa.attention_scores(query[-1], key[-1]))).sum((0, -1)).double()
     far = (trained - trained.mean()).abs()
     return {
         "first": FIRST,
@@ -93,7 +93,7 @@ def scripts() -> dict[str, str]:
     """By name a classic script for a moment: the scores of all rows of all heads, each row up to
     its own character, a byte a score; and by the character that looks, from `FIRST` on, and the
     head, at how many it looks, and would by chance, at the shares of `SHARES`; and how many heads
-    leave these, on average over the characters.
+    look at more, and at fewer, on average over the characters.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
@@ -104,10 +104,10 @@ def scripts() -> dict[str, str]:
     for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
         keys, chance = measure(own)
-        leave = rounded(outside(keys, chance).double().sum(-1).mean().item())
+        leave = outside(keys, chance).double().sum(-1).mean(-1).tolist()
         looks = torch.cat((keys[..., None], chance), -1).tolist()
         places = [[[rounded(x, 3) for x in head] for head in place] for place in looks]
-        text = json.dumps([kept, places, leave], separators=(",", ":"))
+        text = json.dumps([kept, places, [rounded(x) for x in leave]], separators=(",", ":"))
         scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
     return scripts
 

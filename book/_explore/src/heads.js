@@ -104,12 +104,11 @@ export const heads = {
   },
 };
 
-/** How many heads look as widely as random scores, from this character and on average over all that may look. */
+/** How many heads look more widely than random scores, and how many more narrowly: from this character, and on average over all that may look. */
 function answer(measured, leave) {
-  const here = measured.filter(({ side }) => side === 0).length;
-  const [all, byChance] = [names.length - leave, 0.9 * names.length];
-  const verdict = all > byChance - 1 ? "Yes" : "Mostly"; // to within a head
-  return `${verdict}: from this letter ${here} of ${names.length} heads do, over all letters ${show(all, 1)}, by chance ${show(byChance, 1)}.`;
+  const here = [1, -1].map((way) => measured.filter(({ side }) => side === way).length);
+  const all = leave.map((x) => show(x, 1)).join(" and ");
+  return `From this letter ${here[0]} of ${names.length} heads look more widely, ${here[1]} more narrowly; over all letters ${all}, by chance ${show(0.05 * names.length, 1)} each.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];

@@ -13,7 +13,7 @@ const LETTERS = 16; // px, above a key's bar, for its numbers
 
 export const saturation = {
   title: "In a wide head, how many keys can still gain weight?",
-  prompt: `Widen the head. Faint is what a weight would gain if its own score were ${nudge} higher.`,
+  prompt: `Widen the head. Faint is what a weight would gain if softmax saw its score ${nudge} higher.`,
   hint: { target: "input" },
   controls: [
     {
