@@ -17,14 +17,14 @@ from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
 
 ALT = (
     "Sixteen heads in four layers, after 2,400 training steps: a dot, at how many characters each "
-    "looks from the i of print, and a bar, what nine in ten rows of random scores of the same "
-    "spread do. Thirteen dots lie in their bars, most of them at fewer than 5 characters. Two of "
-    "layer 2 and one of layer 3, purple, lie to the right of theirs, at more than 5 characters."
+    "looks from the last bracket, and a bar, what nine in ten rows of random scores of its spread "
+    "do. Eleven dots lie in their bars, most of them at fewer than 10 characters. Three of layer 2 "
+    "and two of layer 3, brown, lie to the right of theirs, at 5 to 16 characters."
 )
 
 HEADS = DecoderRun("sqrt_d_k")
-SHOWN = (1, 3)
-"""The layer and head with which the figure begins: training takes it far from chance."""
+SHOWN = (2, 3)
+"""The layer and head with which the figure begins, and which the chapter tells of."""
 
 FIRST = 7
 """The first character that may look: shorter rows say nothing of a spread."""
@@ -35,7 +35,7 @@ where a weight is, coarse where none is.
 """
 
 SHARES = torch.tensor([0.05, 0.95], dtype=torch.float64)
-"""Between these shares of normal rows a row is as by chance."""
+"""The shares of normal rows between which a row is as by chance."""
 
 
 def standard(rows: Tensor) -> Tensor:
@@ -63,24 +63,21 @@ def measure(scores: Tensor) -> tuple[Tensor, Tensor]:
     return keys, chance
 
 
-def outside(keys: Tensor, chance: Tensor) -> Tensor:
-    """Where a head looks at more characters than by chance, and where at fewer."""
-    return torch.stack((keys > chance[..., -1], keys < chance[..., 0]))
+def inside(keys: Tensor, chance: Tensor) -> Tensor:
+    """Where a head looks at as many characters as by chance."""
+    return (chance[..., 0] <= keys) & (keys <= chance[..., -1])
 
 
 def data() -> dict[str, Any]:
-    """Which passage, and of which moments of a training a decoder's scores are there. `place` is
-    the last of the characters that after training come nearest to the average one.
+    """Which passage, of which moments of a training a decoder's scores are there, and which share
+    of rows a bar holds.
     """
     stored = load_results(LONGER)
-    query, key = load_vectors(HEADS, "line", LONGER)
-    layers, heads = query.shape[1:3]
-    trained = outside(*measure(sdpa.attention_scores(query[-1], key[-1]))).sum((0, -1)).double()
-    far = (trained - trained.mean()).abs()
+    layers, heads = load_vectors(HEADS, "line", LONGER)[0].shape[1:3]
     return {
         "first": FIRST,
         "head": SHOWN[0] * heads + SHOWN[1],
-        "place": FIRST + int((far == far.min()).nonzero().max()),
+        "inside": rounded(SHARES.diff().item()),
         "text": stored.passages["line"],
         "moments": stored.kept[f"{HEADS.name}, line"],
         "layers": layers,
@@ -93,7 +90,7 @@ def scripts() -> dict[str, str]:
     """By name a classic script for a moment: the scores of all rows of all heads, each row up to
     its own character, a byte a score; and by the character that looks, from `FIRST` on, and the
     head, at how many it looks, and would by chance, at the shares of `SHARES`; and how many heads
-    look at more, and at fewer, on average over the characters.
+    do as by chance, on average over the characters.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
@@ -104,10 +101,10 @@ def scripts() -> dict[str, str]:
     for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
         keys, chance = measure(own)
-        leave = outside(keys, chance).double().sum(-1).mean(-1).tolist()
+        stay = inside(keys, chance).double().sum(-1).mean().item()
         looks = torch.cat((keys[..., None], chance), -1).tolist()
         places = [[[rounded(x, 3) for x in head] for head in place] for place in looks]
-        text = json.dumps([kept, places, [rounded(x) for x in leave]], separators=(",", ":"))
+        text = json.dumps([kept, places, rounded(stay)], separators=(",", ":"))
         scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
     return scripts
 
@@ -116,15 +113,14 @@ def draw() -> None:
     """After training, at how many characters each head looks, and nine in ten normal rows."""
     query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
     told = data()
-    at, steps = told["place"], told["moments"][-1]
-    keys, chance = (x[at - FIRST] for x in measure(sdpa.attention_scores(query, key)))
+    keys, chance = (x[-1] for x in measure(sdpa.attention_scores(query, key)))
     layers, heads = query.shape[:2]
     _, ax = plotting.figure(height=3.4)
+    stays = inside(keys, chance)
     for i, (own, (low, high)) in enumerate(zip(keys.tolist(), chance.tolist(), strict=True)):
         level = i + 0.5 * (i // heads)
         ax.plot((low, high), (level, level), color=plotting.GRID, linewidth=5)
-        role = "weights" if own > high else "key" if own < low else ""
-        color = plotting.ROLES.get(role, plotting.INK)
+        color = plotting.INK if stays[i] else plotting.ROLES["key"]
         ax.plot(own, level, "o", color=color, markersize=6, zorder=3)
     ticks = [1, 2, 5, 10, 20, 50]
     ax.set(xscale="log", xlim=(0.95, len(told["text"])))
@@ -136,5 +132,5 @@ def draw() -> None:
     ax.invert_yaxis()
     ax.tick_params("y", length=0, labelcolor=plotting.INK)
     ax.grid(visible=False, axis="y")
-    asked = f"as if shared by so many characters, from “{told['text'][at]}” in “print”"
-    ax.set_xlabel(f"{asked}, after {steps:,} steps")
+    asked = "looks at so many characters from the last bracket"
+    ax.set_xlabel(f"{asked}, after {told['moments'][-1]:,} steps")

@@ -3,7 +3,7 @@ import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { fresh, layer, rule, say, show, show2, showCount } from "./shared.js";
+import { element, fresh, layer, rule, say, show, show2, show3, showCount } from "./shared.js";
 
 const {
   text,
@@ -13,7 +13,7 @@ const {
   unit,
   first: FIRST,
   head: shownFirst,
-  place: looksFirst,
+  inside,
 } = data.heads;
 const places = [...text];
 const shown = { " ": "·", "\n": "⏎" };
@@ -25,15 +25,15 @@ const names = Array.from(
 
 const kept = new Map();
 
-/** Of a moment the scores, each less its row's largest, head by head and row by row, and at how many characters these look, and between which numbers random ones do; and on average how many heads look more widely or narrowly than these: in a script of its own, read when needed. */
+/** Of a moment the scores, each less its row's largest, head by head and row by row, and at how many characters these look, and between which numbers random ones do; and on average how many heads lie between these: in a script of its own, read when needed. */
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
-    const [bytes, looks, leave] = window.explorableHeads[moment];
+    const [bytes, looks, stay] = window.explorableHeads[moment];
     kept.set(moment, {
       levels: Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0)),
       looks,
-      leave,
+      stay,
     });
   };
   if (window.explorableHeads?.[moment]) return read();
@@ -58,14 +58,15 @@ function rowOf(levels, head, place) {
 /** Of each head, at how many characters it looks from one, and between which numbers random scores do nine times in ten. */
 const measure = ({ looks }, place) =>
   looks[place - FIRST].map(([keys, low, high]) => {
-    return { keys, low, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
+    return { keys, low, high, stays: low <= keys && keys <= high };
   });
 
 const LAST = places.length - 1;
 
 export const heads = {
-  title: "Do heads look as widely as random scores would?",
-  prompt: "Train the model: do the dots stay in their bars? Press a head, or an underlined letter.",
+  title: "Does its spread tell how many characters a head looks at?",
+  prompt:
+    "Train: scores spread, and bars move left. Do dots stay inside? Press a line or a letter.",
   hint: { target: "input" },
   controls: [
     {
@@ -77,17 +78,12 @@ export const heads = {
       marks: moments.map(showCount),
     },
     { name: "head", min: 0, max: names.length - 1, step: 1, value: shownFirst, drawn: true },
-    { name: "place", min: FIRST, max: LAST, step: 1, value: looksFirst, drawn: true },
+    { name: "place", min: FIRST, max: LAST, step: 1, value: LAST, drawn: true },
   ],
   panelWidth: "100%",
   panels: [
     ["head", "", 27, { left: 2, right: 2 }],
-    [
-      "heads",
-      "● a head ▬ 9 in 10 rows of random scores",
-      200,
-      { left: 72, right: 12, top: 24, bottom: 8 },
-    ],
+    ["heads", "", 232, { left: 72, right: 12, top: 24, bottom: 8 }],
   ],
   update(app) {
     const { step, place, head } = app.state;
@@ -96,19 +92,21 @@ export const heads = {
     if (!of) return { said: app.memory.said };
     const measured = measure(of, place);
     const { keys, low, high } = measured[head];
-    const told = `${names[head]}: as if shared by ${show2(keys)} characters, at random by ${show2(low)} to ${show2(high)}`;
+    const alike = [low, high].some((one) => show2(one) === show2(keys));
+    const [looks, from, to] = [keys, low, high].map(alike ? show3 : show2);
+    const told = `${names[head]} looks at ${looks} characters, random scores at ${from} to ${to}`;
     app.panels.head.heading.textContent = told;
     drawText(app, math.softmax(rowOf(of.levels, head, place)));
     drawHeads(app, measured, told);
-    return { said: (app.memory.said = answer(measured, of.leave)) };
+    return { said: (app.memory.said = answer(step, measured, of.stay)) };
   },
 };
 
-/** How many heads look more widely than random scores, and how many more narrowly: from this character, and on average over all that may look. */
-function answer(measured, leave) {
-  const here = [1, -1].map((way) => measured.filter(({ side }) => side === way).length);
-  const all = leave.map((x) => show(x, 1)).join(" and ");
-  return `From this letter ${here[0]} of ${names.length} heads look more widely, ${here[1]} more narrowly; over all letters ${all}, by chance ${show(0.05 * names.length, 1)} each.`;
+/** How many heads look at as many characters as random scores do: from this one, on average over all that may look, and if their own were random. */
+function answer(step, measured, stay) {
+  const here = measured.filter(({ stays }) => stays).length;
+  const first = step ? "Spread tells much, not all" : "Untrained, heads are much like random ones";
+  return `${first}: ${here} of ${names.length} stay in their bars, ${show(stay, 1)} at the average letter, ${show(inside * names.length, 1)} if all were random.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -118,6 +116,13 @@ const seen = (place) => shown[places[place]] ?? places[place];
 
 const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
 const TICKS = [1, 2, 5, 10, 20, 50]; // characters
+const OUTSIDE = "var(--ex-key)";
+const BAR = "color-mix(in srgb, var(--ex-muted) 35%, var(--ex-ground))";
+const LEGEND = [
+  ["●", "a head,", "var(--ex-ink)"],
+  ["●", "outside", OUTSIDE],
+  ["▬", "9 in 10 rows of random scores of its spread", BAR],
+];
 const LAYERS = 4; // px, further apart than heads
 const DOWN = { ArrowUp: "ArrowLeft", ArrowDown: "ArrowRight" }; // the list's next head is below
 const LINE = 25; // px, of a line of the passage
@@ -193,7 +198,7 @@ function drawText(app, weights) {
   listen(app, panel, handle, byKey, byDrag);
 }
 
-/** A line for each head: among so many characters random scores share their weight nine times in ten, a bar, and the head its own, a dot, coloured outside. */
+/** A line for each head: among so many characters random scores share their weight nine times in ten, a bar, and the head its own, a dot, coloured outside its bar. */
 function drawHeads(app, measured, told) {
   const panel = app.panels.heads;
   const { head } = app.state;
@@ -201,6 +206,8 @@ function drawHeads(app, measured, told) {
   const y = d3.scaleBand(numbers(names.length), panel.yRange.reverse());
   const shift = (i) => LAYERS * (Math.floor(i / count) - (layers - 1) / 2); // layers stand apart
   const level = (i) => y(i) + y.bandwidth() / 2 + shift(i);
+  const sign = ([mark, of, fill]) => [element("span", { style: `color:${fill}` }, mark), ` ${of} `];
+  panel.heading.replaceChildren(...LEGEND.flatMap(sign));
   const notes = fresh(panel.svg, "notes");
   const [bottom, top] = panel.yRange;
   say(notes, "characters", 0, top - 8, "start").style("fill", "var(--ex-muted)");
@@ -212,24 +219,20 @@ function drawHeads(app, measured, told) {
   for (let i = 0; i < layers; i++) say(notes, `layer ${i + 1}`, 0, middle(i) + 4, "start");
   const lines = layer(panel.svg, "lines").selectAll("g.head").data(measured);
   const made = lines.enter().append("g").attr("class", "head glides");
-  made
-    .append("rect")
-    .attr("class", "cell")
-    .attr("rx", 3)
-    .style("fill", "color-mix(in srgb, var(--ex-muted) 35%, var(--ex-ground))");
-  made.append("circle").attr("r", 4.5).style("stroke", "var(--ex-ground)");
+  made.append("rect").attr("class", "cell").attr("rx", 3).style("fill", BAR);
+  made.append("circle").attr("r", 4).style("stroke", "var(--ex-ground)");
   const all = made.merge(lines);
   all
     .select("rect")
     .attr("x", ({ low }) => x(low))
     .attr("width", ({ low, high }) => x(high) - x(low))
-    .attr("y", (_, i) => level(i) - 3)
-    .attr("height", 6);
+    .attr("y", (_, i) => level(i) - 4)
+    .attr("height", 8);
   all
     .select("circle")
     .attr("cx", ({ keys }) => x(keys))
     .attr("cy", (_, i) => level(i))
-    .style("fill", ({ side }) => ["var(--ex-key)", "var(--ex-ink)", "var(--ex-weights)"][side + 1]);
+    .style("fill", ({ stays }) => (stays ? "var(--ex-ink)" : OUTSIDE));
 
   const range = { min: 0, max: names.length - 1, step: 1 };
   const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");

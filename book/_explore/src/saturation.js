@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour, looks } from "./data.js";
 import { softmax } from "./math.js";
-import { fresh, layer, say } from "./shared.js";
+import { fresh, layer, say, show } from "./shared.js";
 
 const { d_k: widths, nudge, pattern } = data.saturation;
 const KEYS = pattern.map((_, j) => j);
@@ -13,7 +13,8 @@ const LETTERS = 16; // px, above a key's bar, for its numbers
 
 export const saturation = {
   title: "In a wide head, how many keys can still gain weight?",
-  prompt: `Widen the head. Faint is what a weight would gain if softmax saw its score ${nudge} higher.`,
+  prompt:
+    "Widen the head: scores keep their pattern, and spread as √d_k. Which keys still respond?",
   hint: { target: "input" },
   controls: [
     {
@@ -26,7 +27,14 @@ export const saturation = {
     },
   ],
   panelWidth: "100%",
-  panels: [["keys", "", 322, { left: 34, right: 0, top: 40, bottom: 2 }]],
+  panels: [
+    [
+      "keys",
+      `full: weight; faint: gain if its score rose by ${nudge}`,
+      322,
+      { left: 34, right: 0, top: 40, bottom: 2 },
+    ],
+  ],
   update(app) {
     const { d_k: dK } = app.state;
     const sides = SIDES.map((divisor) => sideOf(dK, divisor));
@@ -49,7 +57,8 @@ function answer(sides, dK) {
   );
   const count = undivided ? `${undivided} of ${KEYS.length} keys` : "no key";
   const still = dK > widths[0] ? "still " : "";
-  return `Undivided, ${count} would gain ${COUNTS} or more; divided, ${still}${divided} of ${KEYS.length}.`;
+  const first = show(sides[0].weights[0]);
+  return `Undivided, key 1 has ${first} of the weight, and ${count} would gain ${COUNTS} or more; divided, ${still}${divided} of ${KEYS.length}.`;
 }
 
 /** A line for each key, and on both sides its weight as a bar. */
@@ -111,7 +120,8 @@ function drawSide(panel, { scores, weights, gains, y, name, start, end }, diviso
   for (const j of KEYS) {
     const level = y(j) + LETTERS - 3;
     say(words, decimal(scores[j]), start, level, "start").style("fill", muted);
-    const gain = say(words, `+${gains[j].toFixed(2)}`, end, level, "end");
+    const told = gains[j] < 0.005 ? "< 0.01" : `+${show(gains[j])}`;
+    const gain = say(words, told, end, level, "end");
     if (gains[j] >= COUNTS) gain.style("font-weight", 700);
     else gain.style("fill", muted);
   }
