@@ -2,14 +2,15 @@
 import * as d3 from "./d3.js";
 import { colour, data, lettersColour, looks } from "./data.js";
 import { softmax } from "./math.js";
-import { fresh, layer, say, show } from "./shared.js";
+import { ROOMY, fresh, layer, say, show } from "./shared.js";
 
 const { d_k: widths, nudge, pattern } = data.saturation;
 const KEYS = pattern.map((_, j) => j);
 const SIDES = ["none", "sqrt_d_k"];
 const COUNTS = 0.05; // of the weight, from which a gain counts
 const GAP = 16; // px, between the sides
-const LETTERS = 16; // px, above a key's bar, for its numbers
+const LETTERS = 16; // px, above a key's bar, for its numbers, which where there is room stand beside it
+const [HEIGHT, ASIDE] = ROOMY ? [238, [56, 56]] : [326, [0, 0]];
 
 export const saturation = {
   title: "In a wide head, how many keys can still gain weight?",
@@ -31,8 +32,8 @@ export const saturation = {
     [
       "keys",
       `full: weight; faint: gain if its score rose by ${nudge}`,
-      322,
-      { left: 34, right: 0, top: 40, bottom: 2 },
+      HEIGHT,
+      { left: 34, right: 0, top: 44, bottom: 2 },
     ],
   ],
   update(app) {
@@ -72,8 +73,9 @@ function drawKeys(panel, sides, dK) {
     drawSide(panel, { ...side, y, name: names[i], start, end: start + width }, SIDES[i]);
   });
   const words = fresh(panel.svg, "words");
-  say(words, "key", 0, 30, "start");
-  for (const j of KEYS) say(words, j + 1, 0, y(j) + y.bandwidth() - 7, "start");
+  say(words, "key", 0, 34, "start");
+  for (const j of KEYS)
+    say(words, j + 1, 0, y(j) + (ROOMY ? y.bandwidth() / 2 + 4 : y.bandwidth() - 7), "start");
   const told = (values) => values.map((x) => x.toFixed(3)).join("; ");
   const described = sides.map(
     ({ scores, weights, gains }, i) =>
@@ -91,7 +93,8 @@ const decimal = (z) =>
 
 /** One divisor's side: a bar for each key, its weight, and at its end, faint, what the key would gain. */
 function drawSide(panel, { scores, weights, gains, y, name, start, end }, divisor) {
-  const x = d3.scaleLinear([0, 1], [start, end]);
+  const x = d3.scaleLinear([0, 1], [start + ASIDE[0], end - ASIDE[1]]);
+  const above = ROOMY ? 2 : LETTERS;
   const bars = (of, from, to, fill) =>
     layer(panel.svg, `${of}-${divisor}`)
       .classed("glides", true)
@@ -100,8 +103,8 @@ function drawSide(panel, { scores, weights, gains, y, name, start, end }, diviso
       .join("rect")
       .attr("x", (j) => x(from(j)))
       .attr("width", (j) => x(to(j)) - x(from(j)))
-      .attr("y", (j) => y(j) + LETTERS)
-      .attr("height", y.bandwidth() - LETTERS - 4)
+      .attr("y", (j) => y(j) + above)
+      .attr("height", y.bandwidth() - above - (ROOMY ? 2 : 4))
       .style("fill", fill);
   const none = () => 0;
   const weight = (j) => weights[j];
@@ -111,14 +114,14 @@ function drawSide(panel, { scores, weights, gains, y, name, start, end }, diviso
   const raised = (j) => weights[j] + gains[j];
   bars("gain", weight, raised, `color-mix(in srgb, ${ink} 45%, var(--ex-ground))`);
   const words = fresh(panel.svg, `words-${divisor}`);
-  say(words, name, start, 12, "start")
+  say(words, name, start, 16, "start")
     .style("fill", lettersColour(divisor))
     .style("font-weight", 700);
   const muted = "var(--ex-muted)";
-  say(words, "score", start, 30, "start").style("fill", muted);
-  say(words, "gain", end, 30, "end").style("fill", muted);
+  say(words, "score", start, 34, "start").style("fill", muted);
+  say(words, "gain", end, 34, "end").style("fill", muted);
   for (const j of KEYS) {
-    const level = y(j) + LETTERS - 3;
+    const level = ROOMY ? y(j) + y.bandwidth() / 2 + 4 : y(j) + LETTERS - 3;
     say(words, decimal(scores[j]), start, level, "start").style("fill", muted);
     const told = gains[j] < 0.005 ? "< 0.01" : `+${show(gains[j])}`;
     const gain = say(words, told, end, level, "end");

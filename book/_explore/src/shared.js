@@ -50,6 +50,9 @@ export function element(tag, attributes = {}, ...children) {
 /** Whether the reader wants no motion. */
 export const wantsCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+/** Whether the page is wider than a phone. */
+export const ROOMY = matchMedia("(min-width: 600px)").matches;
+
 /** Whether dot products are divided: two buttons. */
 export const divisorControl = {
   name: "divisor",

@@ -2,12 +2,11 @@
 import * as d3 from "./d3.js";
 import { colour } from "./data.js";
 import { dotProductVariance, makeGenerator, sampleNormal } from "./math.js";
-import { axes, fresh, layer, richText, rule, say, show } from "./shared.js";
+import { ROOMY, axes, fresh, layer, richText, rule, say, show } from "./shared.js";
 
 const DIMS = [1, 4, 8, 12, 16];
 const WIDEST = DIMS.at(-1);
 const [SHIFTED, CORRELATED] = [1, 0.3];
-const ROOMY = matchMedia("(min-width: 600px)").matches;
 const SMALL = [ROOMY ? 132 : 113, { left: 0, right: 0, top: 2, bottom: 14 }];
 
 /** For each point of a cloud two numbers of its own and one that they share: draws whose correlations are near those that are meant. */
