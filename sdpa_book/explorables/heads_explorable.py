@@ -16,15 +16,17 @@ from sdpa_book.studies.heads.plan import DecoderRun
 from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
 
 ALT = (
-    "Sixteen heads in four layers, after 2,400 training steps: a dot, at how many characters each "
-    "looks from the last bracket, and a bar, what nine in ten rows of random scores of its spread "
-    "do. Eleven dots lie in their bars, most of them at fewer than 10 characters. Three of layer 2 "
-    "and two of layer 3, brown, lie to the right of theirs, at 5 to 16 characters."
+    "Sixteen heads, dots, by the spread of their scores and by how many characters each looks at "
+    "from the n of return; and a band, where nine in ten rows of random scores lie. Untrained, all "
+    "have spreads near 1 and look at about 15 to 25. After 2,400 training steps most lie along the "
+    "band, at spreads of 2 to 6 and 1 to 5 characters; two lie above it and two below."
 )
 
 HEADS = DecoderRun("sqrt_d_k")
-SHOWN = (2, 3)
-"""The layer and head with which the figure begins, and which the chapter tells of."""
+SHOWN, FROM = (2, 0), 34
+"""The layer and head with which the figure begins, and the character that looks, the n of
+“return”: the chapter tells of them.
+"""
 
 FIRST = 7
 """The first character that may look: shorter rows say nothing of a spread."""
@@ -36,6 +38,10 @@ where a weight is, coarse where none is.
 
 SHARES = torch.tensor([0.05, 0.95], dtype=torch.float64)
 """The shares of normal rows between which a row is as by chance."""
+
+
+SPREADS = torch.logspace(-3, 3.5, 14, base=2, dtype=torch.float64)
+"""Where a band of normal rows is drawn through."""
 
 
 def standard(rows: Tensor) -> Tensor:
@@ -50,35 +56,41 @@ def by_chance(keys: int, spreads: Tensor) -> Tensor:
     return own.quantile(SHARES, -1).T
 
 
-def measure(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """By character that may look and head: at how many characters it looks, and at how many it
-    would by chance, at the shares of `SHARES`; of a moment's scores.
+def measure(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """By character that may look and head: the spread of its scores, at how many characters it
+    looks, and at how many it would by chance, at the shares of `SHARES`; of a moment's scores.
     """
     found = []
     for at in range(FIRST, scores.shape[-1]):
         rows = scores[..., at, : at + 1].flatten(0, -2).double()
-        keys = sdpa.effective_keys(rows.softmax(-1))
-        found.append((keys, by_chance(at + 1, rows.std(-1, correction=0))))
-    keys, chance = map(torch.stack, zip(*found, strict=True))
-    return keys, chance
+        spreads = rows.std(-1, correction=0)
+        found.append((spreads, sdpa.effective_keys(rows.softmax(-1)), by_chance(at + 1, spreads)))
+    spreads, keys, chance = map(torch.stack, zip(*found, strict=True))
+    return spreads, keys, chance
 
 
-def inside(keys: Tensor, chance: Tensor) -> Tensor:
-    """Where a head looks at as many characters as by chance."""
-    return (chance[..., 0] <= keys) & (keys <= chance[..., -1])
+def outside(keys: Tensor, chance: Tensor) -> Tensor:
+    """Where a head looks at more characters than by chance, and where at fewer."""
+    return torch.stack((keys > chance[..., -1], keys < chance[..., 0]))
 
 
 def data() -> dict[str, Any]:
-    """Which passage, of which moments of a training a decoder's scores are there, and which share
-    of rows a bar holds.
+    """Which passage, and of which moments of a training a decoder's scores are there; and by the
+    character that looks a band of normal rows, low and high at each of `SPREADS`, with the share
+    that lies beyond either side.
     """
     stored = load_results(LONGER)
     layers, heads = load_vectors(HEADS, "line", LONGER)[0].shape[1:3]
+    text = stored.passages["line"]
+    bands = [by_chance(at + 1, SPREADS).tolist() for at in range(FIRST, len(text))]
     return {
         "first": FIRST,
         "head": SHOWN[0] * heads + SHOWN[1],
-        "inside": rounded(SHARES.diff().item()),
-        "text": stored.passages["line"],
+        "place": FROM,
+        "beyond": rounded(SHARES[0].item()),
+        "spreads": SPREADS.tolist(),
+        "bands": [[[rounded(x, 3) for x in ends] for ends in band] for band in bands],
+        "text": text,
         "moments": stored.kept[f"{HEADS.name}, line"],
         "layers": layers,
         "heads": heads,
@@ -89,8 +101,8 @@ def data() -> dict[str, Any]:
 def scripts() -> dict[str, str]:
     """By name a classic script for a moment: the scores of all rows of all heads, each row up to
     its own character, a byte a score; and by the character that looks, from `FIRST` on, and the
-    head, at how many it looks, and would by chance, at the shares of `SHARES`; and how many heads
-    do as by chance, on average over the characters.
+    head, how far its scores spread, at how many it looks, and would by chance, at the shares of
+    `SHARES`; and how many heads look at more, and at fewer, on average over the characters.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
@@ -100,37 +112,47 @@ def scripts() -> dict[str, str]:
     scripts = {}
     for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
-        keys, chance = measure(own)
-        stay = inside(keys, chance).double().sum(-1).mean().item()
-        looks = torch.cat((keys[..., None], chance), -1).tolist()
+        spreads, keys, chance = measure(own)
+        leave = outside(keys, chance).double().sum(-1).mean(-1).tolist()
+        looks = torch.cat((spreads[..., None], keys[..., None], chance), -1).tolist()
         places = [[[rounded(x, 3) for x in head] for head in place] for place in looks]
-        text = json.dumps([kept, places, rounded(stay)], separators=(",", ":"))
+        text = json.dumps([kept, places, [rounded(x) for x in leave]], separators=(",", ":"))
         scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
     return scripts
 
 
 def draw() -> None:
-    """After training, at how many characters each head looks, and nine in ten normal rows."""
-    query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
+    """Before and after training, how far each head's scores spread and at how many characters it
+    looks, with a band for nine in ten normal rows.
+    """
+    query, key = load_vectors(HEADS, "line", LONGER)
     told = data()
-    keys, chance = (x[-1] for x in measure(sdpa.attention_scores(query, key)))
-    layers, heads = query.shape[:2]
-    _, ax = plotting.figure(height=3.4)
-    stays = inside(keys, chance)
-    for i, (own, (low, high)) in enumerate(zip(keys.tolist(), chance.tolist(), strict=True)):
-        level = i + 0.5 * (i // heads)
-        ax.plot((low, high), (level, level), color=plotting.GRID, linewidth=5)
-        color = plotting.INK if stays[i] else plotting.ROLES["key"]
-        ax.plot(own, level, "o", color=color, markersize=6, zorder=3)
-    ticks = [1, 2, 5, 10, 20, 50]
-    ax.set(xscale="log", xlim=(0.95, len(told["text"])))
-    ax.set_xticks(ticks, map(str, ticks))
-    ax.minorticks_off()
-    middle = (heads - 1) / 2
-    names = [f"layer {i + 1}" for i in range(layers)]
-    ax.set_yticks([middle + i * (heads + 0.5) for i in range(layers)], names)
-    ax.invert_yaxis()
-    ax.tick_params("y", length=0, labelcolor=plotting.INK)
-    ax.grid(visible=False, axis="y")
-    asked = "looks at so many characters from the last bracket"
-    ax.set_xlabel(f"{asked}, after {told['moments'][-1]:,} steps")
+    at = told["place"] - FIRST
+    fine = torch.logspace(-2, 3.5, 50, base=2, dtype=torch.float64)
+    band = by_chance(told["place"] + 1, fine).T
+    _, axes = plotting.figure(columns=2, height=3.2, share_y=True)
+    for ax, moment in zip(axes, (0, -1), strict=True):
+        scores = sdpa.attention_scores(query[moment], key[moment])
+        spreads, keys, chance = (x[at] for x in measure(scores))
+        ax.fill_between(fine, *band, color=plotting.GRID, linewidth=0)
+        wider, narrower = outside(keys, chance)
+        inks = (
+            (~(wider | narrower), plotting.INK),
+            (wider, plotting.ROLES["value"]),
+            (narrower, plotting.ROLES["key"]),
+        )
+        for some, color in inks:
+            ax.plot(spreads[some], keys[some], "o", color=color, markersize=5.5)
+        ax.text(9, 25, "more even", ha="right", color=plotting.ROLES["value"])
+        ax.text(0.35, 1.1, "sharper", color=plotting.ROLES["key"])
+        steps = told["moments"][moment]
+        ax.set_title(f"after {steps:,} training steps" if steps else "untrained")
+        ax.set(xscale="log", xlim=(0.3, 10), xlabel="spread of a head's scores")
+        ax.set(yscale="log", ylim=(0.9, 40))
+        for set_ticks, ticks in (
+            (ax.set_xticks, (0.5, 1, 2, 5)),
+            (ax.set_yticks, (1, 2, 5, 10, 20)),
+        ):
+            set_ticks(ticks, map(str, ticks))
+        ax.minorticks_off()
+    axes[0].set_ylabel("characters that it looks at")

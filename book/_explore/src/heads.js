@@ -1,9 +1,9 @@
-/** Heads of a model in training: whom each looks at, and at how many characters, beside random scores of the same spread. */
+/** Heads of a model in training: whom each looks at, and at how many characters, beside random scores of its spread. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { element, fresh, layer, rule, say, show, show2, show3, showCount } from "./shared.js";
+import { axes, fresh, layer, rule, say, show, show2, show3, showCount } from "./shared.js";
 
 const {
   text,
@@ -13,7 +13,10 @@ const {
   unit,
   first: FIRST,
   head: shownFirst,
-  inside,
+  place: looksFirst,
+  beyond,
+  spreads,
+  bands,
 } = data.heads;
 const places = [...text];
 const shown = { " ": "·", "\n": "⏎" };
@@ -25,15 +28,15 @@ const names = Array.from(
 
 const kept = new Map();
 
-/** Of a moment the scores, each less its row's largest, head by head and row by row, and at how many characters these look, and between which numbers random ones do; and on average how many heads lie between these: in a script of its own, read when needed. */
+/** Of a moment the scores, each less its row's largest, head by head and row by row, how far these spread, at how many characters they look, and between which numbers random ones do; and on average how many heads look more widely or narrowly than these: in a script of its own, read when needed. */
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
-    const [bytes, looks, stay] = window.explorableHeads[moment];
+    const [bytes, looks, leave] = window.explorableHeads[moment];
     kept.set(moment, {
       levels: Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0)),
       looks,
-      stay,
+      leave,
     });
   };
   if (window.explorableHeads?.[moment]) return read();
@@ -55,18 +58,18 @@ function rowOf(levels, head, place) {
   return Array.from(levels.subarray(from, from + place + 1), (level) => -((level / unit) ** 2));
 }
 
-/** Of each head, at how many characters it looks from one, and between which numbers random scores do nine times in ten. */
+/** Of each head, from a character, the spread of its scores, at how many it looks, and between which numbers random scores do nine times in ten. */
 const measure = ({ looks }, place) =>
-  looks[place - FIRST].map(([keys, low, high]) => {
-    return { keys, low, high, stays: low <= keys && keys <= high };
+  looks[place - FIRST].map(([spread, keys, low, high]) => {
+    return { spread, keys, low, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
   });
 
 const LAST = places.length - 1;
 
 export const heads = {
-  title: "Does its spread tell how many characters a head looks at?",
+  title: "Does spread tell how many characters a head looks at?",
   prompt:
-    "Train: scores spread, and bars move left. Do dots stay inside? Press a line or a letter.",
+    "Train: do the 16 heads stay in the grey band of random scores? Press a dot or a character.",
   hint: { target: "input" },
   controls: [
     {
@@ -78,12 +81,17 @@ export const heads = {
       marks: moments.map(showCount),
     },
     { name: "head", min: 0, max: names.length - 1, step: 1, value: shownFirst, drawn: true },
-    { name: "place", min: FIRST, max: LAST, step: 1, value: LAST, drawn: true },
+    { name: "place", min: FIRST, max: LAST, step: 1, value: looksFirst, drawn: true },
   ],
   panelWidth: "100%",
   panels: [
     ["head", "", 27, { left: 2, right: 2 }],
-    ["heads", "", 232, { left: 72, right: 12, top: 24, bottom: 8 }],
+    [
+      "heads",
+      "dot: a head; grey: 9 in 10 rows of random scores",
+      240,
+      { left: 32, right: 10, top: 26, bottom: 42 },
+    ],
   ],
   update(app) {
     const { step, place, head } = app.state;
@@ -91,22 +99,23 @@ export const heads = {
     const of = kept.get(step);
     if (!of) return { said: app.memory.said };
     const measured = measure(of, place);
-    const { keys, low, high } = measured[head];
+    const { spread, keys, low, high } = measured[head];
     const alike = [low, high].some((one) => show2(one) === show2(keys));
     const [looks, from, to] = [keys, low, high].map(alike ? show3 : show2);
-    const told = `${names[head]} looks at ${looks} characters, random scores at ${from} to ${to}`;
+    const told = `${names[head]}: spread ${show2(spread)}; looks at ${looks} characters, random scores at ${from} to ${to}`;
     app.panels.head.heading.textContent = told;
     drawText(app, math.softmax(rowOf(of.levels, head, place)));
     drawHeads(app, measured, told);
-    return { said: (app.memory.said = answer(step, measured, of.stay)) };
+    return { said: (app.memory.said = answer(step, measured, of.leave)) };
   },
 };
 
-/** How many heads look at as many characters as random scores do: from this one, on average over all that may look, and if their own were random. */
-function answer(step, measured, stay) {
-  const here = measured.filter(({ stays }) => stays).length;
-  const first = step ? "Spread tells much, not all" : "Untrained, heads are much like random ones";
-  return `${first}: ${here} of ${names.length} stay in their bars, ${show(stay, 1)} at the average letter, ${show(inside * names.length, 1)} if all were random.`;
+/** How many heads lie in the band, above and below: from this character, and on average over all that may look. */
+function answer(step, measured, leave) {
+  const [above, below] = [1, -1].map((way) => measured.filter(({ side }) => side === way).length);
+  const all = leave.map((x) => show(x, 1)).join(" and ");
+  const so = step ? "spread tells most, not all" : "like random scores";
+  return `${names.length - above - below} of ${names.length} heads lie in the band, ${above} above, ${below} below. At the average letter ${all}, by chance ${show(beyond * names.length, 1)} each: ${so}.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -116,15 +125,7 @@ const seen = (place) => shown[places[place]] ?? places[place];
 
 const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
 const TICKS = [1, 2, 5, 10, 20, 50]; // characters
-const OUTSIDE = "var(--ex-key)";
-const BAR = "color-mix(in srgb, var(--ex-muted) 35%, var(--ex-ground))";
-const LEGEND = [
-  ["●", "a head,", "var(--ex-ink)"],
-  ["●", "outside", OUTSIDE],
-  ["▬", "9 in 10 rows of random scores of its spread", BAR],
-];
-const LAYERS = 4; // px, further apart than heads
-const DOWN = { ArrowUp: "ArrowLeft", ArrowDown: "ArrowRight" }; // the list's next head is below
+const SIDES = ["var(--ex-key)", "var(--ex-ink)", "var(--ex-value)"]; // below the band, in it, and above
 const LINE = 25; // px, of a line of the passage
 const ROOMY = 560; // px, from which the passage stands on one line, and not line by line as it was written
 
@@ -198,63 +199,76 @@ function drawText(app, weights) {
   listen(app, panel, handle, byKey, byDrag);
 }
 
-/** A line for each head: among so many characters random scores share their weight nine times in ten, a bar, and the head its own, a dot, coloured outside its bar. */
+/** A dot for each head, by how far its scores spread and among how many characters it shares its weight; and a band, where random scores lie nine times in ten. */
 function drawHeads(app, measured, told) {
   const panel = app.panels.heads;
-  const { head } = app.state;
-  const x = d3.scaleLog([1, places.length], panel.xRange);
-  const y = d3.scaleBand(numbers(names.length), panel.yRange.reverse());
-  const shift = (i) => LAYERS * (Math.floor(i / count) - (layers - 1) / 2); // layers stand apart
-  const level = (i) => y(i) + y.bandwidth() / 2 + shift(i);
-  const sign = ([mark, of, fill]) => [element("span", { style: `color:${fill}` }, mark), ` ${of} `];
-  panel.heading.replaceChildren(...LEGEND.flatMap(sign));
+  const { head, place } = app.state;
+  const x = d3.scaleLog([spreads[0], spreads.at(-1)], panel.xRange);
+  const y = d3.scaleLog([0.9, places.length], panel.yRange);
+  const band = layer(panel.svg, "band").classed("glides", true);
+  axes(panel, {
+    x,
+    y,
+    xLabel: "spread of a head’s scores",
+    yLabel: "characters that it looks at",
+    xTicks: [0.2, 0.5, 1, 2, 5, 10],
+    xFormat: String,
+    yTicks: TICKS,
+    yFormat: String,
+  });
+  const area = d3
+    .area(
+      (_, i) => x(spreads[i]),
+      ([low]) => y(low),
+      ([, high]) => y(high),
+    )
+    .curve(d3.curveMonotoneX);
+  layer(band, "random", "path")
+    .attr("d", area(bands[place - FIRST]))
+    .style("fill", "color-mix(in srgb, var(--ex-muted) 25%, var(--ex-ground))");
+  const [left, right] = x.range();
+  const [bottom, top] = y.range();
   const notes = fresh(panel.svg, "notes");
-  const [bottom, top] = panel.yRange;
-  say(notes, "characters", 0, top - 8, "start").style("fill", "var(--ex-muted)");
-  for (const keys of TICKS) {
-    rule(notes, [x(keys), top - 4], [x(keys), bottom], "var(--ex-grid)");
-    say(notes, keys, x(keys), top - 8, "middle").style("fill", "var(--ex-muted)");
-  }
-  const middle = (layer) => (level(layer * count) + level(layer * count + count - 1)) / 2;
-  for (let i = 0; i < layers; i++) say(notes, `layer ${i + 1}`, 0, middle(i) + 4, "start");
-  const lines = layer(panel.svg, "lines").selectAll("g.head").data(measured);
-  const made = lines.enter().append("g").attr("class", "head glides");
-  made.append("rect").attr("class", "cell").attr("rx", 3).style("fill", BAR);
-  made.append("circle").attr("r", 4).style("stroke", "var(--ex-ground)");
-  const all = made.merge(lines);
-  all
-    .select("rect")
-    .attr("x", ({ low }) => x(low))
-    .attr("width", ({ low, high }) => x(high) - x(low))
-    .attr("y", (_, i) => level(i) - 4)
-    .attr("height", 8);
-  all
-    .select("circle")
-    .attr("cx", ({ keys }) => x(keys))
-    .attr("cy", (_, i) => level(i))
-    .style("fill", ({ stays }) => (stays ? "var(--ex-ink)" : OUTSIDE));
+  say(notes, "more even", right, top + 14, "end")
+    .style("fill", SIDES[2])
+    .style("font-weight", 700);
+  say(notes, "sharper", left + 8, bottom - 10, "start")
+    .style("fill", SIDES[0])
+    .style("font-weight", 700);
+  const at = measured.map(({ spread, keys }) => [x(spread), y(keys)]);
+  layer(panel.svg, "dots")
+    .classed("glides", true)
+    .selectAll("circle")
+    .data(measured)
+    .join("circle")
+    .attr("r", 5)
+    .attr("cx", (_, i) => at[i][0])
+    .attr("cy", (_, i) => at[i][1])
+    .style("fill", ({ side }) => SIDES[side + 1])
+    .style("stroke", "var(--ex-ground)");
 
   const range = { min: 0, max: names.length - 1, step: 1 };
   const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");
-  frame.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest line
-  frame.selectAll("*").remove();
-  frame.append("rect").attr("class", "ring").attr("rx", 3).style("stroke", colour("query"));
+  frame.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest dot
+  frame.classed("glides", true).selectAll("*").remove();
+  frame.append("circle").attr("class", "ring").attr("r", 9).style("stroke", colour("query"));
   handle
-    .attr("transform", `translate(${x.range()[0] - 8},${y(head) + shift(head)})`)
     .attr("aria-valuenow", head)
     .attr("aria-valuetext", told)
-    .select("rect")
-    .attr("width", x.range()[1] - x.range()[0] + 16)
-    .attr("height", y.bandwidth())
-    .style("stroke-width", 2);
+    .select("circle")
+    .attr("cx", at[head][0])
+    .attr("cy", at[head][1])
+    .style("stroke-width", 2.5);
   const byKey = (event, from) => {
-    const next = fromKey({ key: DOWN[event.key] ?? event.key }, from, range);
+    const next = fromKey(event, from, range);
     return next === null ? null : { head: next };
   };
-  const byDrag = (event) => ({ head: least(names.length, (i) => Math.abs(level(i) - event.y)) });
+  const byDrag = (event) => ({
+    head: least(names.length, (i) => Math.hypot(at[i][0] - event.x, at[i][1] - event.y)),
+  });
   listen(app, panel, handle, byKey, byDrag);
   panel.describe(
-    "Among how many characters each head shares its weight, and random scores theirs.",
+    "Among how many characters each head shares its weight, by the spread of its scores.",
     "group",
   );
 }

@@ -40,7 +40,7 @@ export const power = {
   panels: [
     [
       "lines",
-      `first scores, and how far a step moves them: how many times as in a head of ${least} components`,
+      `compared with a head of ${least} components`,
       275,
       { left: 45, right: 122, top: 12 },
     ],
@@ -58,9 +58,9 @@ function verdict(p) {
   if (p === 0) return `Undivided, all three grow: steps move the scores ${times} as far.`;
   if (p < 0.5) return `${at} all three grow: in the widest head Adam’s step is ${times} as large.`;
   if (p === 0.5)
-    return `${at} first scores and gradient descent’s step are level. Adam’s step is ${times} as large: it needs a smaller learning rate in wide heads.`;
+    return `${at} first scores and gradient descent’s step are level; Adam’s step is ${times} as large. No p keeps all three.`;
   if (p < 1)
-    return `${at} Adam’s step still grows, ${times}; first scores and gradient descent’s step shrink.`;
+    return `${at} Adam’s step is still ${times} as large; first scores and gradient descent’s step shrink.`;
   return `${at} Adam’s step is level; first scores and gradient descent’s step shrink. No p keeps all three.`;
 }
 

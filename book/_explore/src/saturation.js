@@ -31,7 +31,7 @@ export const saturation = {
   panels: [
     [
       "keys",
-      `full: weight; faint: gain if its score rose by ${nudge}`,
+      `full: weight; faint: gain if the score shown rose by ${nudge}`,
       HEIGHT,
       { left: 34, right: 0, top: 44, bottom: 2 },
     ],

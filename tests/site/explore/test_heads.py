@@ -1,4 +1,4 @@
-"""Heads in training: at how many characters each looks, and whether at more than random scores."""
+"""Heads in training: how far scores spread, and at how many characters heads look."""
 
 import math
 import re
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import sdpa_lib as sdpa
-from sdpa_book.explorables.heads_explorable import FIRST, HEADS, SHARES, inside, measure, standard
+from sdpa_book.explorables.heads_explorable import FIRST, HEADS, SHARES, measure, outside, standard
 from sdpa_book.studies.heads.read import LONGER, load_vectors
 
 from .conftest import act, go, numbers, said
@@ -39,10 +39,12 @@ def test_a_head_looks_at_as_many_characters_as_in_the_study(explorable, moment, 
         row = scores[head, place, : place + 1]
         keys = sdpa.effective_keys(row.softmax(-1)).item()
         told = heading.text_content()
-        assert told.startswith(f"layer {head // 4 + 1}, head {head % 4 + 1} looks at ")
+        assert told.startswith(f"layer {head // 4 + 1}, head {head % 4 + 1}: spread ")
         assert handle.get_attribute("aria-valuetext") == told
         expected = [pytest.approx(x, rel=0.08, abs=0.2) for x in (keys, *by_chance(row))]
-        assert numbers(told.split("looks at ")[1]) == expected
+        spread, *looks = numbers(told.split(": ")[1])
+        assert spread == pytest.approx(row.std(correction=0).item(), rel=0.06)
+        assert looks == expected
 
 
 @pytest.mark.parametrize("step", [0, 600, 2400])
@@ -58,54 +60,63 @@ def test_the_letters_are_as_strong_as_the_weights_say(explorable, step):
         assert sdpa.effective_keys(tints / tints.sum()).item() == pytest.approx(expected, rel=0.1)
 
 
-@pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
-def test_dots_and_bars_stand_where_the_study_has_them(explorable, moment, step):
-    figure = explorable("heads", f"step={step},place=62")
-    keys, chance = (x[-1] for x in measure(scores_of(moment)))
-    lines = figure.locator("[data-panel=heads] .head")
-    lines.first.wait_for()
-    named = "[data-panel=heads] .notes text[text-anchor=middle]"
-    places = dict(
-        figure.locator(named).evaluate_all(
-            "all => all.map((x) => [Number(x.textContent), Number(x.getAttribute('x'))])"
-        )
+def shown(figure):
+    """Where dots stand, as spreads and characters, which lie in the band, and their colours."""
+    panel = figure.locator("[data-panel=heads]")
+    panel.locator(".dots circle").first.wait_for()
+    ticks = panel.locator(".tick").evaluate_all(
+        "all => all.map((x) => [Number(x.textContent), x.transform.baseVal[0].matrix])"
+        ".map(([value, {e, f}]) => [value, e, f])"
     )
-    by = (places[50] - places[1]) / math.log(50)
-    drawn = torch.tensor(
-        lines.evaluate_all(
-            "all => all.map(({firstChild: {x, width}, lastChild: {cx}}) =>"
-            "[cx, x, width].map((one) => one.baseVal.value))"
-        )
-    ).double()
-    drawn[:, 2] += drawn[:, 1]
-    read = ((drawn - places[1]) / by).exp()
-    expected = torch.cat((keys[:, None], chance), -1)
-    torch.testing.assert_close(read, expected.double(), rtol=0.01, atol=0.002)
+    dots = panel.locator(".dots circle").evaluate_all(
+        "dots => dots.map((dot) => [dot.cx.baseVal.value, dot.cy.baseVal.value])"
+    )
+    read = []
+    for axis in (0, 1):
+        (low, *_, high) = [t for t in ticks if t[2 - axis] == 0 and t[1 + axis] > 0]
+        by = math.log(high[0] / low[0]) / (high[1 + axis] - low[1 + axis])
+        read.append([low[0] * math.exp(by * (dot[axis] - low[1 + axis])) for dot in dots])
+    inside = panel.locator(".band path").evaluate(
+        "(band, dots) => dots.map(([x, y]) => band.isPointInFill(new DOMPoint(x, y)))", dots
+    )
+    colours = panel.locator(".dots circle").evaluate_all("all => all.map((x) => x.style.fill)")
+    return read, inside, colours
 
 
+@pytest.mark.parametrize("place", [62, 34, FIRST])
 @pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
-def test_heads_outside_their_bars_are_coloured_and_those_inside_counted(explorable, moment, step):
-    figure = explorable("heads", f"step={step},place=62")
-    stays = inside(*measure(scores_of(moment)))
-    dots = figure.locator("[data-panel=heads] .head circle")
-    dots.first.wait_for()
-    colours = dots.evaluate_all("dots => dots.map((dot) => dot.style.fill)")
-    assert ["ink" in x for x in colours] == stays[-1].tolist()
-    means = stays.double().sum(-1).mean().item(), 16 * SHARES.diff().item()
-    expected = [stays[-1].sum().item(), 16, *means]
-    assert numbers(said(figure)) == pytest.approx(expected, abs=0.051)
+def test_dots_stand_where_the_study_has_them_coloured_outside_the_band(
+    explorable, moment, step, place
+):
+    figure = explorable("heads", f"step={step},place={place}")
+    read, inside, colours = shown(figure)
+    spreads, keys, chance = (x[place - FIRST] for x in measure(scores_of(moment)))
+    for drawn, expected in zip(read, (spreads, keys), strict=True):
+        assert drawn == pytest.approx(expected.tolist(), rel=0.02)  # a tick is half a px off
+    wider, narrower = outside(keys, chance)
+    assert ["value" in x for x in colours] == wider.tolist()
+    assert ["key" in x for x in colours] == narrower.tolist()
+    clear = (keys[:, None] / chance).log().abs().amin(-1) > 0.03  # of the drawn border
+    stay = ~(wider | narrower)
+    assert torch.tensor(inside)[clear].tolist() == stay[clear].tolist()
+    means = outside(*measure(scores_of(moment))[1:]).double().sum(-1).mean(-1)
+    expected = [stay.sum(), 16, wider.sum(), narrower.sum(), *means, 16 * SHARES[0]]
+    assert numbers(said(figure)) == pytest.approx([float(x) for x in expected], abs=0.051)
 
 
-def test_training_takes_more_heads_out_of_their_bars_than_chance_does():
+def test_training_takes_more_heads_out_of_the_band_than_chance_does():
     by_chance = 16 * SHARES.diff().item()
-    untrained, *trained = (inside(*measure(scores_of(i))).double().sum(-1).mean() for i in range(5))
-    assert untrained == pytest.approx(by_chance, abs=0.3)
-    assert 8 < min(trained) < max(trained) < by_chance - 1
+    untrained, *trained = (
+        16 - outside(*measure(scores_of(i))[1:]).double().sum((0, -1)).mean() for i in range(5)
+    )
+    assert untrained == pytest.approx(by_chance, abs=0.3)  # "like random scores"
+    assert 8 < min(trained) < max(trained) < by_chance - 1  # "spread tells most, not all"
 
 
 def test_a_number_that_prints_like_its_border_gets_a_third_digit(explorable):
     figure = explorable("heads", "step=2400")
-    pairs = torch.cat([x[..., None] if x.dim() == 2 else x for x in measure(scores_of(4))], -1)
+    _, keys, chance = measure(scores_of(4))
+    pairs = torch.cat((keys[..., None], chance), -1)
     alike = [
         (place + FIRST, head)
         for place, heads in enumerate(pairs.tolist())
@@ -122,37 +133,37 @@ def test_a_number_that_prints_like_its_border_gets_a_third_digit(explorable):
 def test_arrow_keys_go_through_the_heads_and_through_the_passage(explorable):
     figure = explorable("heads", "place=62,head=7")
     heading = figure.locator("[data-panel=head] p")
-    assert heading.text_content().startswith("layer 2, head 4 looks at ")
+    assert heading.text_content().startswith("layer 2, head 4: spread ")
     head, place = (figure.get_by_role("slider", name=x) for x in ("the head", "the character"))
-    act(figure, lambda: head.press("ArrowDown"))
-    assert heading.text_content().startswith("layer 3, head 1 looks at ")
     act(figure, lambda: head.press("ArrowUp"))
+    assert heading.text_content().startswith("layer 3, head 1: spread ")
+    act(figure, lambda: head.press("ArrowDown"))
     act(figure, lambda: head.press("ArrowLeft"))
-    assert heading.text_content().startswith("layer 2, head 3 looks at ")
+    assert heading.text_content().startswith("layer 2, head 3: spread ")
     act(figure, lambda: head.press("Home"))
-    head.press("ArrowUp")  # has no line above it
-    assert heading.text_content().startswith("layer 1, head 1 looks at ")
+    head.press("ArrowDown")  # is the first
+    assert heading.text_content().startswith("layer 1, head 1: spread ")
     act(figure, lambda: head.press("End"))
-    assert heading.text_content().startswith("layer 4, head 4 looks at ")
+    assert heading.text_content().startswith("layer 4, head 4: spread ")
     act(figure, lambda: place.press("ArrowLeft"))
     assert place.get_attribute("aria-valuetext").startswith("a at 62; ")
     act(figure, lambda: place.press("Home"))
-    assert heading.text_content().startswith("layer 4, head 4 looks at ")
+    assert heading.text_content().startswith("layer 4, head 4: spread ")
     assert place.get_attribute("aria-valuenow") == str(FIRST)
 
 
-def test_a_press_chooses_a_head_by_its_line_and_a_character_by_its_place(explorable):
+def test_a_press_chooses_a_head_by_its_dot_and_a_character_by_its_place(explorable):
     figure = explorable("heads", "step=2400,place=62")
     heading = figure.locator("[data-panel=head] p")
-    rows = figure.locator("[data-panel=heads] .head")
-    rows.first.wait_for()
+    dots = figure.locator("[data-panel=heads] .dots circle")
+    dots.first.wait_for()
     figure.scroll_into_view_if_needed()
-    for i in (6, 7, 8, 7, 6):  # neighbours, too
-        box = rows.nth(i).locator("rect").bounding_box()
+    for i in (6, 7, 8, 7, 6):
+        box = dots.nth(i).bounding_box()
         middle = [box[start] + box[size] / 2 for start, size in (("x", "width"), ("y", "height"))]
         act(figure, lambda middle=middle: figure.page.mouse.click(*middle))
         name = f"layer {i // 4 + 1}, head {i % 4 + 1}"
-        assert heading.text_content().startswith(f"{name} looks at ")
+        assert heading.text_content().startswith(f"{name}: spread ")
     characters = figure.locator("[data-panel=head] .character")
     act(figure, lambda: characters.nth(20).click(force=True))
     place = figure.get_by_role("slider", name="the character")

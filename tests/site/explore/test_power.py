@@ -52,9 +52,9 @@ def test_a_move_of_p_turns_lines_level_but_never_all_three(explorable):
         assert times == pytest.approx([256 ** STEP["Adam"](p / 20)], rel=0.06)
     act(figure, slider(figure, "p").press, "ArrowRight")
     assert "first scores and gradient descent’s step are level" in said(figure)
-    assert numbers(said(figure).partition(". ")[2]) == [16]
+    assert numbers(said(figure).partition("; ")[2]) == [16]
     act(figure, slider(figure, "p").press, "ArrowRight")
-    assert "Adam’s step still grows, 12 times; first scores" in said(figure)
+    assert "Adam’s step is still 12 times as large; first scores" in said(figure)
     act(figure, slider(figure, "p").press, "End")
     assert "Adam’s step is level; first scores and gradient" in said(figure)
     assert "No p keeps all three" in said(figure)
