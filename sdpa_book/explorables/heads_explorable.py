@@ -51,7 +51,7 @@ def standard(rows: Tensor) -> Tensor:
 
 def by_chance(keys: int, spreads: Tensor) -> Tensor:
     """Effective keys of normal rows at the shares of `SHARES`, a row for each spread."""
-    rows = standard(sdpa.sample(2000, keys, seed=0, device="cpu").double())
+    rows = standard(sdpa.sample(10_000, keys, seed=0, device="cpu").double())
     own = torch.stack([sdpa.effective_keys((s * rows).softmax(-1)) for s in spreads])
     return own.quantile(SHARES, -1).T
 
@@ -102,7 +102,7 @@ def scripts() -> dict[str, str]:
     """By name a classic script for a moment: the scores of all rows of all heads, each row up to
     its own character, a byte a score; and by the character that looks, from `FIRST` on, and the
     head, how far its scores spread, at how many it looks, and would by chance, at the shares of
-    `SHARES`; and how many heads look at more, and at fewer, on average over the characters.
+    `SHARES`.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
@@ -113,10 +113,9 @@ def scripts() -> dict[str, str]:
     for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
         spreads, keys, chance = measure(own)
-        leave = outside(keys, chance).double().sum(-1).mean(-1).tolist()
         looks = torch.cat((spreads[..., None], keys[..., None], chance), -1).tolist()
-        places = [[[rounded(x, 3) for x in head] for head in place] for place in looks]
-        text = json.dumps([kept, places, [rounded(x) for x in leave]], separators=(",", ":"))
+        places = [[[rounded(x, 5) for x in head] for head in place] for place in looks]
+        text = json.dumps([kept, places], separators=(",", ":"))
         scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
     return scripts
 

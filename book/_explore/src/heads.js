@@ -28,15 +28,14 @@ const names = Array.from(
 
 const kept = new Map();
 
-/** Of a moment the scores, each less its row's largest, head by head and row by row, how far these spread, at how many characters they look, and between which numbers random ones do; and on average how many heads look more widely or narrowly than these: in a script of its own, read when needed. */
+/** Of a moment the scores, each less its row's largest, head by head and row by row, how far these spread, at how many characters they look, and between which numbers random ones do: in a script of its own, read when needed. */
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
-    const [bytes, looks, leave] = window.explorableHeads[moment];
+    const [bytes, looks] = window.explorableHeads[moment];
     kept.set(moment, {
       levels: Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0)),
       looks,
-      leave,
     });
   };
   if (window.explorableHeads?.[moment]) return read();
@@ -68,8 +67,7 @@ const LAST = places.length - 1;
 
 export const heads = {
   title: "Does spread tell how many characters a head looks at?",
-  prompt:
-    "Train: do the 16 heads stay in the grey band of random scores? Press a dot or a character.",
+  prompt: "Train: do heads stay in the band of random scores? Press a dot or a character.",
   hint: { target: "input" },
   controls: [
     {
@@ -105,17 +103,27 @@ export const heads = {
     const told = `${names[head]}: spread ${show2(spread)}; looks at ${looks} characters, random scores at ${from} to ${to}`;
     app.panels.head.heading.textContent = told;
     drawText(app, math.softmax(rowOf(of.levels, head, place)));
-    drawHeads(app, measured, told);
-    return { said: (app.memory.said = answer(step, measured, of.leave)) };
+    const pair = farthest(measured);
+    drawHeads(app, measured, pair, told);
+    return { said: (app.memory.said = answer(measured, pair)) };
   },
 };
 
-/** How many heads lie in the band, above and below: from this character, and on average over all that may look. */
-function answer(step, measured, leave) {
-  const [above, below] = [1, -1].map((way) => measured.filter(({ side }) => side === way).length);
-  const all = leave.map((x) => show(x, 1)).join(" and ");
-  const so = step ? "spread tells most, not all" : "like random scores";
-  return `${names.length - above - below} of ${names.length} heads lie in the band, ${above} above, ${below} below. At the average letter ${all}, by chance ${show(beyond * names.length, 1)} each: ${so}.`;
+const NEAR = 1.1; // times as large, at most, is nearly the same spread
+
+/** Of two heads with nearly the same spread those that look at the most different numbers of characters, the wider one first. */
+function farthest(measured) {
+  const pairs = measured.flatMap((wide) => measured.map((narrow) => [wide, narrow]));
+  const near = pairs.filter(([{ spread: a }, { spread: b }]) => Math.max(a / b, b / a) <= NEAR);
+  const ratio = ([wide, narrow]) => wide.keys / narrow.keys;
+  return near.reduce((best, pair) => (ratio(pair) > ratio(best) ? pair : best));
+}
+
+/** How differently two heads look that spread alike, and how many leave the band. */
+function answer(measured, [wide, narrow]) {
+  const outside = measured.filter(({ side }) => side).length;
+  const [one, other] = [wide, narrow].map(({ spread, keys }) => [spread, keys].map(show2));
+  return `At spread ${one[0]} one head looks at ${one[1]} characters, at ${other[0]} another at ${other[1]}. Outside the band: ${outside} of ${names.length}, by chance ${show(2 * beyond * names.length, 1)}.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -199,8 +207,8 @@ function drawText(app, weights) {
   listen(app, panel, handle, byKey, byDrag);
 }
 
-/** A dot for each head, by how far its scores spread and among how many characters it shares its weight; and a band, where random scores lie nine times in ten. */
-function drawHeads(app, measured, told) {
+/** A dot for each head, by how far its scores spread and among how many characters it shares its weight; and a band, where random scores lie nine times in ten; a line ties those two that spread alike and look most differently. */
+function drawHeads(app, measured, pair, told) {
   const panel = app.panels.heads;
   const { head, place } = app.state;
   const x = d3.scaleLog([spreads[0], spreads.at(-1)], panel.xRange);
@@ -236,6 +244,11 @@ function drawHeads(app, measured, told) {
     .style("fill", SIDES[0])
     .style("font-weight", 700);
   const at = measured.map(({ spread, keys }) => [x(spread), y(keys)]);
+  const ends = pair.map((one) => at[measured.indexOf(one)]);
+  layer(layer(panel.svg, "pair").classed("glides", true), "tie", "path")
+    .attr("d", `M${ends.join("L")}`)
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 1.5);
   layer(panel.svg, "dots")
     .classed("glides", true)
     .selectAll("circle")
