@@ -17,15 +17,15 @@ from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
 
 ALT = (
     "Sixteen heads, dots, by the spread of their scores and by how many characters each looks at "
-    "from the n of return; and a band, where nine in ten rows of random scores lie. Untrained, all "
-    "have spreads near 1 and look at about 15 to 25. After 2,400 training steps most lie along the "
-    "band, at spreads of 2 to 6 and 1 to 5 characters; two lie above it and two below."
+    "from the h of width; and a band, where nine in ten rows of random scores lie. Untrained, all "
+    "lie in it, at spreads near 1 and 15 to 31 characters. After 2,400 training steps most lie in "
+    "it at spreads of 2 to 6 and at fewer than 7 characters; one lies above it and two below."
 )
 
 HEADS = DecoderRun("sqrt_d_k")
-SHOWN, FROM = (2, 0), 34
-"""The layer and head with which the figure begins, and the character that looks, the n of
-“return”: the chapter tells of them.
+SHOWN, FROM = (1, 0), 40
+"""The layer and head with which the figure begins, and the character that looks, the h of
+“width”: the chapter tells of them.
 """
 
 FIRST = 7
@@ -102,7 +102,7 @@ def scripts() -> dict[str, str]:
     """By name a classic script for a moment: the scores of all rows of all heads, each row up to
     its own character, a byte a score; and by the character that looks, from `FIRST` on, and the
     head, how far its scores spread, at how many it looks, and would by chance, at the shares of
-    `SHARES`.
+    `SHARES`; and how many heads look at more, or fewer, on average over the characters.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
@@ -113,9 +113,10 @@ def scripts() -> dict[str, str]:
     for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
         spreads, keys, chance = measure(own)
+        leave = outside(keys, chance).double().sum((0, -1)).mean().item()
         looks = torch.cat((spreads[..., None], keys[..., None], chance), -1).tolist()
         places = [[[rounded(x, 5) for x in head] for head in place] for place in looks]
-        text = json.dumps([kept, places], separators=(",", ":"))
+        text = json.dumps([kept, places, rounded(leave)], separators=(",", ":"))
         scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
     return scripts
 

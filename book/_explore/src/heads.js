@@ -28,14 +28,15 @@ const names = Array.from(
 
 const kept = new Map();
 
-/** Of a moment the scores, each less its row's largest, head by head and row by row, how far these spread, at how many characters they look, and between which numbers random ones do: in a script of its own, read when needed. */
+/** Of a moment the scores, each less its row's largest, head by head and row by row, how far these spread, at how many characters they look, and between which numbers random ones do; and how many heads, on average over the characters, leave these: in a script of its own, read when needed. */
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
-    const [bytes, looks] = window.explorableHeads[moment];
+    const [bytes, looks, leave] = window.explorableHeads[moment];
     kept.set(moment, {
       levels: Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0)),
       looks,
+      leave,
     });
   };
   if (window.explorableHeads?.[moment]) return read();
@@ -105,11 +106,11 @@ export const heads = {
     drawText(app, math.softmax(rowOf(of.levels, head, place)));
     const pair = farthest(measured);
     drawHeads(app, measured, pair, told);
-    return { said: (app.memory.said = answer(measured, pair)) };
+    return { said: (app.memory.said = answer(measured, pair, of.leave)) };
   },
 };
 
-const NEAR = 1.1; // times as large, at most, is nearly the same spread
+const NEAR = 1.05; // times as large, at most, is nearly the same spread
 
 /** Of two heads with nearly the same spread those that look at the most different numbers of characters, the wider one first. */
 function farthest(measured) {
@@ -119,11 +120,13 @@ function farthest(measured) {
   return near.reduce((best, pair) => (ratio(pair) > ratio(best) ? pair : best));
 }
 
-/** How differently two heads look that spread alike, and how many leave the band. */
-function answer(measured, [wide, narrow]) {
+/** How differently two heads look that spread alike, and how many leave the band: from this character, and on average over all that may look. */
+function answer(measured, pair, leave) {
+  const [wide, narrow] = pair.map(({ keys }) => keys);
+  const verdict = wide > 2 * narrow ? "No" : "Nearly";
   const outside = measured.filter(({ side }) => side).length;
-  const [one, other] = [wide, narrow].map(({ spread, keys }) => [spread, keys].map(show2));
-  return `At spread ${one[0]} one head looks at ${one[1]} characters, at ${other[0]} another at ${other[1]}. Outside the band: ${outside} of ${names.length}, by chance ${show(2 * beyond * names.length, 1)}.`;
+  const told = `${verdict}: the tied heads spread alike, and look at ${show2(wide)} and ${show2(narrow)} characters.`;
+  return `${told} Outside the band: ${outside} of ${names.length}, over all characters ${show(leave, 1)}, by chance ${show(2 * beyond * names.length, 1)}.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -248,7 +251,7 @@ function drawHeads(app, measured, pair, told) {
   layer(layer(panel.svg, "pair").classed("glides", true), "tie", "path")
     .attr("d", `M${ends.join("L")}`)
     .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 1.5);
+    .style("stroke-width", 2);
   layer(panel.svg, "dots")
     .classed("glides", true)
     .selectAll("circle")

@@ -89,7 +89,7 @@ def shown(figure):
     return read, inside, colours
 
 
-@pytest.mark.parametrize("place", [62, 34, FIRST])
+@pytest.mark.parametrize("place", [62, 40, FIRST])
 @pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
 def test_dots_stand_where_the_study_has_them_coloured_outside_the_band(
     explorable, moment, step, place
@@ -105,10 +105,12 @@ def test_dots_stand_where_the_study_has_them_coloured_outside_the_band(
     clear = (keys[:, None] / chance).log().abs().amin(-1) > 0.03  # of the drawn border
     stay = ~(wider | narrower)
     assert torch.tensor(inside)[clear].tolist() == stay[clear].tolist()
-    assert numbers(said(figure))[-3:] == [(~stay).sum().item(), 16, 1.6]
+    mean = outside(*measured(moment)[1:]).double().sum((0, -1)).mean().item()
+    told = [(~stay).sum().item(), 16, pytest.approx(mean, abs=0.051), 1.6]
+    assert numbers(said(figure))[-4:] == told
 
 
-@pytest.mark.parametrize("place", [62, 34, FIRST])
+@pytest.mark.parametrize("place", [62, 40, FIRST])
 @pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
 def test_the_sentence_tells_which_two_spread_alike_and_look_most_differently(
     explorable, moment, step, place
@@ -116,11 +118,10 @@ def test_the_sentence_tells_which_two_spread_alike_and_look_most_differently(
     figure = explorable("heads", f"step={step},place={place}")
     (spreads, keys), _, _ = shown(figure)
     drawn = list(zip(spreads, keys, strict=True))
-    pairs = [(a, b) for a in drawn for b in drawn if max(a[0] / b[0], b[0] / a[0]) < 1.1]
+    pairs = [(a, b) for a in drawn for b in drawn if max(a[0] / b[0], b[0] / a[0]) < 1.05]
     (a, wide), (b, narrow) = max(pairs, key=lambda pair: pair[0][1] / pair[1][1])
-    told = numbers(said(figure))[:4]
-    assert told == pytest.approx([a, wide, b, narrow], rel=0.06)
-    assert told[1] > 1.3 * told[3]  # at no moment does spread tell
+    assert numbers(said(figure))[:2] == pytest.approx([wide, narrow], rel=0.06)
+    assert said(figure).startswith("No: " if wide > 2 * narrow else "Nearly: ")
     ends = figure.locator(".pair path").evaluate(
         "tie => [0, tie.getTotalLength()].map((at) => tie.getPointAtLength(at))"
         ".map(({x, y}) => [x, y])"
