@@ -23,7 +23,7 @@ ALT = (
 )
 
 HEADS = DecoderRun("sqrt_d_k")
-SHOWN, FROM = (1, 0), 40
+SHOWN, FROM = (1, 1), 40
 """The layer and head with which the figure begins, and the character that looks, the h of
 “width”: the chapter tells of them.
 """

@@ -122,11 +122,9 @@ function farthest(measured) {
 
 /** How differently two heads look that spread alike, and how many leave the band: from this character, and on average over all that may look. */
 function answer(measured, pair, leave) {
-  const [wide, narrow] = pair.map(({ keys }) => keys);
-  const verdict = wide > 2 * narrow ? "No" : "Nearly";
+  const looks = pair.map(({ keys }) => show2(keys)).join(" and ");
   const outside = measured.filter(({ side }) => side).length;
-  const told = `${verdict}: the tied heads spread alike, and look at ${show2(wide)} and ${show2(narrow)} characters.`;
-  return `${told} Outside the band: ${outside} of ${names.length}, over all characters ${show(leave, 1)}, by chance ${show(2 * beyond * names.length, 1)}.`;
+  return `Tied heads spread alike, yet look at ${looks} characters. Outside the band: ${outside} of ${names.length} here, ${show(leave, 1)} on average; chance would give ${show(2 * beyond * names.length, 1)}.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -211,7 +209,7 @@ function drawText(app, weights) {
 }
 
 /** A dot for each head, by how far its scores spread and among how many characters it shares its weight; and a band, where random scores lie nine times in ten; a line ties those two that spread alike and look most differently. */
-function drawHeads(app, measured, pair, told) {
+function drawHeads(app, measured, pair, named) {
   const panel = app.panels.heads;
   const { head, place } = app.state;
   const x = d3.scaleLog([spreads[0], spreads.at(-1)], panel.xRange);
@@ -240,18 +238,13 @@ function drawHeads(app, measured, pair, told) {
   const [left, right] = x.range();
   const [bottom, top] = y.range();
   const notes = fresh(panel.svg, "notes");
-  say(notes, "more even", right, top + 14, "end")
+  say(notes, "● more even", right, top + 14, "end")
     .style("fill", SIDES[2])
     .style("font-weight", 700);
-  say(notes, "sharper", left + 8, bottom - 10, "start")
+  say(notes, "● sharper", left + 8, bottom - 10, "start")
     .style("fill", SIDES[0])
     .style("font-weight", 700);
   const at = measured.map(({ spread, keys }) => [x(spread), y(keys)]);
-  const ends = pair.map((one) => at[measured.indexOf(one)]);
-  layer(layer(panel.svg, "pair").classed("glides", true), "tie", "path")
-    .attr("d", `M${ends.join("L")}`)
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 2);
   layer(panel.svg, "dots")
     .classed("glides", true)
     .selectAll("circle")
@@ -262,6 +255,15 @@ function drawHeads(app, measured, pair, told) {
     .attr("cy", (_, i) => at[i][1])
     .style("fill", ({ side }) => SIDES[side + 1])
     .style("stroke", "var(--ex-ground)");
+  const ends = pair.map((one) => at[measured.indexOf(one)]);
+  layer(layer(panel.svg, "pair").classed("glides", true), "tie", "path")
+    .attr("d", `M${ends.join("L")}`)
+    .style("stroke", "var(--ex-ink)")
+    .style("stroke-width", 2);
+  const told = fresh(panel.svg, "told");
+  ends.forEach(([across, down], i) =>
+    say(told, show2(pair[i].keys), across, down + [-10, 19][i], "middle").style("font-weight", 700),
+  );
 
   const range = { min: 0, max: names.length - 1, step: 1 };
   const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");
@@ -270,7 +272,7 @@ function drawHeads(app, measured, pair, told) {
   frame.append("circle").attr("class", "ring").attr("r", 9).style("stroke", colour("query"));
   handle
     .attr("aria-valuenow", head)
-    .attr("aria-valuetext", told)
+    .attr("aria-valuetext", named)
     .select("circle")
     .attr("cx", at[head][0])
     .attr("cy", at[head][1])
