@@ -68,14 +68,14 @@ const LAST = places.length - 1;
 
 export const heads = {
   title: "Does spread tell how many characters a head looks at?",
-  prompt: "Train: do heads stay in the band of random scores? Press a dot or a character.",
+  prompt: "Rewind training: were heads ever outside the grey band? Press a dot or a character.",
   hint: { target: "input" },
   controls: [
     {
       name: "step",
       label: "training steps",
       values: moments,
-      value: moments[0],
+      value: moments.at(-1),
       text: showCount,
       marks: moments.map(showCount),
     },
@@ -110,7 +110,7 @@ export const heads = {
   },
 };
 
-const NEAR = 1.05; // times as large, at most, is nearly the same spread
+const NEAR = 1.1; // times as large, at most, is nearly the same spread
 
 /** Of two heads with nearly the same spread those that look at the most different numbers of characters, the wider one first. */
 function farthest(measured) {
@@ -124,7 +124,7 @@ function farthest(measured) {
 function answer(measured, pair, leave) {
   const looks = pair.map(({ keys }) => show2(keys)).join(" and ");
   const outside = measured.filter(({ side }) => side).length;
-  return `Tied heads spread alike, yet look at ${looks} characters. Outside the band: ${outside} of ${names.length} here, ${show(leave, 1)} on average; chance would give ${show(2 * beyond * names.length, 1)}.`;
+  return `Tied heads spread alike, yet look at ${looks} characters. Outside the band: ${outside} of ${names.length} here, ${show(leave, 1)} at the average character; by chance ${show(2 * beyond * names.length, 1)}.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -138,7 +138,7 @@ const SIDES = ["var(--ex-key)", "var(--ex-ink)", "var(--ex-value)"]; // below th
 const LINE = 25; // px, of a line of the passage
 const ROOMY = 560; // px, from which the passage stands on one line, and not line by line as it was written
 
-/** The passage, the stronger coloured the more weight goes there, and pale where the character that looks cannot; around that a frame, which readers move to another of those that are underlined. */
+/** The passage, coloured by the root of the weight that goes there, so that small ones show, and pale where the character that looks cannot; around that a frame, which readers move to another of those that are underlined. */
 function drawText(app, weights) {
   const panel = app.panels.head;
   const { place } = app.state;
@@ -162,8 +162,7 @@ function drawText(app, weights) {
     .attr("height", LINE - 2);
   made.append("text").attr("y", 16).attr("text-anchor", "middle").style("font", "15px monospace");
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${at[i]})`);
-  const most = Math.max(...weights);
-  const tint = (i) => `${colour("weights")} ${((TINT * weights[i]) / most).toFixed(1)}%`;
+  const tint = (i) => `${colour("weights")} ${(TINT * Math.sqrt(weights[i])).toFixed(1)}%`;
   const blind = (i) => i >= weights.length;
   const fill = (i) =>
     blind(i) ? "var(--ex-panel)" : `color-mix(in srgb, ${tint(i)}, var(--ex-ground))`;
@@ -235,15 +234,13 @@ function drawHeads(app, measured, pair, named) {
   layer(band, "random", "path")
     .attr("d", area(bands[place - FIRST]))
     .style("fill", "color-mix(in srgb, var(--ex-muted) 25%, var(--ex-ground))");
-  const [left, right] = x.range();
-  const [bottom, top] = y.range();
   const notes = fresh(panel.svg, "notes");
-  say(notes, "● more even", right, top + 14, "end")
-    .style("fill", SIDES[2])
-    .style("font-weight", 700);
-  say(notes, "● sharper", left + 8, bottom - 10, "start")
-    .style("fill", SIDES[0])
-    .style("font-weight", 700);
+  const [under, over] = [6, 10]; // of the band's spreads
+  const [[low], [, high]] = [under, over].map((i) => bands[place - FIRST][i]);
+  const aside = (text, i, level, anchor, fill) =>
+    say(notes, text, x(spreads[i]), level, anchor).style("fill", fill).style("font-weight", 700);
+  aside("more even", over, y(high) - 26, "start", SIDES[2]);
+  aside("sharper", under, y(low) + 34, "end", SIDES[0]);
   const at = measured.map(({ spread, keys }) => [x(spread), y(keys)]);
   layer(panel.svg, "dots")
     .classed("glides", true)
