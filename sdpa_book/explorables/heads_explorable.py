@@ -23,7 +23,7 @@ ALT = (
 )
 
 HEADS = DecoderRun("sqrt_d_k")
-SHOWN, FROM = (1, 1), 40
+SHOWN, FROM = (1, 0), 40
 """The layer and head with which the figure begins, and the character that looks, the h of
 “width”: the chapter tells of them.
 """
@@ -102,7 +102,8 @@ def scripts() -> dict[str, str]:
     """By name a classic script for a moment: the scores of all rows of all heads, each row up to
     its own character, a byte a score; and by the character that looks, from `FIRST` on, and the
     head, how far its scores spread, at how many it looks, and would by chance, at the shares of
-    `SHARES`; and how many heads look at more, or fewer, on average over the characters.
+    `SHARES`; and how many heads look at more, or fewer, on average over the characters,
+    at that moment and at the first.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key, is_causal=True)
@@ -110,13 +111,15 @@ def scripts() -> dict[str, str]:
     below = scores.amax(-1, keepdim=True) - scores
     levels = (below.sqrt() * LEVELS_PER_ROOT).round().clamp(max=255).to(torch.uint8)
     scripts = {}
-    for moment, own, of_moment in zip(data()["moments"], scores, levels, strict=True):
+    measured = [measure(own) for own in scores]
+    leave = [outside(*looks).double().sum((0, -1)).mean().item() for _, *looks in measured]
+    moments = zip(data()["moments"], levels, measured, leave, strict=True)
+    for moment, of_moment, (spreads, keys, chance), left in moments:
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
-        spreads, keys, chance = measure(own)
-        leave = outside(keys, chance).double().sum((0, -1)).mean().item()
         looks = torch.cat((spreads[..., None], keys[..., None], chance), -1).tolist()
         places = [[[rounded(x, 5) for x in head] for head in place] for place in looks]
-        text = json.dumps([kept, places, rounded(leave)], separators=(",", ":"))
+        told = [kept, places, [rounded(left), rounded(leave[0])]]
+        text = json.dumps(told, separators=(",", ":"))
         scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
     return scripts
 

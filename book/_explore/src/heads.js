@@ -28,7 +28,7 @@ const names = Array.from(
 
 const kept = new Map();
 
-/** Of a moment the scores, each less its row's largest, head by head and row by row, how far these spread, at how many characters they look, and between which numbers random ones do; and how many heads, on average over the characters, leave these: in a script of its own, read when needed. */
+/** Of a moment the scores, each less its row's largest, head by head and row by row, how far these spread, at how many characters they look, and between which numbers random ones do; and how many heads, on average over the characters, leave these, and did untrained: in a script of its own, read when needed. */
 function load(moment, then) {
   if (kept.has(moment)) return;
   const read = () => {
@@ -68,7 +68,7 @@ const LAST = places.length - 1;
 
 export const heads = {
   title: "Does spread tell how many characters a head looks at?",
-  prompt: "Rewind training: were heads ever outside the grey band? Press a dot or a character.",
+  prompt: "Rewind to step 0: were heads always outside the grey band? Press a dot or a character.",
   hint: { target: "input" },
   controls: [
     {
@@ -106,7 +106,7 @@ export const heads = {
     drawText(app, math.softmax(rowOf(of.levels, head, place)));
     const pair = farthest(measured);
     drawHeads(app, measured, pair, told);
-    return { said: (app.memory.said = answer(measured, pair, of.leave)) };
+    return { said: (app.memory.said = answer(step, pair, of.leave)) };
   },
 };
 
@@ -120,11 +120,11 @@ function farthest(measured) {
   return near.reduce((best, pair) => (ratio(pair) > ratio(best) ? pair : best));
 }
 
-/** How differently two heads look that spread alike, and how many leave the band: from this character, and on average over all that may look. */
-function answer(measured, pair, leave) {
+/** How differently two heads look that spread alike, and how many leave the band, on average over the characters. */
+function answer(step, pair, [leave, untrained]) {
   const looks = pair.map(({ keys }) => show2(keys)).join(" and ");
-  const outside = measured.filter(({ side }) => side).length;
-  return `Tied heads spread alike, yet look at ${looks} characters. Outside the band: ${outside} of ${names.length} here, ${show(leave, 1)} at the average character; by chance ${show(2 * beyond * names.length, 1)}.`;
+  const before = step ? ` untrained ${show(untrained, 1)},` : "";
+  return `Only roughly: the joined heads look at ${looks} characters. Over all characters ${show(leave, 1)} of ${names.length} heads leave the band,${before} by chance ${show(2 * beyond * names.length, 1)}.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -207,7 +207,7 @@ function drawText(app, weights) {
   listen(app, panel, handle, byKey, byDrag);
 }
 
-/** A dot for each head, by how far its scores spread and among how many characters it shares its weight; and a band, where random scores lie nine times in ten; a line ties those two that spread alike and look most differently. */
+/** A dot for each head, by how far its scores spread and among how many characters it shares its weight; and a band, where random scores lie nine times in ten; a line joins those two that spread alike and look most differently. */
 function drawHeads(app, measured, pair, named) {
   const panel = app.panels.heads;
   const { head, place } = app.state;
@@ -235,12 +235,9 @@ function drawHeads(app, measured, pair, named) {
     .attr("d", area(bands[place - FIRST]))
     .style("fill", "color-mix(in srgb, var(--ex-muted) 25%, var(--ex-ground))");
   const notes = fresh(panel.svg, "notes");
-  const [under, over] = [6, 10]; // of the band's spreads
-  const [[low], [, high]] = [under, over].map((i) => bands[place - FIRST][i]);
-  const aside = (text, i, level, anchor, fill) =>
-    say(notes, text, x(spreads[i]), level, anchor).style("fill", fill).style("font-weight", 700);
-  aside("more even", over, y(high) - 26, "start", SIDES[2]);
-  aside("sharper", under, y(low) + 34, "end", SIDES[0]);
+  const aside = (text, ...at) => say(notes, text, ...at).style("font-weight", 700); // where no dots are
+  aside("more even", x.range()[1], y(18), "end").style("fill", SIDES[2]);
+  aside("sharper", x(0.6), y(2.5), "end").style("fill", SIDES[0]);
   const at = measured.map(({ spread, keys }) => [x(spread), y(keys)]);
   layer(panel.svg, "dots")
     .classed("glides", true)
@@ -253,14 +250,15 @@ function drawHeads(app, measured, pair, named) {
     .style("fill", ({ side }) => SIDES[side + 1])
     .style("stroke", "var(--ex-ground)");
   const ends = pair.map((one) => at[measured.indexOf(one)]);
-  layer(layer(panel.svg, "pair").classed("glides", true), "tie", "path")
+  layer(layer(panel.svg, "pair").classed("glides", true), "line", "path")
     .attr("d", `M${ends.join("L")}`)
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 2);
   const told = fresh(panel.svg, "told");
-  ends.forEach(([across, down], i) =>
-    say(told, show2(pair[i].keys), across, down + [-10, 19][i], "middle").style("font-weight", 700),
-  );
+  ends.forEach(([across, down], i) => {
+    const [by, anchor] = across > x(8) ? [-13, "end"] : [13, "start"];
+    say(told, show2(pair[i].keys), across + by, down + 4, anchor).style("font-weight", 700);
+  });
 
   const range = { min: 0, max: names.length - 1, step: 1 };
   const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");

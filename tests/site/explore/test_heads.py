@@ -107,9 +107,16 @@ def test_dots_stand_where_the_study_has_them_coloured_outside_the_band(
     clear = (keys[:, None] / chance).log().abs().amin(-1) > 0.03  # of the drawn border
     stay = ~(wider | narrower)
     assert torch.tensor(inside)[clear].tolist() == stay[clear].tolist()
-    mean = outside(*measured(moment)[1:]).double().sum((0, -1)).mean().item()
-    told = [(~stay).sum().item(), 16, pytest.approx(mean, abs=0.051), 1.6]
-    assert numbers(said(figure))[-4:] == told
+
+
+@pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
+def test_the_sentence_tells_how_many_leave_the_band_from_the_average_character(
+    explorable, moment, step
+):
+    figure = explorable("heads", f"step={step}")
+    means = [outside(*measured(i)[1:]).double().sum((0, -1)).mean().item() for i in (moment, 0)]
+    told = [means[0], 16, *means[1:], 1.6] if step else [means[0], 16, 1.6]
+    assert numbers(said(figure))[2:] == pytest.approx(told, abs=0.051)
 
 
 @pytest.mark.parametrize("place", [62, 40, FIRST])
