@@ -68,7 +68,7 @@ const LAST = places.length - 1;
 
 export const heads = {
   title: "Does spread tell how many characters a head looks at?",
-  prompt: "Rewind to step 0: were heads always outside the grey band? Press a dot or a character.",
+  prompt: "Rewind to step 0: did any head leave the grey band then? Press a dot or a character.",
   hint: { target: "input" },
   controls: [
     {
@@ -101,12 +101,12 @@ export const heads = {
     const { spread, keys, low, high } = measured[head];
     const alike = [low, high].some((one) => show2(one) === show2(keys));
     const [looks, from, to] = [keys, low, high].map(alike ? show3 : show2);
-    const told = `${names[head]}: spread ${show2(spread)}; looks at ${looks} characters, random scores at ${from} to ${to}`;
+    const told = `${names[head]}: spread ${show2(spread)}; looks at ${looks} characters, random scores would at ${from} to ${to}`;
     app.panels.head.heading.textContent = told;
     drawText(app, math.softmax(rowOf(of.levels, head, place)));
     const pair = farthest(measured);
     drawHeads(app, measured, pair, told);
-    return { said: (app.memory.said = answer(step, pair, of.leave)) };
+    return { said: (app.memory.said = answer(step, measured, pair, of.leave)) };
   },
 };
 
@@ -120,11 +120,12 @@ function farthest(measured) {
   return near.reduce((best, pair) => (ratio(pair) > ratio(best) ? pair : best));
 }
 
-/** How differently two heads look that spread alike, and how many leave the band, on average over the characters. */
-function answer(step, pair, [leave, untrained]) {
+/** How differently two heads look that spread alike, and how many leave the band: from this character, and on average over all that may look. */
+function answer(step, measured, pair, [leave, untrained]) {
   const looks = pair.map(({ keys }) => show2(keys)).join(" and ");
+  const outside = measured.filter(({ side }) => side).length;
   const before = step ? ` untrained ${show(untrained, 1)},` : "";
-  return `Only roughly: the joined heads look at ${looks} characters. Over all characters ${show(leave, 1)} of ${names.length} heads leave the band,${before} by chance ${show(2 * beyond * names.length, 1)}.`;
+  return `Only roughly: near spread ${show2(pair[0].spread)} heads look at ${looks} characters. ${outside} of ${names.length} leave the band (average ${show(leave, 1)},${before} by chance ${show(2 * beyond * names.length, 1)}).`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -212,7 +213,7 @@ function drawHeads(app, measured, pair, named) {
   const panel = app.panels.heads;
   const { head, place } = app.state;
   const x = d3.scaleLog([spreads[0], spreads.at(-1)], panel.xRange);
-  const y = d3.scaleLog([0.9, places.length], panel.yRange);
+  const y = d3.scaleLog([0.9, 1.15 * places.length], panel.yRange);
   const band = layer(panel.svg, "band").classed("glides", true);
   axes(panel, {
     x,
@@ -256,8 +257,14 @@ function drawHeads(app, measured, pair, named) {
     .style("stroke-width", 2);
   const told = fresh(panel.svg, "told");
   ends.forEach(([across, down], i) => {
-    const [by, anchor] = across > x(8) ? [-13, "end"] : [13, "start"];
+    const [by, anchor] = across > x(8) || hidden(1) > hidden(-1) ? [-13, "end"] : [13, "start"];
     say(told, show2(pair[i].keys), across + by, down + 4, anchor).style("font-weight", 700);
+    /** How many dots a number hides on this side. */
+    function hidden(way) {
+      const near = ([px, py]) =>
+        way * (px - across) > 5 && way * (px - across) < 38 && Math.abs(py - down) < 12;
+      return at.filter(near).length;
+    }
   });
 
   const range = { min: 0, max: names.length - 1, step: 1 };

@@ -8,7 +8,15 @@ import pytest
 import torch
 
 import sdpa_lib as sdpa
-from sdpa_book.explorables.heads_explorable import FIRST, HEADS, SHARES, measure, outside, standard
+from sdpa_book.explorables.heads_explorable import (
+    FIRST,
+    FROM,
+    HEADS,
+    SHARES,
+    measure,
+    outside,
+    standard,
+)
 from sdpa_book.studies.heads.read import LONGER, load_vectors
 
 from .conftest import act, go, numbers, said
@@ -62,7 +70,7 @@ def test_the_letters_are_as_strong_as_the_weights_say(explorable, step):
         fills = box.locator(".character rect").evaluate_all("all => all.map((x) => x.style.fill)")
         tints = torch.tensor([float(re.search(r"([\d.]+)%", x)[1]) for x in fills[: place + 1]])
         assert all("panel" in x for x in fills[place + 1 :])
-        expected = numbers(box.locator("p").text_content().split("looks at ")[1])[0]
+        expected = numbers(box.locator("p").text_content().partition("looks at ")[2])[0]
         weights = (tints / 46).square()
         assert weights.sum().item() == pytest.approx(1, abs=0.05)
         assert sdpa.effective_keys(weights).item() == pytest.approx(expected, rel=0.1)
@@ -110,13 +118,12 @@ def test_dots_stand_where_the_study_has_them_coloured_outside_the_band(
 
 
 @pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
-def test_the_sentence_tells_how_many_leave_the_band_from_the_average_character(
-    explorable, moment, step
-):
+def test_the_sentence_tells_how_many_leave_the_band(explorable, moment, step):
     figure = explorable("heads", f"step={step}")
     means = [outside(*measured(i)[1:]).double().sum((0, -1)).mean().item() for i in (moment, 0)]
-    told = [means[0], 16, *means[1:], 1.6] if step else [means[0], 16, 1.6]
-    assert numbers(said(figure))[2:] == pytest.approx(told, abs=0.051)
+    left = outside(*(x[FROM - FIRST] for x in measured(moment)[1:])).sum().item()
+    told = [left, 16, *(means if step else means[:1]), 1.6]
+    assert numbers(said(figure))[3:] == pytest.approx(told, abs=0.051)
 
 
 @pytest.mark.parametrize("place", [62, 40, FIRST])
@@ -129,9 +136,9 @@ def test_the_sentence_tells_which_two_spread_alike_and_look_most_differently(
     drawn = list(zip(spreads, keys, strict=True))
     pairs = [(a, b) for a in drawn for b in drawn if max(a[0] / b[0], b[0] / a[0]) < 1.1]
     (a, wide), (b, narrow) = max(pairs, key=lambda pair: pair[0][1] / pair[1][1])
-    assert numbers(said(figure))[:2] == pytest.approx([wide, narrow], rel=0.06)
+    assert numbers(said(figure))[:3] == pytest.approx([a, wide, narrow], rel=0.06)
     beside = figure.locator(".told text").all_text_contents()
-    assert list(map(float, beside)) == numbers(said(figure))[:2]
+    assert list(map(float, beside)) == numbers(said(figure))[1:3]
     ends = figure.locator(".pair path").evaluate(
         "tie => [0, tie.getTotalLength()].map((at) => tie.getPointAtLength(at))"
         ".map(({x, y}) => [x, y])"
@@ -163,7 +170,7 @@ def test_a_number_that_prints_like_its_border_gets_a_third_digit(explorable):
     ]
     place, head = alike[-1]
     go(figure, f"step=2400,place={place},head={head}")
-    told = numbers(figure.locator("[data-panel=head] p").text_content().split("looks at ")[1])
+    told = numbers(figure.locator("[data-panel=head] p").text_content().partition("looks at ")[2])
     assert told == pytest.approx(pairs[place - FIRST, head].tolist(), abs=0.0051)
     assert told[0] not in told[1:]
 
