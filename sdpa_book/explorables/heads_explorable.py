@@ -17,15 +17,16 @@ from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
 
 ALT = (
     "Sixteen heads, dots, by the spread of their scores and by how many characters each looks at "
-    "from the h of width; and a band, where nine in ten rows of random scores lie. Untrained, all "
-    "lie in it, at spreads near 1 and 15 to 31 characters. After 2,400 training steps most lie in "
-    "it at spreads of 2 to 6 and at fewer than 7 characters; one lies above it and two below."
+    "from the space after width; and a band, where nine in ten rows of random scores lie. "
+    "Untrained, they have spreads near 1 and look at 12 to 31 characters, one above the band and "
+    "one below. After 2,400 training steps most lie in it at spreads of 1 to 6 and 1 to 14 "
+    "characters; three lie above it and one below."
 )
 
 HEADS = DecoderRun("sqrt_d_k")
-SHOWN, FROM = (1, 0), 40
-"""The layer and head with which the figure begins, and the character that looks, the h of
-“width”: the chapter tells of them.
+SHOWN, FROM = (1, 1), 41
+"""The layer and head with which the figure begins, and the character that looks, the space after
+“width”, from which about as many heads leave chance as on average; the chapter tells of them.
 """
 
 FIRST = 7

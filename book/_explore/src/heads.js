@@ -68,7 +68,7 @@ const LAST = places.length - 1;
 
 export const heads = {
   title: "Does spread tell how many characters a head looks at?",
-  prompt: "Rewind to step 0: did any head leave the grey band then? Press a dot or a character.",
+  prompt: "Rewind to step 0: how many heads had left the band? Press a dot or a character.",
   hint: { target: "input" },
   controls: [
     {
@@ -88,7 +88,7 @@ export const heads = {
     [
       "heads",
       "dot: a head; grey: 9 in 10 rows of random scores",
-      240,
+      232,
       { left: 32, right: 10, top: 26, bottom: 42 },
     ],
   ],
@@ -101,7 +101,7 @@ export const heads = {
     const { spread, keys, low, high } = measured[head];
     const alike = [low, high].some((one) => show2(one) === show2(keys));
     const [looks, from, to] = [keys, low, high].map(alike ? show3 : show2);
-    const told = `${names[head]}: spread ${show2(spread)}; looks at ${looks} characters, random scores would at ${from} to ${to}`;
+    const told = `${names[head]}: spread ${show2(spread)}; looks at ${looks} characters, random scores: ${from} to ${to}`;
     app.panels.head.heading.textContent = told;
     drawText(app, math.softmax(rowOf(of.levels, head, place)));
     const pair = farthest(measured);
@@ -125,7 +125,7 @@ function answer(step, measured, pair, [leave, untrained]) {
   const looks = pair.map(({ keys }) => show2(keys)).join(" and ");
   const outside = measured.filter(({ side }) => side).length;
   const before = step ? ` untrained ${show(untrained, 1)},` : "";
-  return `Only roughly: near spread ${show2(pair[0].spread)} heads look at ${looks} characters. ${outside} of ${names.length} leave the band (average ${show(leave, 1)},${before} by chance ${show(2 * beyond * names.length, 1)}).`;
+  return `Only roughly: near spread ${show2(pair[0].spread)} heads look at ${looks}. Outside the band: ${outside} of ${names.length}; over all characters ${show(leave, 1)},${before} by chance ${show(2 * beyond * names.length, 1)}.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];

@@ -56,7 +56,7 @@ def test_a_head_looks_at_as_many_characters_as_in_the_study(explorable, moment, 
         assert told.startswith(f"layer {head // 4 + 1}, head {head % 4 + 1}: spread ")
         assert handle.get_attribute("aria-valuetext") == told
         expected = [pytest.approx(x, rel=0.08, abs=0.2) for x in (keys, *by_chance(row))]
-        spread, *looks = numbers(told.split(": ")[1])
+        spread, *looks = numbers(told.partition(": ")[2])
         assert spread == pytest.approx(row.std(correction=0).item(), rel=0.06)
         assert looks == expected
 
@@ -99,7 +99,7 @@ def shown(figure):
     return read, inside, colours
 
 
-@pytest.mark.parametrize("place", [62, 40, FIRST])
+@pytest.mark.parametrize("place", [62, FROM, FIRST])
 @pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
 def test_dots_stand_where_the_study_has_them_coloured_outside_the_band(
     explorable, moment, step, place
@@ -126,7 +126,7 @@ def test_the_sentence_tells_how_many_leave_the_band(explorable, moment, step):
     assert numbers(said(figure))[3:] == pytest.approx(told, abs=0.051)
 
 
-@pytest.mark.parametrize("place", [62, 40, FIRST])
+@pytest.mark.parametrize("place", [62, FROM, FIRST])
 @pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
 def test_the_sentence_tells_which_two_spread_alike_and_look_most_differently(
     explorable, moment, step, place
