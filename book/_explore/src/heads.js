@@ -123,9 +123,11 @@ function farthest(measured) {
 /** How differently two heads look that spread alike, and how many leave the band: from this character, and on average over all that may look. */
 function answer(step, measured, pair, [leave, untrained]) {
   const looks = pair.map(({ keys }) => show2(keys)).join(" and ");
+  const spread = Math.sqrt(pair[0].spread * pair[1].spread); // between theirs
   const outside = measured.filter(({ side }) => side).length;
   const before = step ? ` untrained ${show(untrained, 1)},` : "";
-  return `Only roughly: near spread ${show2(pair[0].spread)} heads look at ${looks}. Outside the band: ${outside} of ${names.length}; over all characters ${show(leave, 1)},${before} by chance ${show(2 * beyond * names.length, 1)}.`;
+  const here = `Two heads near spread ${show2(spread)} look at ${looks}. Outside the band: ${outside} of ${names.length}.`;
+  return `${here} Average over characters: ${show(leave, 1)},${before} by chance ${show(2 * beyond * names.length, 1)}.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -262,7 +264,7 @@ function drawHeads(app, measured, pair, named) {
     /** How many dots a number hides on this side. */
     function hidden(way) {
       const near = ([px, py]) =>
-        way * (px - across) > 5 && way * (px - across) < 38 && Math.abs(py - down) < 12;
+        way * (px - across) > 5 && way * (px - across) < 45 && Math.abs(py - down) < 12;
       return at.filter(near).length;
     }
   });
