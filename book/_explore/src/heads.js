@@ -125,9 +125,9 @@ function answer(step, measured, pair, [leave, untrained]) {
   const looks = pair.map(({ keys }) => show2(keys)).join(" and ");
   const spread = Math.sqrt(pair[0].spread * pair[1].spread); // between theirs
   const outside = measured.filter(({ side }) => side).length;
-  const before = step ? ` untrained ${show(untrained, 1)},` : "";
-  const here = `Two heads near spread ${show2(spread)} look at ${looks}. Outside the band: ${outside} of ${names.length}.`;
-  return `${here} Average over characters: ${show(leave, 1)},${before} by chance ${show(2 * beyond * names.length, 1)}.`;
+  const before = step ? `untrained ${show(untrained, 1)}, ` : "";
+  const all = `${show(leave, 1)} on average (${before}by chance ${show(2 * beyond * names.length, 1)})`;
+  return `Only roughly: near spread ${show2(spread)} two look at ${looks}. Outside the band: ${outside} of ${names.length} here, ${all}.`;
 }
 
 const numbers = (count) => [...Array(count).keys()];
