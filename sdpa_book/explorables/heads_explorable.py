@@ -40,7 +40,6 @@ where a weight is, coarse where none is.
 SHARES = torch.tensor([0.05, 0.95], dtype=torch.float64)
 """The shares of normal rows between which a row is as by chance."""
 
-
 SPREADS = torch.logspace(-3, 3.5, 14, base=2, dtype=torch.float64)
 """Where a band of normal rows is drawn through."""
 
@@ -57,15 +56,18 @@ def by_chance(keys: int, spreads: Tensor) -> Tensor:
     return own.quantile(SHARES, -1).T
 
 
-def measure(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """By character that may look and head: the spread of its scores, at how many characters it
-    looks, and at how many it would by chance, at the shares of `SHARES`; of a moment's scores.
+def look(scores: Tensor, at: int) -> tuple[Tensor, Tensor, Tensor]:
+    """From a character each head's spread of scores, at how many characters it looks, and at how
+    many it would by chance, at the shares of `SHARES`; of a moment's scores.
     """
-    found = []
-    for at in range(FIRST, scores.shape[-1]):
-        rows = scores[..., at, : at + 1].flatten(0, -2).double()
-        spreads = rows.std(-1, correction=0)
-        found.append((spreads, sdpa.effective_keys(rows.softmax(-1)), by_chance(at + 1, spreads)))
+    rows = scores[..., at, : at + 1].flatten(0, -2).double()
+    spreads = rows.std(-1, correction=0)
+    return spreads, sdpa.effective_keys(rows.softmax(-1)), by_chance(at + 1, spreads)
+
+
+def measure(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The same from each character that may look, one after the other."""
+    found = [look(scores, at) for at in range(FIRST, scores.shape[-1])]
     spreads, keys, chance = map(torch.stack, zip(*found, strict=True))
     return spreads, keys, chance
 
@@ -75,14 +77,18 @@ def outside(keys: Tensor, chance: Tensor) -> Tensor:
     return torch.stack((keys > chance[..., -1], keys < chance[..., 0]))
 
 
+def moments() -> list[int]:
+    """After how many training steps the scores were kept."""
+    return load_results(LONGER).kept[f"{HEADS.name}, line"]
+
+
 def data() -> dict[str, Any]:
     """Which passage, and of which moments of a training a decoder's scores are there; and by the
     character that looks a band of normal rows, low and high at each of `SPREADS`, with the share
     that lies beyond either side.
     """
-    stored = load_results(LONGER)
     layers, heads = load_vectors(HEADS, "line", LONGER)[0].shape[1:3]
-    text = stored.passages["line"]
+    text = load_results(LONGER).passages["line"]
     bands = [by_chance(at + 1, SPREADS).tolist() for at in range(FIRST, len(text))]
     return {
         "first": FIRST,
@@ -92,7 +98,7 @@ def data() -> dict[str, Any]:
         "spreads": SPREADS.tolist(),
         "bands": [[[rounded(x, 3) for x in ends] for ends in band] for band in bands],
         "text": text,
-        "moments": stored.kept[f"{HEADS.name}, line"],
+        "moments": moments(),
         "layers": layers,
         "heads": heads,
         "unit": LEVELS_PER_ROOT,
@@ -111,18 +117,18 @@ def scripts() -> dict[str, str]:
     seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
     below = scores.amax(-1, keepdim=True) - scores
     levels = (below.sqrt() * LEVELS_PER_ROOT).round().clamp(max=255).to(torch.uint8)
-    scripts = {}
+    found = {}
     measured = [measure(own) for own in scores]
     leave = [outside(*looks).double().sum((0, -1)).mean().item() for _, *looks in measured]
-    moments = zip(data()["moments"], levels, measured, leave, strict=True)
-    for moment, of_moment, (spreads, keys, chance), left in moments:
+    each = zip(moments(), levels, measured, leave, strict=True)
+    for moment, of_moment, (spreads, keys, chance), left in each:
         kept = base64.b64encode(of_moment[..., seen].numpy().tobytes()).decode()
         looks = torch.cat((spreads[..., None], keys[..., None], chance), -1).tolist()
         places = [[[rounded(x, 5) for x in head] for head in place] for place in looks]
         told = [kept, places, [rounded(left), rounded(leave[0])]]
         text = json.dumps(told, separators=(",", ":"))
-        scripts[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
-    return scripts
+        found[f"heads_{moment}"] = f'(window.explorableHeads??={{}})["{moment}"]={text};\n'
+    return found
 
 
 def draw() -> None:
@@ -130,14 +136,12 @@ def draw() -> None:
     looks, with a band for nine in ten normal rows.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
-    told = data()
-    at = told["place"] - FIRST
     fine = torch.logspace(-2, 3.5, 50, base=2, dtype=torch.float64)
-    band = by_chance(told["place"] + 1, fine).T
+    band = by_chance(FROM + 1, fine).T
     _, axes = plotting.figure(columns=2, height=3.2, share_y=True)
     for ax, moment in zip(axes, (0, -1), strict=True):
         scores = sdpa.attention_scores(query[moment], key[moment])
-        spreads, keys, chance = (x[at] for x in measure(scores))
+        spreads, keys, chance = look(scores, FROM)
         ax.fill_between(fine, *band, color=plotting.GRID, linewidth=0)
         wider, narrower = outside(keys, chance)
         inks = (
@@ -149,7 +153,7 @@ def draw() -> None:
             ax.plot(spreads[some], keys[some], "o", color=color, markersize=5.5)
         ax.text(9, 25, "more even", ha="right", color=plotting.ROLES["value"])
         ax.text(0.35, 1.1, "sharper", color=plotting.ROLES["key"])
-        steps = told["moments"][moment]
+        steps = moments()[moment]
         ax.set_title(f"after {steps:,} training steps" if steps else "untrained")
         ax.set(xscale="log", xlim=(0.3, 10), xlabel="spread of a head's scores")
         ax.set(yscale="log", ylim=(0.9, 40))
