@@ -28,9 +28,11 @@ def pattern() -> torch.Tensor:
 
 
 def gains(scores: torch.Tensor) -> torch.Tensor:
-    """By how much each weight of a row grows when its own score alone is raised by `NUDGE`."""
-    raised = (scores + NUDGE * torch.eye(len(scores))).softmax(-1).diagonal()
-    return raised - scores.softmax(-1)
+    """By how much each weight of a row, or of each of many, grows when its own score alone is
+    raised by `NUDGE`.
+    """
+    raised = scores[..., None, :] + NUDGE * torch.eye(scores.shape[-1])
+    return raised.softmax(-1).diagonal(dim1=-2, dim2=-1) - scores.softmax(-1)
 
 
 def data() -> dict[str, Any]:
