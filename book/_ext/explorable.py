@@ -137,7 +137,5 @@ def write_data(app: Sphinx) -> None:
     folder = static / "explore"
     folder.mkdir(parents=True, exist_ok=True)
     for name in EXPLORABLES:
-        later: dict[str, str] = getattr(explorable(name), "scripts", dict)()
-        for file, text in {f"{name}_data": script(name), **later}.items():
-            (folder / f"{file}.js").write_text(text, encoding="utf-8")
+        (folder / f"{name}_data.js").write_text(script(name), encoding="utf-8")
     app.config.html_static_path.append(str(static))

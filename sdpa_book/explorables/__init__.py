@@ -6,8 +6,7 @@ in ``book/_explore/src``. The module has
 
 - ``draw()``, which draws the picture for where no script runs, and ``ALT``, what that shows;
 - ``data()``, if it needs a table that no other explorable does: the script finds what it returns as
-  ``data.NAME``. The sliders take few values, so all that doesn't follow a drag is in such tables;
-- ``scripts()``, if parts of its data are loaded later: classic scripts by their names.
+  ``data.NAME``. The sliders take few values, so all that doesn't follow a drag is in such tables.
 
 A new one is copied from ``template.py`` beside them and ``book/_explore/template.js``.
 """
@@ -44,8 +43,7 @@ def movable(name: str) -> None:
     module = explorable(name)
     module.draw()
     if live.is_live():
-        later: dict[str, str] = getattr(module, "scripts", dict)()
-        live.show_live(name, [script(name), *later.values()], plt.gcf(), module.ALT)
+        live.show_live(name, script(name), plt.gcf(), module.ALT)
     else:
         plt.show()
 

@@ -53,14 +53,14 @@ def is_live() -> bool:
     return in_code or "google.colab" in sys.modules or "JPY_SESSION_NAME" in os.environ
 
 
-def document(name: str, scripts: list[str]) -> str:
-    """The page of an explorable, with its own data and code, ``scripts``, behind the shared ones.
+def document(name: str, script: str) -> str:
+    """The page of an explorable, with its own data, ``script``, and code behind the shared ones.
 
     Raises:
         FileNotFoundError: the package stands alone, without the repository's ``book``.
     """
-    files = [STATIC / f"{script}.min.js" for script in ("explorables", name)]
-    code = [*scripts, *(file.read_text(encoding="utf-8") for file in files)]
+    files = [STATIC / f"{bundle}.min.js" for bundle in ("explorables", name)]
+    code = [script, *(file.read_text(encoding="utf-8") for file in files)]
     return PAGE.format(
         name=name,
         style=(STATIC / "explorables.css").read_text(encoding="utf-8"),
@@ -68,11 +68,11 @@ def document(name: str, scripts: list[str]) -> str:
     )
 
 
-def show_live(name: str, scripts: list[str], picture: Figure, alt: str) -> None:
+def show_live(name: str, script: str, picture: Figure, alt: str) -> None:
     """Put the figure out, with its picture for where no script may run."""
     from IPython.display import display
 
-    page = escape(document(name, scripts))
+    page = escape(document(name, script))
     frame = (
         f'<iframe srcdoc="{page}" title="{escape(alt)}" '
         'style="width: 100%; max-width: 704px; height: 560px; border: 0"></iframe>'

@@ -9,11 +9,10 @@ import torch
 
 import sdpa_lib as sdpa
 from sdpa_book.explorables.heads_explorable import (
-    FIRST,
     FROM,
     HEADS,
     SHARES,
-    measure,
+    look,
     outside,
     standard,
 )
@@ -21,16 +20,21 @@ from sdpa_book.studies.heads.read import LONGER, load_vectors
 
 from .conftest import act, go, numbers, said
 
+MOMENTS = [(4, 2400), (0, 0), (2, 600)]
 
+
+@functools.cache
 def scores_of(moment):
-    """The scores of a moment's heads, (layers, heads, n, n)."""
+    """The scores of the character that looks, of a moment's heads, (heads, n)."""
     query, key = (x[moment] for x in load_vectors(HEADS, "line", LONGER))
-    return sdpa.attention_scores(query, key)
+    return sdpa.attention_scores(query, key)[..., FROM, : FROM + 1].flatten(0, 1).double()
 
 
 @functools.cache
 def measured(moment):
-    return measure(scores_of(moment))
+    """Of each head the spread, at how many characters it looks, and would by chance."""
+    query, key = (x[moment] for x in load_vectors(HEADS, "line", LONGER))
+    return look(sdpa.attention_scores(query, key), FROM)
 
 
 def by_chance(row):
@@ -42,38 +46,51 @@ def by_chance(row):
     return keys.quantile(SHARES).tolist()
 
 
-@pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
+def name(head):
+    return f"layer {head // 4 + 1}, head {head % 4 + 1}"
+
+
+def partner(moment, head):
+    """Of the heads with a spread within a tenth that which looks at the most different number of
+    characters; without any, that of the nearest spread; and whether there is any.
+    """
+    spreads, keys = (x.log() for x in measured(moment)[:2])
+    far = (spreads - spreads[head]).abs()
+    far[head] = math.inf
+    near = far <= math.log(1.1)
+    differ = (keys - keys[head]).abs() * near
+    return int(differ.argmax() if near.any() else far.argmin()), bool(near.any())
+
+
+@pytest.mark.parametrize(("moment", "step"), MOMENTS)
 def test_a_head_looks_at_as_many_characters_as_in_the_study(explorable, moment, step):
     figure = explorable("heads", f"step={step}")
-    heading = figure.locator("[data-panel=head] p")
+    heading = figure.locator("[data-panel=ringed] p")
     handle = figure.get_by_role("slider", name="the head")
-    scores = scores_of(moment).flatten(0, 1).double()
-    for place, head in ((62, 11), (62, 2), (30, 1), (FIRST, 15)):
-        go(figure, f"step={step},place={place},head={head}")
-        row = scores[head, place, : place + 1]
+    for head in (11, 2, 1, 15):
+        go(figure, f"step={step},head={head}")
+        row = scores_of(moment)[head]
         keys = sdpa.effective_keys(row.softmax(-1)).item()
         told = heading.text_content()
-        assert told.startswith(f"layer {head // 4 + 1}, head {head % 4 + 1}: spread ")
-        assert handle.get_attribute("aria-valuetext") == told
-        expected = [pytest.approx(x, rel=0.08, abs=0.2) for x in (keys, *by_chance(row))]
-        spread, *looks = numbers(told.partition(": ")[2])
-        assert spread == pytest.approx(row.std(correction=0).item(), rel=0.06)
-        assert looks == expected
+        assert told.startswith(f"Ringed: {name(head)}, looks at ")
+        assert f"Ringed: {handle.get_attribute('aria-valuetext')}" == told
+        assert numbers(told)[-1] == pytest.approx(keys, rel=0.06)
+        expected = pytest.approx(by_chance(row), rel=0.08, abs=0.2)
+        assert numbers(said(figure))[-2:] == expected
 
 
-@pytest.mark.parametrize("step", [0, 600, 2400])
-def test_the_letters_are_as_strong_as_the_weights_say(explorable, step):
+@pytest.mark.parametrize(("moment", "step"), MOMENTS)
+def test_the_letters_are_as_strong_as_the_weights_say(explorable, moment, step):
     figure = explorable("heads", f"step={step}")
-    box = figure.locator("[data-panel=head]")
-    for place, head in ((62, 11), (30, 1), (FIRST, 15)):
-        go(figure, f"step={step},place={place},head={head}")
-        fills = box.locator(".character rect").evaluate_all("all => all.map((x) => x.style.fill)")
-        tints = torch.tensor([float(re.search(r"([\d.]+)%", x)[1]) for x in fills[: place + 1]])
-        assert all("panel" in x for x in fills[place + 1 :])
-        expected = numbers(box.locator("p").text_content().partition("looks at ")[2])[0]
-        weights = (tints / 46).square()
-        assert weights.sum().item() == pytest.approx(1, abs=0.05)
-        assert sdpa.effective_keys(weights).item() == pytest.approx(expected, rel=0.1)
+    for head in (11, 5, 1):
+        go(figure, f"step={step},head={head}")
+        both = zip(("ringed", "joined"), (head, partner(moment, head)[0]), strict=True)
+        for panel, shown in both:
+            cells = figure.locator(f"[data-panel={panel}] .character rect")
+            fills = cells.evaluate_all("all => all.map((x) => x.style.fill)")
+            tints = torch.tensor([float(re.search(r"([\d.]+)%", x)[1]) for x in fills])
+            weights = scores_of(moment)[shown].softmax(-1)
+            assert (tints / 46).tolist() == pytest.approx(weights.sqrt().tolist(), abs=0.02)
 
 
 def shown(figure):
@@ -99,14 +116,11 @@ def shown(figure):
     return read, inside, colours
 
 
-@pytest.mark.parametrize("place", [62, FROM, FIRST])
-@pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
-def test_dots_stand_where_the_study_has_them_coloured_outside_the_band(
-    explorable, moment, step, place
-):
-    figure = explorable("heads", f"step={step},place={place}")
+@pytest.mark.parametrize(("moment", "step"), MOMENTS)
+def test_dots_stand_where_the_study_has_them_coloured_outside_the_band(explorable, moment, step):
+    figure = explorable("heads", f"step={step}")
     read, inside, colours = shown(figure)
-    spreads, keys, chance = (x[place - FIRST] for x in measured(moment))
+    spreads, keys, chance = measured(moment)
     for drawn, expected in zip(read, (spreads, keys), strict=True):
         assert drawn == pytest.approx(expected.tolist(), rel=0.02)  # a tick is half a px off
     wider, narrower = outside(keys, chance)
@@ -117,89 +131,74 @@ def test_dots_stand_where_the_study_has_them_coloured_outside_the_band(
     assert torch.tensor(inside)[clear].tolist() == stay[clear].tolist()
 
 
-@pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
-def test_the_sentence_tells_how_many_leave_the_band(explorable, moment, step):
+@pytest.mark.parametrize(("moment", "step"), MOMENTS)
+def test_the_sentence_compares_a_head_with_its_partner_and_with_chance(explorable, moment, step):
     figure = explorable("heads", f"step={step}")
-    means = [outside(*measured(i)[1:]).double().sum((0, -1)).mean().item() for i in (moment, 0)]
-    left = outside(*(x[FROM - FIRST] for x in measured(moment)[1:])).sum().item()
-    told = [left, 16, *(means if step else means[:1]), 1.6]
-    assert numbers(said(figure))[3:] == pytest.approx(told, abs=0.051)
-
-
-@pytest.mark.parametrize("place", [62, FROM, FIRST])
-@pytest.mark.parametrize(("moment", "step"), [(4, 2400), (0, 0), (2, 600)])
-def test_the_sentence_tells_which_two_spread_alike_and_look_most_differently(
-    explorable, moment, step, place
-):
-    figure = explorable("heads", f"step={step},place={place}")
-    (spreads, keys), _, _ = shown(figure)
-    drawn = list(zip(spreads, keys, strict=True))
-    pairs = [(a, b) for a in drawn for b in drawn if max(a[0] / b[0], b[0] / a[0]) < 1.1]
-    (a, wide), (b, narrow) = max(pairs, key=lambda pair: pair[0][1] / pair[1][1])
-    assert numbers(said(figure))[:3] == pytest.approx([math.sqrt(a * b), wide, narrow], rel=0.06)
-    beside = figure.locator(".told text").all_text_contents()
-    assert list(map(float, beside)) == numbers(said(figure))[1:3]
-    ends = figure.locator(".pair path").evaluate(
-        "tie => [0, tie.getTotalLength()].map((at) => tie.getPointAtLength(at))"
-        ".map(({x, y}) => [x, y])"
-    )
-    places = figure.locator(".dots circle").evaluate_all(
-        "dots => dots.map((dot) => [dot.cx.baseVal.value, dot.cy.baseVal.value])"
-    )
-    ties = [places[drawn.index(one)] for one in ((a, wide), (b, narrow))]
-    for end, expected in zip(ends, ties, strict=True):
-        assert end == pytest.approx(expected, abs=0.1)
+    wider, narrower = outside(*measured(moment)[1:])
+    spreads, keys = measured(moment)[:2]
+    for head in range(16):
+        go(figure, f"step={step},head={head}")
+        other, near = partner(moment, head)
+        told = said(figure)
+        found = numbers(told)
+        assert (
+            figure.locator("[data-panel=joined] p")
+            .text_content()
+            .startswith(f"Joined: {name(other)}, looks at ")
+        )
+        assert told.startswith("No head is nearer") is not near
+        expected = [spreads[head], *([] if near else [spreads[other]]), keys[head], keys[other]]
+        assert found[:-2] == pytest.approx([x.item() for x in expected], rel=0.06)
+        alike = (keys[head] / keys[other]).log().abs() <= math.log(1.25)
+        assert told.startswith("Nearly: ") is bool(near and alike)
+        side = "more even than" if wider[head] else "sharper than" if narrower[head] else "as"
+        assert f"The ringed is {side} random scores" in told
+        low, high = found[-2:]
+        looks = found[-4]
+        if side != "as":
+            assert looks > high if wider[head] else looks < low
+        beside = figure.locator(".told text").all_text_contents()
+        assert [*map(float, beside)] == pytest.approx([looks, found[-3]], rel=0.03)
+        ends = figure.locator(".pair path").evaluate(
+            "tie => [0, tie.getTotalLength()].map((at) => tie.getPointAtLength(at))"
+            ".map(({x, y}) => [x, y])"
+        )
+        dots = figure.locator(".dots circle").evaluate_all(
+            "dots => dots.map((dot) => [dot.cx.baseVal.value, dot.cy.baseVal.value])"
+        )
+        for end, i in zip(ends, (head, other), strict=True):
+            assert end == pytest.approx(dots[i], abs=0.1)
 
 
 @pytest.mark.parametrize("moment", range(5))
-def test_from_each_character_two_heads_spread_alike_and_look_differently(moment):
-    for spreads, keys in zip(*measured(moment)[:2], strict=True):
-        near = (spreads[:, None] / spreads).log().abs() < math.log(1.1)
-        assert (keys[:, None] / keys)[near].max() > 1.3
+def test_at_each_moment_two_heads_spread_alike_and_look_differently(moment):
+    spreads, keys = measured(moment)[:2]
+    near = (spreads[:, None] / spreads).log().abs() < math.log(1.1)
+    assert (keys[:, None] / keys)[near].max() > 1.3
 
 
-def test_a_number_that_prints_like_its_border_gets_a_third_digit(explorable):
+def test_arrow_keys_go_through_the_heads_by_their_spread(explorable):
     figure = explorable("heads", "step=2400")
-    _, keys, chance = measured(4)
-    pairs = torch.cat((keys[..., None], chance), -1)
-    alike = [
-        (place + FIRST, head)
-        for place, heads in enumerate(pairs.tolist())
-        for head, (keys, *borders) in enumerate(heads)
-        if f"{keys:.1f}" in {f"{x:.1f}" for x in borders} and keys < 9
-    ]
-    place, head = alike[-1]
-    go(figure, f"step=2400,place={place},head={head}")
-    told = numbers(figure.locator("[data-panel=head] p").text_content().partition("looks at ")[2])
-    assert told == pytest.approx(pairs[place - FIRST, head].tolist(), abs=0.0051)
-    assert told[0] not in told[1:]
+    handle = figure.get_by_role("slider", name="the head")
+    order = measured(4)[0].argsort().tolist()
+    for key, rank in (
+        ("Home", 0),
+        ("ArrowRight", 1),
+        ("ArrowUp", 2),
+        ("ArrowDown", 1),
+        ("ArrowLeft", 0),
+        ("End", 15),
+    ):
+        act(figure, lambda key=key: handle.press(key))
+        assert handle.get_attribute("aria-valuetext").startswith(f"{name(order[rank])}, looks at ")
+        assert handle.get_attribute("aria-valuenow") == str(rank + 1)
+    handle.press("ArrowUp")  # is the last
+    assert handle.get_attribute("aria-valuenow") == "16"
 
 
-def test_arrow_keys_go_through_the_heads_and_through_the_passage(explorable):
-    figure = explorable("heads", "place=62,head=7")
-    heading = figure.locator("[data-panel=head] p")
-    assert heading.text_content().startswith("layer 2, head 4: spread ")
-    head, place = (figure.get_by_role("slider", name=x) for x in ("the head", "the character"))
-    act(figure, lambda: head.press("ArrowUp"))
-    assert heading.text_content().startswith("layer 3, head 1: spread ")
-    act(figure, lambda: head.press("ArrowDown"))
-    act(figure, lambda: head.press("ArrowLeft"))
-    assert heading.text_content().startswith("layer 2, head 3: spread ")
-    act(figure, lambda: head.press("Home"))
-    head.press("ArrowDown")  # is the first
-    assert heading.text_content().startswith("layer 1, head 1: spread ")
-    act(figure, lambda: head.press("End"))
-    assert heading.text_content().startswith("layer 4, head 4: spread ")
-    act(figure, lambda: place.press("ArrowLeft"))
-    assert place.get_attribute("aria-valuetext").startswith("a at 62; ")
-    act(figure, lambda: place.press("Home"))
-    assert heading.text_content().startswith("layer 4, head 4: spread ")
-    assert place.get_attribute("aria-valuenow") == str(FIRST)
-
-
-def test_a_press_chooses_a_head_by_its_dot_and_a_character_by_its_place(explorable):
-    figure = explorable("heads", "step=2400,place=62")
-    heading = figure.locator("[data-panel=head] p")
+def test_a_press_chooses_a_head_by_its_dot(explorable):
+    figure = explorable("heads", "step=2400")
+    heading = figure.locator("[data-panel=ringed] p")
     dots = figure.locator("[data-panel=heads] .dots circle")
     dots.first.wait_for()
     figure.scroll_into_view_if_needed()
@@ -207,12 +206,4 @@ def test_a_press_chooses_a_head_by_its_dot_and_a_character_by_its_place(explorab
         box = dots.nth(i).bounding_box()
         middle = [box[start] + box[size] / 2 for start, size in (("x", "width"), ("y", "height"))]
         act(figure, lambda middle=middle: figure.page.mouse.click(*middle))
-        name = f"layer {i // 4 + 1}, head {i % 4 + 1}"
-        assert heading.text_content().startswith(f"{name}: spread ")
-    characters = figure.locator("[data-panel=head] .character")
-    act(figure, lambda: characters.nth(20).click(force=True))
-    place = figure.get_by_role("slider", name="the character")
-    assert place.get_attribute("aria-valuetext").startswith("h at 21; ")
-    assert figure.locator("[data-panel=head] .lines line").count() == characters.count() - FIRST
-    act(figure, lambda: characters.nth(2).click(force=True))  # sees too few to have a spread
-    assert place.get_attribute("aria-valuenow") == str(FIRST)
+        assert heading.text_content().startswith(f"Ringed: {name(i)}, ")
