@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
-import { axes, fresh, layer, say, show2, show3, showCount } from "./shared.js";
+import { ROOMY, apart, axes, fresh, layer, say, show2, show3, showCount } from "./shared.js";
 
 const {
   text,
@@ -24,7 +24,7 @@ const names = Array.from(
 
 export const heads = {
   title: "Do heads of equal spread look at equally many characters?",
-  prompt: "From the framed space heads look back. Press another dot, or rewind the training.",
+  prompt: "Two heads look back from the framed space. Press another dot, or rewind the training.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -40,11 +40,11 @@ export const heads = {
   panelWidth: "100%",
   panels: [
     ["ringed", "", 27, { left: 2, right: 2 }],
-    ["joined", "", 27, { left: 2, right: 2 }],
+    ["next", "", 27, { left: 2, right: 2 }],
     [
       "heads",
       "dot: a head; grey: 9 in 10 rows of random scores",
-      208,
+      ROOMY ? 250 : 208,
       { left: 32, right: 10, top: 26, bottom: 42 },
     ],
   ],
@@ -54,61 +54,58 @@ export const heads = {
     const all = found[moment].map(([spread, keys, low, high]) => {
       return { spread, keys, low, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
     });
-    const pair = [head, partner(all, head)];
-    const told = pair.map((i) => `${names[i]}, looks at ${show2(all[i].keys)} characters`);
-    drawText(app.panels.ringed, `Ringed: ${told[0]}`, weights[moment][pair[0]]);
-    drawText(app.panels.joined, `Joined: ${told[1]}`, weights[moment][pair[1]]);
-    drawHeads(app, all, pair, told[0]);
+    const pair = [head, neighbour(all, head)];
+    const [ringed, next] = pair.map((i) => `${names[i]}, looks at ${show2(all[i].keys)}`);
+    drawText(app.panels.ringed, `Ringed: ${ringed} characters`, weights[moment][pair[0]]);
+    drawText(app.panels.next, `Next in spread: ${next}`, weights[moment][pair[1]]);
+    drawHeads(app, all, pair, `${ringed} characters`);
     return { said: answer(...pair.map((i) => all[i])) };
   },
 };
 
-const NEAR = 1.1; // times as large, at most, is nearly the same
+/** How many times as large as the other the larger of two is. */
 const times = (a, b) => Math.max(a / b, b / a);
 /** Of these heads, by their numbers, the one for which something is least. */
 const least = (heads, of) => heads.reduce((best, i) => (of(i) < of(best) ? i : best));
 
-/** The head with nearly the same spread that looks at the most different number of characters; without any, that of the nearest spread. */
-function partner(all, head) {
-  const { spread, keys } = all[head];
-  const others = [...all.keys()].filter((i) => i !== head);
-  const near = others.filter((i) => times(all[i].spread, spread) <= NEAR);
-  if (near.length) return least(near, (i) => -times(all[i].keys, keys));
-  return least(others, (i) => times(all[i].spread, spread));
-}
+/** The head whose spread is nearest to that of another. */
+const neighbour = (all, head) =>
+  least(
+    [...all.keys()].filter((i) => i !== head),
+    (i) => times(all[i].spread, all[head].spread),
+  );
 
+const NEAR = 1.1; // times as large, at most, is nearly the same spread
 const ALIKE = 1.25; // times as many characters, at most, are nearly as many
-
 const SIDE = {
-  "-1": "sharper than random scores",
-  0: "as random scores are",
-  1: "more even than random scores",
+  "-1": ": the ringed is sharper",
+  0: ", as the ringed does",
+  1: ": the ringed is more even",
 };
 
-/** Whether two heads of nearly the same spread look at as many characters, and whether one looks at as many as random scores do. */
-function answer(ringed, joined) {
+/** Whether two heads of nearly the same spread look at as many characters, and at how many random scores would. */
+function answer(ringed, next) {
   const { low, high, side } = ringed;
   const alike = [low, high].some((end) => show2(end) === show2(ringed.keys));
   const shown = side && alike ? show3 : show2;
-  const [spread, other] = [ringed, joined].map((one) => show2(one.spread));
-  const looks = `look at ${shown(ringed.keys)} and ${shown(joined.keys)} characters`;
-  const nearly = times(ringed.keys, joined.keys) <= ALIKE;
-  const compared =
-    times(ringed.spread, joined.spread) > NEAR
-      ? `No head is nearer to spread ${spread} than ${other}; they ${looks}`
-      : `${nearly ? "Nearly" : "No"}: both spread about ${spread}, ${nearly ? "and" : "but"} ${looks}`;
-  return `${compared}. The ringed is ${SIDE[side]}, ${shown(low)} to ${shown(high)}.`;
+  const both = (show, name) => [ringed, next].map((one) => show(one[name])).join(" and ");
+  const spreads = both(show2, "spread");
+  const verdict = times(ringed.keys, next.keys) > ALIKE ? "No" : "Nearly";
+  const near = times(ringed.spread, next.spread) <= NEAR;
+  const compared = near ? `${verdict}: with spreads of ${spreads}` : `Unequal spreads, ${spreads}:`;
+  const found = `${compared} they look at ${both(shown, "keys")} characters`;
+  const chance = `Random scores look at ${shown(low)} to ${shown(high)}`;
+  return `${found}. ${chance}${SIDE[side]}.`;
 }
 
 const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
 const LINE = 25; // px, of a line of the passage
-const ROOMY = 560; // px, from which the passage stands on one line, and not line by line as it was written
 
-/** The passage up to the character that looks, coloured by the root of the weight that goes there, so that small ones show. */
+/** The passage up to the character that looks, coloured by the weight that goes there, beside the largest. */
 function drawText(panel, heading, weights) {
   panel.heading.textContent = heading;
   const [left, right] = panel.xRange;
-  const lines = right - left < ROOMY ? text.split(/(?<=\n)/) : [text];
+  const lines = ROOMY ? [text] : text.split(/(?<=\n)/);
   const width = (right - left) / Math.max(...lines.map((line) => line.length));
   panel.svg.attr("height", lines.length * LINE + 2);
   const places = lines.flatMap((line, i) =>
@@ -127,7 +124,8 @@ function drawText(panel, heading, weights) {
     .style("font", "15px monospace")
     .text((one) => shown[one] ?? one);
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${places[i]})`);
-  const tint = (i) => `${colour("weights")} ${(TINT * Math.sqrt(weights[i])).toFixed(1)}%`;
+  const share = (i) => weights[i] / Math.max(...weights);
+  const tint = (i) => `${colour("weights")} ${(TINT * share(i)).toFixed(1)}%`;
   all
     .select("rect")
     .attr("width", width)
@@ -195,15 +193,19 @@ function drawHeads(app, all, pair, named) {
     .attr("d", `M${ends.join("L")}`)
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 2);
-  const beside = ([across, down]) => {
-    const hidden = (way) =>
-      at.filter(([px, py]) => {
-        const far = way * (px - across);
-        return far > 5 && far < 45 && Math.abs(py - down) < 12;
-      }).length;
-    const leftwards = across > x(8) || hidden(1) > hidden(-1);
-    return `translate(${across + (leftwards ? -27 : 27)},${down + 4})`;
-  };
+  const levels = apart(
+    ends.map(([, down]) => down),
+    15,
+    ...panel.yRange.reverse(),
+  );
+  /** How many dots a number hides on this side of an end. */
+  const hidden = ([across, down], way) =>
+    at.filter(([px, py]) => {
+      const far = way * (px - across);
+      return far > 5 && far < 45 && Math.abs(py - down) < 12;
+    }).length;
+  const beside = (end, i) =>
+    `translate(${end[0] + (hidden(end, 1) > hidden(end, -1) ? -27 : 27)},${levels[i] + 4})`;
   layer(panel.svg, "told")
     .classed("glides", true)
     .selectAll("text")
