@@ -23,8 +23,8 @@ const names = Array.from(
 );
 
 export const heads = {
-  title: "Do heads of equal spread look at equally many characters?",
-  prompt: "Two heads look back from the framed space. Press another dot, or rewind the training.",
+  title: "Does spread tell how many characters a head looks at?",
+  prompt: "From the framed space two heads give weight (colour). Press another dot, or rewind.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -56,8 +56,10 @@ export const heads = {
     });
     const pair = [head, neighbour(all, head)];
     const [ringed, next] = pair.map((i) => `${names[i]}, looks at ${show2(all[i].keys)}`);
-    drawText(app.panels.ringed, `Ringed: ${ringed} characters`, weights[moment][pair[0]]);
-    drawText(app.panels.next, `Next in spread: ${next}`, weights[moment][pair[1]]);
+    const rows = pair.map((i) => weights[moment][i]);
+    const most = Math.max(...rows.flat());
+    drawText(app.panels.ringed, `Ringed: ${ringed} characters`, rows[0], most);
+    drawText(app.panels.next, `Next in spread: ${next}`, rows[1], most);
     drawHeads(app, all, pair, `${ringed} characters`);
     return { said: answer(...pair.map((i) => all[i])) };
   },
@@ -75,7 +77,7 @@ const neighbour = (all, head) =>
     (i) => times(all[i].spread, all[head].spread),
   );
 
-const NEAR = 1.1; // times as large, at most, is nearly the same spread
+const NEAR = 1.2; // times as large, at most, is nearly the same spread
 const ALIKE = 1.25; // times as many characters, at most, are nearly as many
 const SIDE = {
   "-1": ": the ringed is sharper",
@@ -83,26 +85,25 @@ const SIDE = {
   1: ": the ringed is more even",
 };
 
-/** Whether two heads of nearly the same spread look at as many characters, and at how many random scores would. */
+/** Whether the spreads of two heads tell at how many characters these look, and at how many random scores do. */
 function answer(ringed, next) {
   const { low, high, side } = ringed;
   const alike = [low, high].some((end) => show2(end) === show2(ringed.keys));
   const shown = side && alike ? show3 : show2;
   const both = (show, name) => [ringed, next].map((one) => show(one[name])).join(" and ");
-  const spreads = both(show2, "spread");
-  const verdict = times(ringed.keys, next.keys) > ALIKE ? "No" : "Nearly";
-  const near = times(ringed.spread, next.spread) <= NEAR;
-  const compared = near ? `${verdict}: with spreads of ${spreads}` : `Unequal spreads, ${spreads}:`;
-  const found = `${compared} they look at ${both(shown, "keys")} characters`;
-  const chance = `Random scores look at ${shown(low)} to ${shown(high)}`;
+  const equal = times(ringed.spread, next.spread) <= NEAR;
+  const falls = (ringed.spread - next.spread) * (ringed.keys - next.keys) <= 0;
+  const tells = equal ? times(ringed.keys, next.keys) <= ALIKE : falls;
+  const found = `${tells ? "Yes" : "No"}: at spreads ${both(show2, "spread")} they look at ${both(shown, "keys")} characters`;
+  const chance = `Random rows look at ${shown(low)} to ${shown(high)}`;
   return `${found}. ${chance}${SIDE[side]}.`;
 }
 
 const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
 const LINE = 25; // px, of a line of the passage
 
-/** The passage up to the character that looks, coloured by the weight that goes there, beside the largest. */
-function drawText(panel, heading, weights) {
+/** The passage up to the character that looks, coloured by the weight that goes there, beside the largest of both heads. */
+function drawText(panel, heading, weights, most) {
   panel.heading.textContent = heading;
   const [left, right] = panel.xRange;
   const lines = ROOMY ? [text] : text.split(/(?<=\n)/);
@@ -124,8 +125,7 @@ function drawText(panel, heading, weights) {
     .style("font", "15px monospace")
     .text((one) => shown[one] ?? one);
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${places[i]})`);
-  const share = (i) => weights[i] / Math.max(...weights);
-  const tint = (i) => `${colour("weights")} ${(TINT * share(i)).toFixed(1)}%`;
+  const tint = (i) => `${colour("weights")} ${((TINT * weights[i]) / most).toFixed(1)}%`;
   all
     .select("rect")
     .attr("width", width)
@@ -157,7 +157,7 @@ function drawHeads(app, all, pair, named) {
     x,
     y,
     xLabel: "spread (standard deviation) of a head’s scores",
-    yLabel: "characters that it looks at",
+    yLabel: "characters that it looks at (effective keys)",
     xTicks: [0.5, 1, 2, 5],
     xFormat: String,
     yTicks: TICKS,
@@ -205,7 +205,7 @@ function drawHeads(app, all, pair, named) {
       return far > 5 && far < 45 && Math.abs(py - down) < 12;
     }).length;
   const beside = (end, i) =>
-    `translate(${end[0] + (hidden(end, 1) > hidden(end, -1) ? -27 : 27)},${levels[i] + 4})`;
+    `translate(${end[0] + (end[0] > x(1) && hidden(end, 1) > hidden(end, -1) ? -27 : 27)},${levels[i] + 4})`;
   layer(panel.svg, "told")
     .classed("glides", true)
     .selectAll("text")
