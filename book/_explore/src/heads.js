@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
-import { ROOMY, apart, axes, fresh, layer, say, show2, show3, showCount } from "./shared.js";
+import { ROOMY, axes, fresh, layer, say, show2, show3, showCount } from "./shared.js";
 
 const {
   text,
@@ -23,7 +23,7 @@ const names = Array.from(
 );
 
 export const heads = {
-  title: "Does spread tell how many characters a head looks at?",
+  title: "Two heads spread alike: do they look at equally many characters?",
   prompt: "From the framed space two heads give weight (colour). Press another dot, or rewind.",
   hint: { target: ".explorable-handle" },
   controls: [
@@ -56,10 +56,8 @@ export const heads = {
     });
     const pair = [head, neighbour(all, head)];
     const [ringed, next] = pair.map((i) => `${names[i]}, looks at ${show2(all[i].keys)}`);
-    const rows = pair.map((i) => weights[moment][i]);
-    const most = Math.max(...rows.flat());
-    drawText(app.panels.ringed, `Ringed: ${ringed} characters`, rows[0], most);
-    drawText(app.panels.next, `Next in spread: ${next}`, rows[1], most);
+    drawText(app.panels.ringed, `Ringed: ${ringed} characters`, weights[moment][pair[0]]);
+    drawText(app.panels.next, `Next in spread: ${next}`, weights[moment][pair[1]]);
     drawHeads(app, all, pair, `${ringed} characters`);
     return { said: answer(...pair.map((i) => all[i])) };
   },
@@ -85,25 +83,28 @@ const SIDE = {
   1: ": the ringed is more even",
 };
 
-/** Whether the spreads of two heads tell at how many characters these look, and at how many random scores do. */
+/** Whether two heads look at as many characters, at which spreads, and whether the ringed one looks at as many as random scores. */
 function answer(ringed, next) {
   const { low, high, side } = ringed;
   const alike = [low, high].some((end) => show2(end) === show2(ringed.keys));
   const shown = side && alike ? show3 : show2;
-  const both = (show, name) => [ringed, next].map((one) => show(one[name])).join(" and ");
-  const equal = times(ringed.spread, next.spread) <= NEAR;
-  const falls = (ringed.spread - next.spread) * (ringed.keys - next.keys) <= 0;
-  const tells = equal ? times(ringed.keys, next.keys) <= ALIKE : falls;
-  const found = `${tells ? "Yes" : "No"}: at spreads ${both(show2, "spread")} they look at ${both(shown, "keys")} characters`;
-  const chance = `Random rows look at ${shown(low)} to ${shown(high)}`;
-  return `${found}. ${chance}${SIDE[side]}.`;
+  const [keys, spreads] = [
+    [shown, "keys"],
+    [show2, "spread"],
+  ].map(([show, name]) => [ringed, next].map((one) => show(one[name])));
+  const verdict = times(ringed.keys, next.keys) > ALIKE ? "No" : "Nearly";
+  const but = times(ringed.spread, next.spread) > NEAR ? "but " : "";
+  const same = spreads[0] === spreads[1];
+  const at = same ? `the same spread, ${spreads[0]}` : `spreads of ${spreads.join(" and ")}`;
+  const found = `${verdict}: ${keys.join(" and ")}, ${but}at ${at}`;
+  return `${found}. Random rows look at ${shown(low)} to ${shown(high)}${SIDE[side]}.`;
 }
 
 const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
 const LINE = 25; // px, of a line of the passage
 
-/** The passage up to the character that looks, coloured by the weight that goes there, beside the largest of both heads. */
-function drawText(panel, heading, weights, most) {
+/** The passage up to the character that looks, coloured by the root of the weight that goes there, so that small ones show. */
+function drawText(panel, heading, weights) {
   panel.heading.textContent = heading;
   const [left, right] = panel.xRange;
   const lines = ROOMY ? [text] : text.split(/(?<=\n)/);
@@ -125,7 +126,7 @@ function drawText(panel, heading, weights, most) {
     .style("font", "15px monospace")
     .text((one) => shown[one] ?? one);
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${places[i]})`);
-  const tint = (i) => `${colour("weights")} ${((TINT * weights[i]) / most).toFixed(1)}%`;
+  const tint = (i) => `${colour("weights")} ${(TINT * Math.sqrt(weights[i])).toFixed(1)}%`;
   all
     .select("rect")
     .attr("width", width)
@@ -146,6 +147,27 @@ function drawText(panel, heading, weights, most) {
 
 const TICKS = [1, 2, 5, 10, 20, 50]; // characters
 const SIDES = ["var(--ex-key)", "var(--ex-ink)", "var(--ex-value)"]; // below the band, in it, and above
+
+/** Where numbers stand beside the ends of the line: where they hide the fewest dots, and not each other. */
+function labels(panel, ends, dots) {
+  const [left, right] = panel.xRange;
+  const placed = [];
+  for (const [across, down] of ends) {
+    const hidden = ([x, y]) => {
+      const near = (others, wide) =>
+        others.filter(([px, py]) => Math.abs(px - x) < wide && Math.abs(py - y) < 13).length;
+      return near(dots, 17) + 9 * near(placed, 30) + (x < left + 16 || x > right + 4 ? 9 : 0);
+    };
+    const around = [
+      [across + 26, down],
+      [across - 26, down],
+      [across, down - 20],
+      [across, down + 20],
+    ];
+    placed.push(around.reduce((best, one) => (hidden(one) < hidden(best) ? one : best)));
+  }
+  return placed.map(([x, y]) => [x, y + 4]);
+}
 
 /** A dot for each head, by how far its scores spread and at how many characters it looks; a band, where random scores lie nine times in ten; a ring around the head that readers chose, and a line to its partner. */
 function drawHeads(app, all, pair, named) {
@@ -193,19 +215,7 @@ function drawHeads(app, all, pair, named) {
     .attr("d", `M${ends.join("L")}`)
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 2);
-  const levels = apart(
-    ends.map(([, down]) => down),
-    15,
-    ...panel.yRange.reverse(),
-  );
-  /** How many dots a number hides on this side of an end. */
-  const hidden = ([across, down], way) =>
-    at.filter(([px, py]) => {
-      const far = way * (px - across);
-      return far > 5 && far < 45 && Math.abs(py - down) < 12;
-    }).length;
-  const beside = (end, i) =>
-    `translate(${end[0] + (end[0] > x(1) && hidden(end, 1) > hidden(end, -1) ? -27 : 27)},${levels[i] + 4})`;
+  const beside = labels(panel, ends, at);
   layer(panel.svg, "told")
     .classed("glides", true)
     .selectAll("text")
@@ -213,7 +223,7 @@ function drawHeads(app, all, pair, named) {
     .join("text")
     .attr("class", "rim")
     .attr("text-anchor", "middle")
-    .attr("transform", beside)
+    .attr("transform", (_, i) => `translate(${beside[i]})`)
     .style("font-weight", 700)
     .text((_, i) => show2(all[pair[i]].keys));
 
