@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
-import { ROOMY, axes, fresh, layer, say, show2, show3, showCount } from "./shared.js";
+import { ROOMY, axes, fresh, layer, say, show, show2, show3, showCount } from "./shared.js";
 
 const {
   text,
@@ -22,9 +22,10 @@ const names = Array.from(
   (_, i) => `layer ${Math.floor(i / count) + 1}, head ${(i % count) + 1}`,
 );
 
+const [LINE, BAR] = ROOMY ? [40, 18] : [36, 14]; // px, of a line of the passage, and of its tallest bar
+
 export const heads = {
   title: "Two heads spread alike: do they look at equally many characters?",
-  prompt: "From the framed space two heads give weight (colour). Press another dot, or rewind.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -39,12 +40,12 @@ export const heads = {
   ],
   panelWidth: "100%",
   panels: [
-    ["ringed", "", 27, { left: 2, right: 2 }],
-    ["next", "", 27, { left: 2, right: 2 }],
+    ["ringed", "", LINE, { left: 2, right: 2 }],
+    ["nearest", "", LINE, { left: 2, right: 2 }],
     [
       "heads",
       "dot: a head; grey: 9 in 10 rows of random scores",
-      ROOMY ? 250 : 208,
+      ROOMY ? 250 : 190,
       { left: 32, right: 10, top: 26, bottom: 42 },
     ],
   ],
@@ -56,10 +57,13 @@ export const heads = {
     });
     const pair = [head, neighbour(all, head)];
     const [ringed, next] = pair.map((i) => `${names[i]}, looks at ${show2(all[i].keys)}`);
-    drawText(app.panels.ringed, `Ringed: ${ringed} characters`, weights[moment][pair[0]]);
-    drawText(app.panels.next, `Next in spread: ${next}`, weights[moment][pair[1]]);
+    const rows = pair.map((i) => weights[moment][i]);
+    const most = Math.max(...rows.flat());
+    drawText(app.panels.ringed, `Ringed: ${ringed} characters`, rows[0], most);
+    drawText(app.panels.nearest, `Nearest in spread: ${next}`, rows[1], most);
     drawHeads(app, all, pair, `${ringed} characters`);
-    return { said: answer(...pair.map((i) => all[i])) };
+    const prompt = `Two heads look back from the frame; tallest bar: weight ${show(most)}. Press a dot, or rewind.`;
+    return { prompt, said: answer(...pair.map((i) => all[i])) };
   },
 };
 
@@ -78,9 +82,9 @@ const neighbour = (all, head) =>
 const NEAR = 1.2; // times as large, at most, is nearly the same spread
 const ALIKE = 1.25; // times as many characters, at most, are nearly as many
 const SIDE = {
-  "-1": ": the ringed is sharper",
-  0: ", as the ringed does",
-  1: ": the ringed is more even",
+  "-1": "; the ringed is sharper",
+  0: ", like the ringed",
+  1: "; the ringed is more even",
 };
 
 /** Whether two heads look at as many characters, at which spreads, and whether the ringed one looks at as many as random scores. */
@@ -97,48 +101,42 @@ function answer(ringed, next) {
   const same = spreads[0] === spreads[1];
   const at = same ? `the same spread, ${spreads[0]}` : `spreads of ${spreads.join(" and ")}`;
   const found = `${verdict}: ${keys.join(" and ")}, ${but}at ${at}`;
-  return `${found}. Random rows look at ${shown(low)} to ${shown(high)}${SIDE[side]}.`;
+  return `${found}. Random rows: ${shown(low)} to ${shown(high)}${SIDE[side]}.`;
 }
 
-const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
-const LINE = 25; // px, of a line of the passage
-
-/** The passage up to the character that looks, coloured by the root of the weight that goes there, so that small ones show. */
-function drawText(panel, heading, weights) {
+/** The passage up to the character that looks, over each a bar for the weight that goes there, of which `most` is the tallest. */
+function drawText(panel, heading, weights, most) {
   panel.heading.textContent = heading;
   const [left, right] = panel.xRange;
   const lines = ROOMY ? [text] : text.split(/(?<=\n)/);
   const width = (right - left) / Math.max(...lines.map((line) => line.length));
-  panel.svg.attr("height", lines.length * LINE + 2);
-  const places = lines.flatMap((line, i) =>
-    [...line].map((_, j) => [left + j * width, 2 + i * LINE]),
-  );
-  const cells = layer(panel.svg, "text").selectAll("g").data(characters);
+  panel.svg.attr("height", lines.length * LINE);
+  const places = lines.flatMap((line, i) => [...line].map((_, j) => [left + j * width, i * LINE]));
+  const cells = layer(panel.svg, "text").selectAll("g.character").data(characters);
   const made = cells.enter().append("g").attr("class", "character");
-  made
-    .append("rect")
-    .attr("class", "cell")
-    .attr("height", LINE - 2);
+  made.append("g").attr("class", "glides").append("rect").style("fill", colour("weights"));
   made
     .append("text")
-    .attr("y", 16)
+    .attr("y", LINE - 6)
     .attr("text-anchor", "middle")
     .style("font", "15px monospace")
     .text((one) => shown[one] ?? one);
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${places[i]})`);
-  const tint = (i) => `${colour("weights")} ${(TINT * Math.sqrt(weights[i])).toFixed(1)}%`;
+  const height = (i) => (BAR * weights[i]) / most;
   all
     .select("rect")
-    .attr("width", width)
-    .style("fill", (_, i) => `color-mix(in srgb, ${tint(i)}, var(--ex-ground))`);
+    .attr("x", 1.5)
+    .attr("width", width - 3)
+    .attr("y", (_, i) => BAR - height(i))
+    .attr("height", (_, i) => height(i));
   all.select("text").attr("x", width / 2);
   const [x, y] = places.at(-1);
   fresh(panel.svg, "frame")
     .append("rect")
     .attr("x", x)
-    .attr("y", y)
+    .attr("y", y + BAR + 1)
     .attr("width", width)
-    .attr("height", LINE - 2)
+    .attr("height", LINE - BAR - 2)
     .style("fill", "none")
     .style("stroke", colour("query"))
     .style("stroke-width", 2.5);
@@ -151,12 +149,15 @@ const SIDES = ["var(--ex-key)", "var(--ex-ink)", "var(--ex-value)"]; // below th
 /** Where numbers stand beside the ends of the line: where they hide the fewest dots, and not each other. */
 function labels(panel, ends, dots) {
   const [left, right] = panel.xRange;
+  const [, top] = panel.yRange;
   const placed = [];
   for (const [across, down] of ends) {
     const hidden = ([x, y]) => {
       const near = (others, wide) =>
         others.filter(([px, py]) => Math.abs(px - x) < wide && Math.abs(py - y) < 13).length;
-      return near(dots, 17) + 9 * near(placed, 30) + (x < left + 16 || x > right + 4 ? 9 : 0);
+      return (
+        near(dots, 17) + 9 * near(placed, 30) + (x < left + 16 || x > right + 4 || y < top ? 9 : 0)
+      );
     };
     const around = [
       [across + 26, down],

@@ -2,7 +2,6 @@
 
 import functools
 import math
-import re
 
 import pytest
 import torch
@@ -76,17 +75,20 @@ def test_a_head_looks_at_as_many_characters_as_in_the_study(explorable, moment, 
 
 
 @pytest.mark.parametrize(("moment", "step"), MOMENTS)
-def test_the_letters_are_as_strong_as_the_weights_say(explorable, moment, step):
+def test_the_bars_are_as_high_as_the_weights_say(explorable, moment, step):
     figure = explorable("heads", f"step={step}")
     for head in (11, 5, 1):
         go(figure, f"step={step},head={head}")
         pair = [head, neighbour(moment, head)[0]]
         weights = scores_of(moment)[pair].softmax(-1)
-        for panel, row in zip(("ringed", "next"), weights, strict=True):
+        tallest = 18  # px, and 14 on a phone
+        for panel, row in zip(("ringed", "nearest"), weights, strict=True):
             cells = figure.locator(f"[data-panel={panel}] .character rect")
-            fills = cells.evaluate_all("all => all.map((x) => x.style.fill)")
-            tints = torch.tensor([float(re.search(r"([\d.]+)%", x)[1]) for x in fills])
-            assert (tints / 46).tolist() == pytest.approx(row.sqrt().tolist(), abs=0.02)
+            heights = cells.evaluate_all("all => all.map((x) => x.height.baseVal.value)")
+            expected = (row / weights.max()).tolist()
+            assert [x / tallest for x in heights] == pytest.approx(expected, abs=0.01)
+        prompt = figure.locator(".explorable-prompt").text_content()
+        assert numbers(prompt) == [pytest.approx(weights.max().item(), abs=0.0051)]
 
 
 def shown(figure):
@@ -139,8 +141,8 @@ def test_the_sentence_compares_a_head_with_its_partner_and_with_chance(explorabl
         *found, low, high = numbers(told)
         if "the same spread" in told:
             found.append(found[-1])
-        heading = figure.locator("[data-panel=next] p").text_content()
-        assert heading.startswith(f"Next in spread: {name(other)}, looks at ")
+        heading = figure.locator("[data-panel=nearest] p").text_content()
+        assert heading.startswith(f"Nearest in spread: {name(other)}, looks at ")
         expected = [x[i].item() for x in (keys, spreads) for i in (head, other)]
         assert found == pytest.approx(expected, rel=0.06)
         alike = (keys[head] / keys[other]).log().abs() <= math.log(1.25)
