@@ -22,10 +22,11 @@ const names = Array.from(
   (_, i) => `layer ${Math.floor(i / count) + 1}, head ${(i % count) + 1}`,
 );
 
-const [LINE, BAR] = ROOMY ? [40, 18] : [36, 14]; // px, of a line of the passage, and of its tallest bar
+const [BAR, LETTERS] = [ROOMY ? 36 : 25, 22]; // px, of the tallest bar, and of a line between bars
 
 export const heads = {
   title: "Two heads spread alike: do they look at equally many characters?",
+  prompt: "Bars: weights from the framed space. Press another dot, or move training back.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -40,14 +41,8 @@ export const heads = {
   ],
   panelWidth: "100%",
   panels: [
-    ["ringed", "", LINE, { left: 2, right: 2 }],
-    ["nearest", "", LINE, { left: 2, right: 2 }],
-    [
-      "heads",
-      "dot: a head; grey: 9 in 10 rows of random scores",
-      ROOMY ? 250 : 190,
-      { left: 32, right: 10, top: 26, bottom: 42 },
-    ],
+    ["pair", "", 0, { left: 2, right: 2 }],
+    ["heads", "", ROOMY ? 250 : 199, { left: 32, right: 10, top: 26, bottom: 42 }],
   ],
   update(app) {
     const { step, head } = app.state;
@@ -56,14 +51,12 @@ export const heads = {
       return { spread, keys, low, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
     });
     const pair = [head, neighbour(all, head)];
-    const [ringed, next] = pair.map((i) => `${names[i]}, looks at ${show2(all[i].keys)}`);
+    const named = pair.map((i) => `${names[i]}, ${show2(all[i].keys)}`);
+    const headings = [`Up, ringed: ${named[0]} characters`, `Down, nearest in spread: ${named[1]}`];
     const rows = pair.map((i) => weights[moment][i]);
-    const most = Math.max(...rows.flat());
-    drawText(app.panels.ringed, `Ringed: ${ringed} characters`, rows[0], most);
-    drawText(app.panels.nearest, `Nearest in spread: ${next}`, rows[1], most);
-    drawHeads(app, all, pair, `${ringed} characters`);
-    const prompt = `Two heads look back from the frame; tallest bar: weight ${show(most)}. Press a dot, or rewind.`;
-    return { prompt, said: answer(...pair.map((i) => all[i])) };
+    drawRows(app.panels.pair, rows, headings);
+    drawHeads(app, all, pair, `${named[0]} characters`);
+    return { said: answer(...pair.map((i) => all[i])) };
   },
 };
 
@@ -81,66 +74,86 @@ const neighbour = (all, head) =>
 
 const NEAR = 1.2; // times as large, at most, is nearly the same spread
 const ALIKE = 1.25; // times as many characters, at most, are nearly as many
-const SIDE = {
-  "-1": "; the ringed is sharper",
-  0: ", like the ringed",
-  1: "; the ringed is more even",
-};
+const SIDE = { "-1": "the ringed is sharper", 0: "the ringed fits", 1: "the ringed is more even" };
 
 /** Whether two heads look at as many characters, at which spreads, and whether the ringed one looks at as many as random scores. */
 function answer(ringed, next) {
   const { low, high, side } = ringed;
-  const alike = [low, high].some((end) => show2(end) === show2(ringed.keys));
-  const shown = side && alike ? show3 : show2;
+  const close = [low, high].some((end) => show2(end) === show2(ringed.keys));
+  const shown = side && close ? show3 : show2;
   const [keys, spreads] = [
     [shown, "keys"],
     [show2, "spread"],
   ].map(([show, name]) => [ringed, next].map((one) => show(one[name])));
-  const verdict = times(ringed.keys, next.keys) > ALIKE ? "No" : "Nearly";
-  const but = times(ringed.spread, next.spread) > NEAR ? "but " : "";
   const same = spreads[0] === spreads[1];
   const at = same ? `the same spread, ${spreads[0]}` : `spreads of ${spreads.join(" and ")}`;
-  const found = `${verdict}: ${keys.join(" and ")}, ${but}at ${at}`;
-  return `${found}. Random rows: ${shown(low)} to ${shown(high)}${SIDE[side]}.`;
+  const chance = `By chance ${shown(low)} to ${shown(high)}: ${SIDE[side]}.`;
+  return `${verdict(ringed, next, keys)}: ${keys.join(" and ")}, at ${at}. ${chance}`;
 }
 
-/** The passage up to the character that looks, over each a bar for the weight that goes there, of which `most` is the tallest. */
-function drawText(panel, heading, weights, most) {
-  panel.heading.textContent = heading;
+function verdict(ringed, next, [own, others]) {
+  if (times(ringed.spread, next.spread) > NEAR) return "Not alike";
+  if (own === others) return "Yes";
+  return times(ringed.keys, next.keys) > ALIKE ? "No" : "Nearly";
+}
+
+/** The passage up to the character that looks, and over and under each character a bar for the weight that goes there from either head. */
+function drawRows(panel, rows, headings) {
+  const { svg, heading } = panel;
+  heading.textContent = headings[0];
   const [left, right] = panel.xRange;
   const lines = ROOMY ? [text] : text.split(/(?<=\n)/);
   const width = (right - left) / Math.max(...lines.map((line) => line.length));
-  panel.svg.attr("height", lines.length * LINE);
-  const places = lines.flatMap((line, i) => [...line].map((_, j) => [left + j * width, i * LINE]));
-  const cells = layer(panel.svg, "text").selectAll("g.character").data(characters);
+  const height = LETTERS + 2 * BAR;
+  svg.attr("height", lines.length * height + 19);
+  const places = lines.flatMap((line, i) =>
+    [...line].map((_, j) => [left + j * width, i * height + BAR]),
+  );
+  const cells = layer(svg, "text").selectAll("g.character").data(characters);
   const made = cells.enter().append("g").attr("class", "character");
-  made.append("g").attr("class", "glides").append("rect").style("fill", colour("weights"));
+  const bars = made.append("g").attr("class", "glides").style("fill", colour("weights"));
+  for (const name of ["up", "down"]) bars.append("rect").attr("class", name);
   made
     .append("text")
-    .attr("y", LINE - 6)
+    .attr("y", LETTERS - 6)
     .attr("text-anchor", "middle")
     .style("font", "15px monospace")
     .text((one) => shown[one] ?? one);
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${places[i]})`);
-  const height = (i) => (BAR * weights[i]) / most;
-  all
-    .select("rect")
-    .attr("x", 1.5)
-    .attr("width", width - 3)
-    .attr("y", (_, i) => BAR - height(i))
-    .attr("height", (_, i) => height(i));
   all.select("text").attr("x", width / 2);
+  const most = Math.max(...rows.flat());
+  const tall = (weight) => (BAR * weight) / most;
+  const notes = fresh(svg, "notes");
+  rows.forEach((row, side) => {
+    all
+      .select(side ? ".down" : ".up")
+      .attr("x", 1.5)
+      .attr("width", width - 3)
+      .attr("y", (_, i) => (side ? LETTERS : -tall(row[i])))
+      .attr("height", (_, i) => tall(row[i]));
+    const largest = row.indexOf(Math.max(...row));
+    const [x, y] = places[largest];
+    const beside = (way) => row.at(largest + way) + row.at(largest + 2 * way);
+    const leftwards = x > right - 4 * width || (x > left + 4 * width && beside(-1) < beside(1));
+    const [by, anchor] = leftwards ? [-2, "end"] : [width + 2, "start"];
+    const level = side ? LETTERS + tall(row[largest]) : 10 - tall(row[largest]);
+    say(notes, show(row[largest]), x + by, y + level, anchor);
+  });
+  say(notes, headings[1], left - 2, lines.length * height + 14, "start").style(
+    "font-size",
+    "0.85rem",
+  );
   const [x, y] = places.at(-1);
-  fresh(panel.svg, "frame")
+  fresh(svg, "frame")
     .append("rect")
     .attr("x", x)
-    .attr("y", y + BAR + 1)
+    .attr("y", y + 1)
     .attr("width", width)
-    .attr("height", LINE - BAR - 2)
+    .attr("height", LETTERS - 2)
     .style("fill", "none")
     .style("stroke", colour("query"))
     .style("stroke-width", 2.5);
-  panel.describe(heading);
+  panel.describe(headings.join(". "));
 }
 
 const TICKS = [1, 2, 5, 10, 20, 50]; // characters
@@ -175,6 +188,8 @@ function drawHeads(app, all, pair, named) {
   const panel = app.panels.heads;
   const x = d3.scaleLog([spreads[0], spreads.at(-1)], panel.xRange);
   const y = d3.scaleLog([0.9, 1.15 * characters.length], panel.yRange);
+  const leave = all.filter(({ side }) => side).length;
+  panel.heading.textContent = `grey: 90% of random rows; outside: ${leave} of ${all.length}`;
   const grey = layer(panel.svg, "band");
   axes(panel, {
     x,

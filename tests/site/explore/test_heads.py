@@ -60,15 +60,15 @@ def neighbour(moment, head):
 @pytest.mark.parametrize(("moment", "step"), MOMENTS)
 def test_a_head_looks_at_as_many_characters_as_in_the_study(explorable, moment, step):
     figure = explorable("heads", f"step={step}")
-    heading = figure.locator("[data-panel=ringed] p")
+    heading = figure.locator("[data-panel=pair] p")
     handle = figure.get_by_role("slider", name="the head")
     for head in (11, 2, 1, 15):
         go(figure, f"step={step},head={head}")
         row = scores_of(moment)[head]
         keys = sdpa.effective_keys(row.softmax(-1)).item()
         told = heading.text_content()
-        assert told.startswith(f"Ringed: {name(head)}, looks at ")
-        assert f"Ringed: {handle.get_attribute('aria-valuetext')}" == told
+        assert told.startswith(f"Up, ringed: {name(head)}, ")
+        assert f"Up, ringed: {handle.get_attribute('aria-valuetext')}" == told
         assert numbers(told)[-1] == pytest.approx(keys, rel=0.06)
         expected = pytest.approx(by_chance(row), rel=0.08, abs=0.2)
         assert numbers(said(figure))[-2:] == expected
@@ -81,14 +81,15 @@ def test_the_bars_are_as_high_as_the_weights_say(explorable, moment, step):
         go(figure, f"step={step},head={head}")
         pair = [head, neighbour(moment, head)[0]]
         weights = scores_of(moment)[pair].softmax(-1)
-        tallest = 18  # px, and 14 on a phone
-        for panel, row in zip(("ringed", "nearest"), weights, strict=True):
-            cells = figure.locator(f"[data-panel={panel}] .character rect")
-            heights = cells.evaluate_all("all => all.map((x) => x.height.baseVal.value)")
+        tallest = 36  # px
+        for side, row in zip(("up", "down"), weights, strict=True):
+            bars = figure.locator(f"[data-panel=pair] rect.{side}")
+            heights = bars.evaluate_all("all => all.map((x) => x.height.baseVal.value)")
             expected = (row / weights.max()).tolist()
             assert [x / tallest for x in heights] == pytest.approx(expected, abs=0.01)
-        prompt = figure.locator(".explorable-prompt").text_content()
-        assert numbers(prompt) == [pytest.approx(weights.max().item(), abs=0.0051)]
+        told = figure.locator("[data-panel=pair] .notes text").all_text_contents()
+        assert [*map(float, told[:2])] == pytest.approx(weights.amax(-1).tolist(), abs=0.0051)
+        assert told[2].startswith(f"Down, nearest in spread: {name(pair[1])}, ")
 
 
 def shown(figure):
@@ -134,6 +135,8 @@ def test_the_sentence_compares_a_head_with_its_partner_and_with_chance(explorabl
     figure = explorable("heads", f"step={step}")
     spreads, keys, chance = measured(moment)
     even, sharp = outside(keys, chance)
+    heading = figure.locator("[data-panel=heads] p").text_content()
+    assert numbers(heading) == [90, (even | sharp).sum(), 16]
     for head in range(16):
         go(figure, f"step={step},head={head}")
         other, times = neighbour(moment, head)
@@ -141,13 +144,11 @@ def test_the_sentence_compares_a_head_with_its_partner_and_with_chance(explorabl
         *found, low, high = numbers(told)
         if "the same spread" in told:
             found.append(found[-1])
-        heading = figure.locator("[data-panel=nearest] p").text_content()
-        assert heading.startswith(f"Nearest in spread: {name(other)}, looks at ")
         expected = [x[i].item() for x in (keys, spreads) for i in (head, other)]
         assert found == pytest.approx(expected, rel=0.06)
-        alike = (keys[head] / keys[other]).log().abs() <= math.log(1.25)
-        assert told.startswith("Nearly: " if alike else "No: ")
-        assert ("but at spreads" in told) == (times > 1.2)
+        close = (keys[head] / keys[other]).log().abs() <= math.log(1.25)
+        verdict = "Not alike" if times > 1.2 else "No" if not close else "Nearly"
+        assert told.startswith("Yes" if found[0] == found[1] and times <= 1.2 else verdict)
         assert ("more even" in told, "sharper" in told) == (even[head], sharp[head])
         looks = found[:2]
         assert (looks[0] > high, looks[0] < low) == (even[head], sharp[head])
@@ -177,7 +178,7 @@ def test_arrow_keys_go_through_the_heads_by_their_spread(explorable):
         ("End", 15),
     ):
         act(figure, lambda key=key: handle.press(key))
-        assert handle.get_attribute("aria-valuetext").startswith(f"{name(order[rank])}, looks at ")
+        assert handle.get_attribute("aria-valuetext").startswith(f"{name(order[rank])}, ")
         assert handle.get_attribute("aria-valuenow") == str(rank + 1)
     handle.press("ArrowUp")  # is the last
     assert handle.get_attribute("aria-valuenow") == "16"
@@ -185,7 +186,7 @@ def test_arrow_keys_go_through_the_heads_by_their_spread(explorable):
 
 def test_a_press_chooses_a_head_by_its_dot(explorable):
     figure = explorable("heads", "step=2400")
-    heading = figure.locator("[data-panel=ringed] p")
+    heading = figure.locator("[data-panel=pair] p")
     dots = figure.locator("[data-panel=heads] .dots circle")
     dots.first.wait_for()
     figure.scroll_into_view_if_needed()
@@ -193,4 +194,4 @@ def test_a_press_chooses_a_head_by_its_dot(explorable):
         box = dots.nth(i).bounding_box()
         middle = [box[start] + box[size] / 2 for start, size in (("x", "width"), ("y", "height"))]
         act(figure, lambda middle=middle: figure.page.mouse.click(*middle))
-        assert heading.text_content().startswith(f"Ringed: {name(i)}, ")
+        assert heading.text_content().startswith(f"Up, ringed: {name(i)}, ")
