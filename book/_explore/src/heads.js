@@ -22,7 +22,8 @@ const names = Array.from(
   (_, i) => `layer ${Math.floor(i / count) + 1}, head ${(i % count) + 1}`,
 );
 
-const [BAR, LETTERS] = [ROOMY ? 36 : 25, 22]; // px, of the tallest bar, and of a line between bars
+const [BAR, LETTERS] = [ROOMY ? 36 : 22, 22]; // px, of the tallest bar, and of a line between bars
+const INKS = [colour("query"), "var(--ex-ink)"]; // of the ringed head, and of its neighbour
 
 export const heads = {
   title: "Two heads spread alike: do they look at equally many characters?",
@@ -39,10 +40,11 @@ export const heads = {
     },
     { name: "head", min: 0, max: names.length - 1, step: 1, value: shownFirst, drawn: true },
   ],
+  below: true,
   panelWidth: "100%",
   panels: [
     ["pair", "", 0, { left: 2, right: 2 }],
-    ["heads", "", ROOMY ? 250 : 199, { left: 32, right: 10, top: 26, bottom: 42 }],
+    ["heads", "", ROOMY ? 250 : 190, { left: 32, right: 10, top: 26, bottom: 42 }],
   ],
   update(app) {
     const { step, head } = app.state;
@@ -73,28 +75,21 @@ const neighbour = (all, head) =>
   );
 
 const NEAR = 1.2; // times as large, at most, is nearly the same spread
-const ALIKE = 1.25; // times as many characters, at most, are nearly as many
-const SIDE = { "-1": "the ringed is sharper", 0: "the ringed fits", 1: "the ringed is more even" };
+const SIDE = { "-1": "is sharper", 0: "is among them", 1: "is more even" };
 
 /** Whether two heads look at as many characters, at which spreads, and whether the ringed one looks at as many as random scores. */
 function answer(ringed, next) {
   const { low, high, side } = ringed;
   const close = [low, high].some((end) => show2(end) === show2(ringed.keys));
   const shown = side && close ? show3 : show2;
-  const [keys, spreads] = [
-    [shown, "keys"],
-    [show2, "spread"],
-  ].map(([show, name]) => [ringed, next].map((one) => show(one[name])));
+  const keys = [shown(ringed.keys), show2(next.keys)];
+  const spreads = [ringed, next].map(({ spread }) => show2(spread));
+  const equal = keys[0] === keys[1] ? "Yes" : "No";
+  const verdict = times(ringed.spread, next.spread) > NEAR ? "Not alike" : equal;
   const same = spreads[0] === spreads[1];
   const at = same ? `the same spread, ${spreads[0]}` : `spreads of ${spreads.join(" and ")}`;
-  const chance = `By chance ${shown(low)} to ${shown(high)}: ${SIDE[side]}.`;
-  return `${verdict(ringed, next, keys)}: ${keys.join(" and ")}, at ${at}. ${chance}`;
-}
-
-function verdict(ringed, next, [own, others]) {
-  if (times(ringed.spread, next.spread) > NEAR) return "Not alike";
-  if (own === others) return "Yes";
-  return times(ringed.keys, next.keys) > ALIKE ? "No" : "Nearly";
+  const chance = `Random scores give ${shown(low)} to ${shown(high)}: the ringed head ${SIDE[side]}.`;
+  return `${verdict}: ${keys.join(" and ")} characters, at ${at}. ${chance}`;
 }
 
 /** The passage up to the character that looks, and over and under each character a bar for the weight that goes there from either head. */
@@ -111,7 +106,7 @@ function drawRows(panel, rows, headings) {
   );
   const cells = layer(svg, "text").selectAll("g.character").data(characters);
   const made = cells.enter().append("g").attr("class", "character");
-  const bars = made.append("g").attr("class", "glides").style("fill", colour("weights"));
+  const bars = made.append("g").attr("class", "glides");
   for (const name of ["up", "down"]) bars.append("rect").attr("class", name);
   made
     .append("text")
@@ -127,6 +122,7 @@ function drawRows(panel, rows, headings) {
   rows.forEach((row, side) => {
     all
       .select(side ? ".down" : ".up")
+      .style("fill", INKS[side])
       .attr("x", 1.5)
       .attr("width", width - 3)
       .attr("y", (_, i) => (side ? LETTERS : -tall(row[i])))
@@ -189,7 +185,7 @@ function drawHeads(app, all, pair, named) {
   const x = d3.scaleLog([spreads[0], spreads.at(-1)], panel.xRange);
   const y = d3.scaleLog([0.9, 1.15 * characters.length], panel.yRange);
   const leave = all.filter(({ side }) => side).length;
-  panel.heading.textContent = `grey: 90% of random rows; outside: ${leave} of ${all.length}`;
+  panel.heading.textContent = `${ROOMY ? "dot: a head; " : ""}${leave} of ${all.length} outside grey: 90% of random scores`;
   const grey = layer(panel.svg, "band");
   axes(panel, {
     x,
@@ -241,6 +237,7 @@ function drawHeads(app, all, pair, named) {
     .attr("text-anchor", "middle")
     .attr("transform", (_, i) => `translate(${beside[i]})`)
     .style("font-weight", 700)
+    .style("fill", (_, i) => INKS[i])
     .text((_, i) => show2(all[pair[i]].keys));
 
   const ranks = [...all.keys()].sort((i, j) => all[i].spread - all[j].spread);
