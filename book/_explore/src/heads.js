@@ -46,15 +46,24 @@ export const heads = {
     ["pair", "", 0, { left: 2, right: 2 }],
     ["heads", "", ROOMY ? 250 : 190, { left: 32, right: 10, top: 26, bottom: 42 }],
   ],
+  forget({ memory }) {
+    delete memory.step;
+    delete memory.moved;
+  },
   update(app) {
     const { step, head } = app.state;
+    const { memory } = app;
+    memory.moved ||= step !== (memory.step ??= step); // the training: the ringed head's way is of interest
     const moment = moments.indexOf(step);
     const all = found[moment].map(([spread, keys, low, high]) => {
       return { spread, keys, low, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
     });
     const pair = [head, neighbour(all, head)];
     const named = pair.map((i) => `${names[i]}, ${show2(all[i].keys)}`);
-    const headings = [`Up, ringed: ${named[0]} characters`, `Down, nearest in spread: ${named[1]}`];
+    const [up, down] = ROOMY
+      ? ["Bars up: the ringed head", "Bars down: the head nearest in spread"]
+      : ["Up, ringed", "Down, nearest in spread"];
+    const headings = [`${up}: ${named[0]} characters`, `${down}: ${named[1]}`];
     const rows = pair.map((i) => weights[moment][i]);
     drawRows(app.panels.pair, rows, headings);
     drawHeads(app, all, pair, `${named[0]} characters`);
@@ -75,6 +84,7 @@ const neighbour = (all, head) =>
   );
 
 const NEAR = 1.2; // times as large, at most, is nearly the same spread
+const ALIKE = 4 / 3; // times as many characters, at most, are nearly as many
 const SIDE = { "-1": "is sharper", 0: "is among them", 1: "is more even" };
 
 /** Whether two heads look at as many characters, at which spreads, and whether the ringed one looks at as many as random scores. */
@@ -82,9 +92,10 @@ function answer(ringed, next) {
   const { low, high, side } = ringed;
   const close = [low, high].some((end) => show2(end) === show2(ringed.keys));
   const shown = side && close ? show3 : show2;
-  const keys = [shown(ringed.keys), show2(next.keys)];
+  const keys = [ringed, next].map((one) => shown(one.keys));
   const spreads = [ringed, next].map(({ spread }) => show2(spread));
-  const equal = keys[0] === keys[1] ? "Yes" : "No";
+  const nearly = times(ringed.keys, next.keys) <= ALIKE ? "Nearly" : "No";
+  const equal = keys[0] === keys[1] ? "Yes" : nearly;
   const verdict = times(ringed.spread, next.spread) > NEAR ? "Not alike" : equal;
   const same = spreads[0] === spreads[1];
   const at = same ? `the same spread, ${spreads[0]}` : `spreads of ${spreads.join(" and ")}`;
@@ -118,7 +129,7 @@ function drawRows(panel, rows, headings) {
   all.select("text").attr("x", width / 2);
   const most = Math.max(...rows.flat());
   const tall = (weight) => (BAR * weight) / most;
-  const notes = fresh(svg, "notes");
+  const largest = layer(svg, "largest").classed("glides", true);
   rows.forEach((row, side) => {
     all
       .select(side ? ".down" : ".up")
@@ -127,18 +138,28 @@ function drawRows(panel, rows, headings) {
       .attr("width", width - 3)
       .attr("y", (_, i) => (side ? LETTERS : -tall(row[i])))
       .attr("height", (_, i) => tall(row[i]));
-    const largest = row.indexOf(Math.max(...row));
-    const [x, y] = places[largest];
-    const beside = (way) => row.at(largest + way) + row.at(largest + 2 * way);
+    const at = row.indexOf(Math.max(...row));
+    const [x, y] = places[at];
+    const beside = (way) => row.at(at + way) + row.at(at + 2 * way);
     const leftwards = x > right - 4 * width || (x > left + 4 * width && beside(-1) < beside(1));
-    const [by, anchor] = leftwards ? [-2, "end"] : [width + 2, "start"];
-    const level = side ? LETTERS + tall(row[largest]) : 10 - tall(row[largest]);
-    say(notes, show(row[largest]), x + by, y + level, anchor);
+    const end = tall(row[at]);
+    const room = end < BAR - 12; // for the number beyond its bar, or it stands beside
+    const across = x + (room ? width / 2 : leftwards ? -15 : width + 15);
+    const level = side ? LETTERS + end + (room ? 11 : 0) : -end + (room ? -3 : 10);
+    layer(largest, `of-${side}`, "text")
+      .classed("rim", true)
+      .attr("text-anchor", "middle")
+      .style("transform", `translate(${across}px, ${y + level}px)`)
+      .text(show(row[at]));
   });
-  say(notes, headings[1], left - 2, lines.length * height + 14, "start").style(
-    "font-size",
-    "0.85rem",
+  const under = say(
+    fresh(svg, "under"),
+    headings[1],
+    left - 2,
+    lines.length * height + 14,
+    "start",
   );
+  under.style("font-size", "0.85rem");
   const [x, y] = places.at(-1);
   fresh(svg, "frame")
     .append("rect")
@@ -184,8 +205,10 @@ function drawHeads(app, all, pair, named) {
   const panel = app.panels.heads;
   const x = d3.scaleLog([spreads[0], spreads.at(-1)], panel.xRange);
   const y = d3.scaleLog([0.9, 1.15 * characters.length], panel.yRange);
-  const leave = all.filter(({ side }) => side).length;
-  panel.heading.textContent = `${ROOMY ? "dot: a head; " : ""}${leave} of ${all.length} outside grey: 90% of random scores`;
+  const legend = "each dot is a head; grey holds 9 in 10 rows of random scores";
+  const dotted = app.memory.moved ? "; dotted: the ringed head’s way" : "";
+  const short = "dot: a head; grey: 9 in 10 rows of random scores";
+  panel.heading.textContent = ROOMY ? legend + dotted : short;
   const grey = layer(panel.svg, "band");
   axes(panel, {
     x,
@@ -209,8 +232,9 @@ function drawHeads(app, all, pair, named) {
     .style("fill", "color-mix(in srgb, var(--ex-muted) 25%, var(--ex-ground))");
   const notes = fresh(panel.svg, "notes");
   const aside = (text, ...at) => say(notes, text, ...at).style("font-weight", 700); // where no dots are
-  aside("more even", x.range()[1], y(18), "end").style("fill", SIDES[2]);
-  aside("sharper", x(0.8), y(2.5), "end").style("fill", SIDES[0]);
+  const beyond = (way) => all.filter(({ side }) => side === way).length;
+  aside(`more even: ${beyond(1)}`, x.range()[1], y(18), "end").style("fill", SIDES[2]);
+  aside(`sharper: ${beyond(-1)}`, x(0.8), y(2.5), "end").style("fill", SIDES[0]);
   const at = all.map(({ spread, keys }) => [x(spread), y(keys)]);
   layer(panel.svg, "dots")
     .classed("glides", true)
@@ -222,6 +246,13 @@ function drawHeads(app, all, pair, named) {
     .attr("cy", (_, i) => at[i][1])
     .style("fill", ({ side }) => SIDES[side + 1])
     .style("stroke", "var(--ex-ground)");
+  const way = found.map((heads) => heads[pair[0]]).map(([spread, keys]) => [x(spread), y(keys)]);
+  layer(layer(panel.svg, "way"), "dotted", "path")
+    .attr("d", app.memory.moved ? `M${way.join("L")}` : null)
+    .style("fill", "none")
+    .style("stroke", colour("query"))
+    .style("stroke-width", 1.5)
+    .style("stroke-dasharray", "2 4");
   const ends = pair.map((i) => at[i]);
   layer(layer(panel.svg, "pair").classed("glides", true), "line", "path")
     .attr("d", `M${ends.join("L")}`)
@@ -235,7 +266,7 @@ function drawHeads(app, all, pair, named) {
     .join("text")
     .attr("class", "rim")
     .attr("text-anchor", "middle")
-    .attr("transform", (_, i) => `translate(${beside[i]})`)
+    .style("transform", (_, i) => `translate(${beside[i].map((at) => `${at}px`)})`)
     .style("font-weight", 700)
     .style("fill", (_, i) => INKS[i])
     .text((_, i) => show2(all[pair[i]].keys));

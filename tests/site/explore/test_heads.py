@@ -67,8 +67,8 @@ def test_a_head_looks_at_as_many_characters_as_in_the_study(explorable, moment, 
         row = scores_of(moment)[head]
         keys = sdpa.effective_keys(row.softmax(-1)).item()
         told = heading.text_content()
-        assert told.startswith(f"Up, ringed: {name(head)}, ")
-        assert f"Up, ringed: {handle.get_attribute('aria-valuetext')}" == told
+        assert told.startswith(f"Bars up: the ringed head: {name(head)}, ")
+        assert f"Bars up: the ringed head: {handle.get_attribute('aria-valuetext')}" == told
         assert numbers(told)[-1] == pytest.approx(keys, rel=0.06)
         expected = pytest.approx(by_chance(row), rel=0.08, abs=0.2)
         assert numbers(said(figure))[-2:] == expected
@@ -87,9 +87,10 @@ def test_the_bars_are_as_high_as_the_weights_say(explorable, moment, step):
             heights = bars.evaluate_all("all => all.map((x) => x.height.baseVal.value)")
             expected = (row / weights.max()).tolist()
             assert [x / tallest for x in heights] == pytest.approx(expected, abs=0.01)
-        told = figure.locator("[data-panel=pair] .notes text").all_text_contents()
-        assert [*map(float, told[:2])] == pytest.approx(weights.amax(-1).tolist(), abs=0.0051)
-        assert told[2].startswith(f"Down, nearest in spread: {name(pair[1])}, ")
+        told = figure.locator("[data-panel=pair] .largest text").all_text_contents()
+        assert [*map(float, told)] == pytest.approx(weights.amax(-1).tolist(), abs=0.0051)
+        under = figure.locator("[data-panel=pair] .under text").text_content()
+        assert under.startswith(f"Bars down: the head nearest in spread: {name(pair[1])}, ")
 
 
 def shown(figure):
@@ -135,8 +136,8 @@ def test_the_sentence_compares_a_head_with_its_partner_and_with_chance(explorabl
     figure = explorable("heads", f"step={step}")
     spreads, keys, chance = measured(moment)
     even, sharp = outside(keys, chance)
-    heading = figure.locator("[data-panel=heads] p").text_content()
-    assert numbers(heading) == [(even | sharp).sum(), 16, 90]
+    beyond = figure.locator("[data-panel=heads] .notes text").all_text_contents()
+    assert beyond == [f"more even: {even.sum()}", f"sharper: {sharp.sum()}"]
     for head in range(16):
         go(figure, f"step={step},head={head}")
         other, times = neighbour(moment, head)
@@ -146,7 +147,8 @@ def test_the_sentence_compares_a_head_with_its_partner_and_with_chance(explorabl
             found.append(found[-1])
         expected = [x[i].item() for x in (keys, spreads) for i in (head, other)]
         assert found == pytest.approx(expected, rel=0.06)
-        equal = "Yes" if f"{found[0]:.2g}" == f"{found[1]:.2g}" else "No"
+        close = (keys[head] / keys[other]).log().abs() <= math.log(4 / 3)
+        equal = "Yes" if f"{found[0]:.2g}" == f"{found[1]:.2g}" else "Nearly" if close else "No"
         assert told.startswith(f"{equal}: " if times <= 1.2 else "Not alike: ")
         assert ("more even" in told, "sharper" in told) == (even[head], sharp[head])
         looks = found[:2]
@@ -193,4 +195,20 @@ def test_a_press_chooses_a_head_by_its_dot(explorable):
         box = dots.nth(i).bounding_box()
         middle = [box[start] + box[size] / 2 for start, size in (("x", "width"), ("y", "height"))]
         act(figure, lambda middle=middle: figure.page.mouse.click(*middle))
-        assert heading.text_content().startswith(f"Up, ringed: {name(i)}, ")
+        assert heading.text_content().startswith(f"Bars up: the ringed head: {name(i)}, ")
+
+
+def test_a_step_of_training_draws_the_way_of_the_ringed_head(explorable):
+    figure = explorable("heads", "step=2400,head=9")
+    way = figure.locator(".way path")
+    assert way.get_attribute("d") is None
+    act(figure, lambda: figure.locator("input").press("ArrowLeft"))
+    places = [[float(x) for x in at.split(",")] for at in way.get_attribute("d")[1:].split("L")]
+    assert len(places) == 5
+    for i, step in ((4, 2400), (2, 600), (1, 160), (0, 0)):
+        go(figure, f"step={step},head=9")
+        dot = figure.locator("[data-panel=heads] .dots circle").nth(9)
+        at = dot.evaluate("dot => [dot.cx.baseVal.value, dot.cy.baseVal.value]")
+        assert places[i] == pytest.approx(at, abs=0.1)
+    act(figure, lambda: figure.get_by_role("button", name="Reset").click())
+    assert way.get_attribute("d") is None
