@@ -115,8 +115,7 @@ def draw() -> None:
     band = by_chance(FROM + 1, fine).T
     _, axes = plotting.figure(columns=2, height=3.2, share_y=True)
     for ax, moment in zip(axes, (0, -1), strict=True):
-        scores = sdpa.attention_scores(query[moment], key[moment])
-        spreads, keys, chance = look(scores, FROM)
+        spreads, keys, chance = look(sdpa.attention_scores(query[moment], key[moment]), FROM)
         ax.fill_between(fine, *band, color=plotting.GRID, linewidth=0)
         wider, narrower = outside(keys, chance)
         inks = (
@@ -138,8 +137,10 @@ def draw() -> None:
         ):
             set_ticks(ticks, map(str, ticks))
         ax.minorticks_off()
-    shown = SHOWN[0] * scores.shape[-3] + SHOWN[1]
-    pair = (spreads / spreads[shown]).log().abs().argsort()[:2]
+    scores = sdpa.attention_scores(query[-1], key[-1])
+    spreads, keys, _ = look(scores, FROM)
+    shown = spreads.view(scores.shape[:2])[SHOWN]
+    pair = (spreads / shown).log().abs().argsort()[:2]
     axes[1].plot(spreads[pair], keys[pair], color=plotting.INK, linewidth=1.6)
     for spread, looks in zip(spreads[pair].tolist(), keys[pair].tolist(), strict=True):
         axes[1].text(1.1 * spread, looks, f"{looks:.1f}", va="center")

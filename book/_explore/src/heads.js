@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
-import { ROOMY, axes, fresh, layer, say, show, show2, show3, showCount } from "./shared.js";
+import { ROOMY, axes, fresh, layer, point, say, show, show2, show3, showCount } from "./shared.js";
 
 const {
   text,
@@ -22,12 +22,13 @@ const names = Array.from(
   (_, i) => `layer ${Math.floor(i / count) + 1}, head ${(i % count) + 1}`,
 );
 
-const [BAR, LETTERS] = [ROOMY ? 36 : 22, 22]; // px, of the tallest bar, and of a line between bars
+const [BAR, LETTERS] = [ROOMY ? 42 : 28, 22]; // px, of a bar for all of the weight, and of a line between bars
 const INKS = [colour("query"), "var(--ex-ink)"]; // of the ringed head, and of its neighbour
 
 export const heads = {
-  title: "Two heads spread alike: do they look at equally many characters?",
-  prompt: "Bars: weights from the framed space. Press another dot, or move training back.",
+  title: "Does an equal spread of scores make two heads equally sharp?",
+  prompt:
+    "Bars: weights from the framed space (full: 1). Press another dot, or move training back.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -44,7 +45,7 @@ export const heads = {
   panelWidth: "100%",
   panels: [
     ["pair", "", 0, { left: 2, right: 2 }],
-    ["heads", "", ROOMY ? 250 : 190, { left: 32, right: 10, top: 26, bottom: 42 }],
+    ["heads", "", ROOMY ? 243 : 176, { left: 32, right: 10, top: 26, bottom: 42 }],
   ],
   forget({ memory }) {
     delete memory.step;
@@ -85,7 +86,7 @@ const neighbour = (all, head) =>
 
 const NEAR = 1.2; // times as large, at most, is nearly the same spread
 const ALIKE = 4 / 3; // times as many characters, at most, are nearly as many
-const SIDE = { "-1": "is sharper", 0: "is among them", 1: "is more even" };
+const SIDE = { "-1": "sharper", 1: "more even" };
 
 /** Whether two heads look at as many characters, at which spreads, and whether the ringed one looks at as many as random scores. */
 function answer(ringed, next) {
@@ -99,8 +100,9 @@ function answer(ringed, next) {
   const verdict = times(ringed.spread, next.spread) > NEAR ? "Not alike" : equal;
   const same = spreads[0] === spreads[1];
   const at = same ? `the same spread, ${spreads[0]}` : `spreads of ${spreads.join(" and ")}`;
-  const chance = `Random scores give ${shown(low)} to ${shown(high)}: the ringed head ${SIDE[side]}.`;
-  return `${verdict}: ${keys.join(" and ")} characters, at ${at}. ${chance}`;
+  const chance = `Random scores give ${shown(low)} to ${shown(high)}`;
+  const beyond = side ? `the ringed head is ${SIDE[side]}` : "chance may do this";
+  return `${verdict}: ${keys.join(" and ")} characters, at ${at}. ${chance}: ${beyond}.`;
 }
 
 /** The passage up to the character that looks, and over and under each character a bar for the weight that goes there from either head. */
@@ -117,6 +119,13 @@ function drawRows(panel, rows, headings) {
   );
   const cells = layer(svg, "text").selectAll("g.character").data(characters);
   const made = cells.enter().append("g").attr("class", "character");
+  for (const y of [-BAR, LETTERS])
+    made
+      .append("rect")
+      .attr("class", "whole")
+      .attr("y", y)
+      .attr("height", BAR)
+      .style("fill", "var(--ex-panel)");
   const bars = made.append("g").attr("class", "glides");
   for (const name of ["up", "down"]) bars.append("rect").attr("class", name);
   made
@@ -127,8 +136,8 @@ function drawRows(panel, rows, headings) {
     .text((one) => shown[one] ?? one);
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${places[i]})`);
   all.select("text").attr("x", width / 2);
-  const most = Math.max(...rows.flat());
-  const tall = (weight) => (BAR * weight) / most;
+  all.selectAll(".whole").attr("width", width + 0.5);
+  const tall = (weight) => BAR * weight;
   const largest = layer(svg, "largest").classed("glides", true);
   rows.forEach((row, side) => {
     all
@@ -206,7 +215,7 @@ function drawHeads(app, all, pair, named) {
   const x = d3.scaleLog([spreads[0], spreads.at(-1)], panel.xRange);
   const y = d3.scaleLog([0.9, 1.15 * characters.length], panel.yRange);
   const legend = "each dot is a head; grey holds 9 in 10 rows of random scores";
-  const dotted = app.memory.moved ? "; dotted: the ringed head’s way" : "";
+  const dotted = app.memory.moved ? "; dotted: the ringed head so far" : "";
   const short = "dot: a head; grey: 9 in 10 rows of random scores";
   panel.heading.textContent = ROOMY ? legend + dotted : short;
   const grey = layer(panel.svg, "band");
@@ -246,13 +255,18 @@ function drawHeads(app, all, pair, named) {
     .attr("cy", (_, i) => at[i][1])
     .style("fill", ({ side }) => SIDES[side + 1])
     .style("stroke", "var(--ex-ground)");
-  const way = found.map((heads) => heads[pair[0]]).map(([spread, keys]) => [x(spread), y(keys)]);
-  layer(layer(panel.svg, "way"), "dotted", "path")
-    .attr("d", app.memory.moved ? `M${way.join("L")}` : null)
+  const until = app.memory.moved ? moments.indexOf(app.state.step) + 1 : 0;
+  const way = found.slice(0, until).map((heads) => heads[pair[0]]);
+  const stops = way.map(([spread, keys]) => [x(spread), y(keys)]);
+  const drawn = fresh(panel.svg, "way");
+  drawn
+    .append("path")
+    .attr("d", until ? `M${stops.join("L")}` : null)
     .style("fill", "none")
     .style("stroke", colour("query"))
     .style("stroke-width", 1.5)
     .style("stroke-dasharray", "2 4");
+  for (const [across, down] of stops) point(drawn, across, down, 2.5, colour("query"));
   const ends = pair.map((i) => at[i]);
   layer(layer(panel.svg, "pair").classed("glides", true), "line", "path")
     .attr("d", `M${ends.join("L")}`)
