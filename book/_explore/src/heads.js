@@ -2,7 +2,7 @@
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
-import { ROOMY, axes, fresh, layer, point, say, show, show2, show3, showCount } from "./shared.js";
+import { ROOMY, axes, fresh, layer, point, say, show, show2, showCount } from "./shared.js";
 
 const {
   text,
@@ -22,13 +22,12 @@ const names = Array.from(
   (_, i) => `layer ${Math.floor(i / count) + 1}, head ${(i % count) + 1}`,
 );
 
-const [BAR, LETTERS] = [ROOMY ? 42 : 28, 22]; // px, of a bar for all of the weight, and of a line between bars
+const [BAR, LETTERS] = [ROOMY ? 52 : 31, 22]; // px, of a bar for all of the weight, and of a line between bars
 const INKS = [colour("query"), "var(--ex-ink)"]; // of the ringed head, and of its neighbour
 
 export const heads = {
   title: "Does an equal spread of scores make two heads equally sharp?",
-  prompt:
-    "Bars: weights from the framed space (full: 1). Press another dot, or move training back.",
+  prompt: "Bars: where two heads look from the framed space. Press a dot, or move the training.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -45,7 +44,7 @@ export const heads = {
   panelWidth: "100%",
   panels: [
     ["pair", "", 0, { left: 2, right: 2 }],
-    ["heads", "", ROOMY ? 243 : 176, { left: 32, right: 10, top: 26, bottom: 42 }],
+    ["heads", "", ROOMY ? 243 : 210, { left: 32, right: 10, top: 26, bottom: 42 }],
   ],
   forget({ memory }) {
     delete memory.step;
@@ -61,10 +60,12 @@ export const heads = {
     });
     const pair = [head, neighbour(all, head)];
     const named = pair.map((i) => `${names[i]}, ${show2(all[i].keys)}`);
-    const [up, down] = ROOMY
-      ? ["Bars up: the ringed head", "Bars down: the head nearest in spread"]
-      : ["Up, ringed", "Down, nearest in spread"];
-    const headings = [`${up}: ${named[0]} characters`, `${down}: ${named[1]}`];
+    const headings = ROOMY
+      ? [
+          `Bars up: the ringed head, ${named[0]} characters`,
+          `Bars down: the head nearest in spread, ${named[1]}`,
+        ]
+      : [`Up, ringed: ${named[0]} characters`, `Down, nearest in spread: ${named[1]}`];
     const rows = pair.map((i) => weights[moment][i]);
     drawRows(app.panels.pair, rows, headings);
     drawHeads(app, all, pair, `${named[0]} characters`);
@@ -86,23 +87,17 @@ const neighbour = (all, head) =>
 
 const NEAR = 1.2; // times as large, at most, is nearly the same spread
 const ALIKE = 4 / 3; // times as many characters, at most, are nearly as many
-const SIDE = { "-1": "sharper", 1: "more even" };
 
-/** Whether two heads look at as many characters, at which spreads, and whether the ringed one looks at as many as random scores. */
+/** Whether two heads of nearly the same spread look at as many characters. */
 function answer(ringed, next) {
-  const { low, high, side } = ringed;
-  const close = [low, high].some((end) => show2(end) === show2(ringed.keys));
-  const shown = side && close ? show3 : show2;
-  const keys = [ringed, next].map((one) => shown(one.keys));
+  const keys = [ringed, next].map((one) => show2(one.keys));
   const spreads = [ringed, next].map(({ spread }) => show2(spread));
+  const look = `${keys.join(" and ")} characters`;
+  const both = spreads.join(" and ");
+  if (times(ringed.spread, next.spread) > NEAR) return `Here spreads differ, ${both}: ${look}.`;
   const nearly = times(ringed.keys, next.keys) <= ALIKE ? "Nearly" : "No";
-  const equal = keys[0] === keys[1] ? "Yes" : nearly;
-  const verdict = times(ringed.spread, next.spread) > NEAR ? "Not alike" : equal;
-  const same = spreads[0] === spreads[1];
-  const at = same ? `the same spread, ${spreads[0]}` : `spreads of ${spreads.join(" and ")}`;
-  const chance = `Random scores give ${shown(low)} to ${shown(high)}`;
-  const beyond = side ? `the ringed head is ${SIDE[side]}` : "chance may do this";
-  return `${verdict}: ${keys.join(" and ")} characters, at ${at}. ${chance}: ${beyond}.`;
+  const verdict = keys[0] === keys[1] ? "Yes" : nearly;
+  return `${verdict}: ${look}, at ${spreads[0] === spreads[1] ? `the same spread, ${spreads[0]}` : `spreads of ${both}`}.`;
 }
 
 /** The passage up to the character that looks, and over and under each character a bar for the weight that goes there from either head. */
@@ -241,9 +236,10 @@ function drawHeads(app, all, pair, named) {
     .style("fill", "color-mix(in srgb, var(--ex-muted) 25%, var(--ex-ground))");
   const notes = fresh(panel.svg, "notes");
   const aside = (text, ...at) => say(notes, text, ...at).style("font-weight", 700); // where no dots are
+  const than = ROOMY ? " than chance" : "";
   const beyond = (way) => all.filter(({ side }) => side === way).length;
-  aside(`more even: ${beyond(1)}`, x.range()[1], y(18), "end").style("fill", SIDES[2]);
-  aside(`sharper: ${beyond(-1)}`, x(0.8), y(2.5), "end").style("fill", SIDES[0]);
+  aside(`more even${than}: ${beyond(1)}`, x.range()[1], y(22), "end").style("fill", SIDES[2]);
+  aside(`sharper${than}: ${beyond(-1)}`, x(0.38), y(2), "start").style("fill", SIDES[0]);
   const at = all.map(({ spread, keys }) => [x(spread), y(keys)]);
   layer(panel.svg, "dots")
     .classed("glides", true)
