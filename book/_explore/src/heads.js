@@ -22,7 +22,7 @@ const names = Array.from(
   (_, i) => `layer ${Math.floor(i / count) + 1}, head ${(i % count) + 1}`,
 );
 
-const [BAR, LETTERS] = [ROOMY ? 52 : 31, 22]; // px, of a bar for all of the weight, and of a line between bars
+const [BAR, LETTERS] = [ROOMY ? 47 : 31, 22]; // px, of a bar for all of the weight, and of a line between bars
 const INKS = [colour("query"), "var(--ex-ink)"]; // of the ringed head, and of its neighbour
 
 export const heads = {
@@ -44,7 +44,7 @@ export const heads = {
   panelWidth: "100%",
   panels: [
     ["pair", "", 0, { left: 2, right: 2 }],
-    ["heads", "", ROOMY ? 243 : 210, { left: 32, right: 10, top: 26, bottom: 42 }],
+    ["heads", "", ROOMY ? 243 : 195, { left: 32, right: 10, top: 26, bottom: 42 }],
   ],
   forget({ memory }) {
     delete memory.step;
@@ -85,19 +85,24 @@ const neighbour = (all, head) =>
     (i) => times(all[i].spread, all[head].spread),
   );
 
-const NEAR = 1.2; // times as large, at most, is nearly the same spread
+const NEAR = 1.1; // times as large, at most, is nearly the same spread
 const ALIKE = 4 / 3; // times as many characters, at most, are nearly as many
 
-/** Whether two heads of nearly the same spread look at as many characters. */
-function answer(ringed, next) {
-  const keys = [ringed, next].map((one) => show2(one.keys));
-  const spreads = [ringed, next].map(({ spread }) => show2(spread));
-  const look = `${keys.join(" and ")} characters`;
+/** Whether two heads of nearly the same spread look at as many characters, and which of these chance would rarely give. */
+function answer(...pair) {
+  const keys = pair.map((one) => show2(one.keys));
+  const spreads = pair.map(({ spread }) => show2(spread));
   const both = spreads.join(" and ");
-  if (times(ringed.spread, next.spread) > NEAR) return `Here spreads differ, ${both}: ${look}.`;
+  const rare = keys.filter((_, i) => pair[i].side);
+  const chance = rare.length ? `chance rarely gives ${rare.join(" or ")}` : "chance may give both";
+  const look = `${keys.join(" and ")} characters`;
+  const [ringed, next] = pair;
+  if (times(ringed.spread, next.spread) > NEAR)
+    return `Spreads differ, ${both}: ${look}; ${chance}.`;
   const nearly = times(ringed.keys, next.keys) <= ALIKE ? "Nearly" : "No";
   const verdict = keys[0] === keys[1] ? "Yes" : nearly;
-  return `${verdict}: ${look}, at ${spreads[0] === spreads[1] ? `the same spread, ${spreads[0]}` : `spreads of ${both}`}.`;
+  const at = spreads[0] === spreads[1] ? `spread ${spreads[0]}` : `spreads ${both}`;
+  return `${verdict}: ${look} at ${at}; ${chance}.`;
 }
 
 /** The passage up to the character that looks, and over and under each character a bar for the weight that goes there from either head. */
@@ -210,7 +215,7 @@ function drawHeads(app, all, pair, named) {
   const x = d3.scaleLog([spreads[0], spreads.at(-1)], panel.xRange);
   const y = d3.scaleLog([0.9, 1.15 * characters.length], panel.yRange);
   const legend = "each dot is a head; grey holds 9 in 10 rows of random scores";
-  const dotted = app.memory.moved ? "; dotted: the ringed head so far" : "";
+  const dotted = app.memory.moved && app.state.step ? "; dotted: the ringed head so far" : "";
   const short = "dot: a head; grey: 9 in 10 rows of random scores";
   panel.heading.textContent = ROOMY ? legend + dotted : short;
   const grey = layer(panel.svg, "band");
