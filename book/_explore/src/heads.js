@@ -27,7 +27,7 @@ const INKS = [colour("query"), "var(--ex-ink)"]; // of the ringed head, and of i
 
 export const heads = {
   title: "Does an equal spread of scores make two heads equally sharp?",
-  prompt: "Bars: where two heads look from the framed space. Press a dot, or move the training.",
+  prompt: "Bars: where two heads look from the framed space. Press a dot, or move the slider.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -250,12 +250,16 @@ function drawHeads(app, all, pair, named) {
     .classed("glides", true)
     .selectAll("circle")
     .data(all)
-    .join("circle")
+    .join((entered) => entered.append("circle").call((dot) => dot.append("title")))
     .attr("r", 5)
     .attr("cx", (_, i) => at[i][0])
     .attr("cy", (_, i) => at[i][1])
     .style("fill", ({ side }) => SIDES[side + 1])
-    .style("stroke", "var(--ex-ground)");
+    .style("stroke", "var(--ex-ground)")
+    .select("title")
+    .text(
+      ({ spread, keys }, i) => `${names[i]}: ${show2(keys)} characters at spread ${show2(spread)}`,
+    );
   const until = app.memory.moved ? moments.indexOf(app.state.step) + 1 : 0;
   const way = found.slice(0, until).map((heads) => heads[pair[0]]);
   const stops = way.map(([spread, keys]) => [x(spread), y(keys)]);

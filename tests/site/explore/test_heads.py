@@ -112,6 +112,11 @@ def test_dots_stand_where_the_study_has_them_coloured_outside_the_band(explorabl
     wider, narrower = outside(keys, chance)
     assert ["value" in x for x in colours] == wider.tolist()
     assert ["key" in x for x in colours] == narrower.tolist()
+    titles = figure.locator("[data-panel=heads] .dots title").all_text_contents()
+    for i, title in enumerate(titles):
+        assert title.startswith(f"{name(i)}: ")
+        of_head = [keys[i].item(), spreads[i].item()]
+        assert numbers(title.partition(": ")[2]) == pytest.approx(of_head, rel=0.06)
     beyond = figure.locator("[data-panel=heads] .notes text").all_text_contents()
     counts = [f"more even than chance: {wider.sum()}", f"sharper than chance: {narrower.sum()}"]
     assert beyond == counts
