@@ -27,7 +27,7 @@ const INKS = [colour("query"), "var(--ex-ink)"]; // of the ringed head, and of i
 
 export const heads = {
   title: "Does an equal spread of scores make two heads equally sharp?",
-  prompt: "Bars: where two heads look from the framed space. Press a dot, or move the slider.",
+  prompt: "Bars (root of the weight) from the framed space. Press a dot, or move the slider.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -105,7 +105,7 @@ function answer(...pair) {
   return `${verdict}: ${look} at ${at}; ${chance}.`;
 }
 
-/** The passage up to the character that looks, and over and under each character a bar for the weight that goes there from either head. */
+/** The passage up to the character that looks, and over and under each character a bar for the root of the weight that goes there from either head. */
 function drawRows(panel, rows, headings) {
   const { svg, heading } = panel;
   heading.textContent = headings[0];
@@ -137,7 +137,7 @@ function drawRows(panel, rows, headings) {
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${places[i]})`);
   all.select("text").attr("x", width / 2);
   all.selectAll(".whole").attr("width", width + 0.5);
-  const tall = (weight) => BAR * weight;
+  const tall = (weight) => BAR * Math.sqrt(weight); // small ones show, at one scale in all states
   const largest = layer(svg, "largest").classed("glides", true);
   rows.forEach((row, side) => {
     all
