@@ -100,6 +100,7 @@ def data() -> dict[str, Any]:
             ]
             for moment in found
         ],
+        "beyond": rounded(SHARES[0].item()),
         "spreads": SPREADS.tolist(),
         "band": [[rounded(x) for x in ends] for ends in by_chance(FROM + 1, SPREADS).tolist()],
     }

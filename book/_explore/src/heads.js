@@ -8,18 +8,19 @@ const {
   text,
   moments,
   layers,
-  heads: count,
+  heads: perLayer,
   head: shownFirst,
   weights,
   found,
   spreads,
   band,
+  beyond,
 } = data.heads;
 const characters = [...text];
 const shown = { " ": "·", "\n": "⏎" };
 const names = Array.from(
-  { length: layers * count },
-  (_, i) => `layer ${Math.floor(i / count) + 1}, head ${(i % count) + 1}`,
+  { length: layers * perLayer },
+  (_, i) => `layer ${Math.floor(i / perLayer) + 1}, head ${(i % perLayer) + 1}`,
 );
 
 const [BAR, LETTERS] = [ROOMY ? 47 : 31, 22]; // px, of a bar for all of the weight, and of a line between bars
@@ -27,7 +28,7 @@ const INKS = [colour("query"), "var(--ex-ink)"]; // of the ringed head, and of i
 
 export const heads = {
   title: "Does an equal spread of scores make two heads equally sharp?",
-  prompt: "Bars (root of the weight) from the framed space. Press a dot, or move the slider.",
+  prompt: "Two heads look back from the framed space; bars: root of the weight. Press a dot.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -241,10 +242,10 @@ function drawHeads(app, all, pair, named) {
     .style("fill", "color-mix(in srgb, var(--ex-muted) 25%, var(--ex-ground))");
   const notes = fresh(panel.svg, "notes");
   const aside = (text, ...at) => say(notes, text, ...at).style("font-weight", 700); // where no dots are
-  const than = ROOMY ? " than chance" : "";
-  const beyond = (way) => all.filter(({ side }) => side === way).length;
-  aside(`more even${than}: ${beyond(1)}`, x.range()[1], y(22), "end").style("fill", SIDES[2]);
-  aside(`sharper${than}: ${beyond(-1)}`, x(0.38), y(2), "start").style("fill", SIDES[0]);
+  const chance = ROOMY ? ` (by chance ${show(beyond * all.length, 1)})` : "";
+  const count = (way) => all.filter(({ side }) => side === way).length + chance;
+  aside(`more even: ${count(1)}`, x.range()[1], y(22), "end").style("fill", SIDES[2]);
+  aside(`sharper: ${count(-1)}`, x(0.38), y(2), "start").style("fill", SIDES[0]);
   const at = all.map(({ spread, keys }) => [x(spread), y(keys)]);
   layer(panel.svg, "dots")
     .classed("glides", true)

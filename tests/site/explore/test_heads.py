@@ -118,7 +118,10 @@ def test_dots_stand_where_the_study_has_them_coloured_outside_the_band(explorabl
         of_head = [keys[i].item(), spreads[i].item()]
         assert numbers(title.partition(": ")[2]) == pytest.approx(of_head, rel=0.06)
     beyond = figure.locator("[data-panel=heads] .notes text").all_text_contents()
-    counts = [f"more even than chance: {wider.sum()}", f"sharper than chance: {narrower.sum()}"]
+    counts = [
+        f"more even: {wider.sum()} (by chance 0.8)",
+        f"sharper: {narrower.sum()} (by chance 0.8)",
+    ]
     assert beyond == counts
     clear = (keys[:, None] / chance).log().abs().amin(-1) > 0.03  # of the drawn border
     stay = ~(wider | narrower)
