@@ -61,7 +61,7 @@ export const heads = {
     });
     const pair = [head, neighbour(all, head)];
     const named = pair.map((i) => `${names[i]}, ${show2(all[i].keys)}`);
-    const headings = ROOMY
+    const headings = wide(app.panels.pair)
       ? [
           `Bars up: the ringed head, ${named[0]} characters`,
           `Bars down: the head nearest in spread, ${named[1]}`,
@@ -74,6 +74,8 @@ export const heads = {
   },
 };
 
+/** Whether the passage has room on one line, and long words. */
+const wide = (panel) => panel.width > 560;
 /** How many times as large as the other the larger of two is. */
 const times = (a, b) => Math.max(a / b, b / a);
 /** Of these heads, by their numbers, the one for which something is least. */
@@ -111,7 +113,7 @@ function drawRows(panel, rows, headings) {
   const { svg, heading } = panel;
   heading.textContent = headings[0];
   const [left, right] = panel.xRange;
-  const lines = ROOMY ? [text] : text.split(/(?<=\n)/);
+  const lines = wide(panel) ? [text] : text.split(/(?<=\n)/);
   const width = (right - left) / Math.max(...lines.map((line) => line.length));
   const height = LETTERS + 2 * BAR;
   svg.attr("height", lines.length * height + 19);
