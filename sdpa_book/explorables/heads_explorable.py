@@ -82,7 +82,7 @@ def data() -> dict[str, Any]:
     between which numbers it would by chance; and the same of chance for `SPREADS`.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
-    scores = sdpa.attention_scores(query, key, is_causal=True)
+    scores = sdpa.attention_scores(query, key)
     layers, heads = scores.shape[1:3]
     weights = scores[..., FROM, : FROM + 1].flatten(1, 2).double().softmax(-1)
     found = [[*map(torch.Tensor.tolist, look(moment, FROM))] for moment in scores]
@@ -111,12 +111,14 @@ def draw() -> None:
     looks, with a band for nine in ten normal rows, and two trained heads of nearly equal spread
     joined.
     """
-    query, key = load_vectors(HEADS, "line", LONGER)
+    query, key = (x[[0, -1]] for x in load_vectors(HEADS, "line", LONGER))
+    scores = sdpa.attention_scores(query, key)
+    found = [look(moment, FROM) for moment in scores]
     fine = torch.logspace(-2, 3.5, 50, base=2, dtype=torch.float64)
     band = by_chance(FROM + 1, fine).T
+    titles = "untrained", f"after {moments()[-1]:,} training steps"
     _, axes = plotting.figure(columns=2, height=3.2, share_y=True)
-    for ax, moment in zip(axes, (0, -1), strict=True):
-        spreads, keys, chance = look(sdpa.attention_scores(query[moment], key[moment]), FROM)
+    for ax, title, (spreads, keys, chance) in zip(axes, titles, found, strict=True):
         ax.fill_between(fine, *band, color=plotting.GRID, linewidth=0)
         wider, narrower = outside(keys, chance)
         inks = (
@@ -128,8 +130,7 @@ def draw() -> None:
             ax.plot(spreads[some], keys[some], "o", color=color, markersize=5.5)
         ax.text(9, 25, "more even", ha="right", color=plotting.ROLES["value"])
         ax.text(0.35, 1.1, "sharper", color=plotting.ROLES["key"])
-        steps = moments()[moment]
-        ax.set_title(f"after {steps:,} training steps" if steps else "untrained")
+        ax.set_title(title)
         ax.set(xscale="log", xlim=(0.3, 10), xlabel="spread of a head's scores")
         ax.set(yscale="log", ylim=(0.9, 40))
         for set_ticks, ticks in (
@@ -138,9 +139,8 @@ def draw() -> None:
         ):
             set_ticks(ticks, map(str, ticks))
         ax.minorticks_off()
-    scores = sdpa.attention_scores(query[-1], key[-1])
-    spreads, keys, _ = look(scores, FROM)
-    shown = spreads.view(scores.shape[:2])[SHOWN]
+    spreads, keys, _ = found[-1]
+    shown = spreads.view(scores.shape[1:3])[SHOWN]
     pair = (spreads / shown).log().abs().argsort()[:2]
     axes[1].plot(spreads[pair], keys[pair], color=plotting.INK, linewidth=1.6)
     for spread, looks in zip(spreads[pair].tolist(), keys[pair].tolist(), strict=True):
