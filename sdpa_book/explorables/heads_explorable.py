@@ -14,12 +14,11 @@ from sdpa_book.studies.heads.plan import DecoderRun
 from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
 
 ALT = (
-    "Sixteen heads, dots, by the spread of their scores and by how many characters each looks at "
-    "from the space after width; and a band, where nine in ten rows of random scores lie. "
-    "Untrained, they have spreads near 1 and look at 12 to 31 characters, one above the band and "
-    "one below. After 2,400 training steps most lie in it at spreads of 1 to 6 and 1 to 14 "
-    "characters; three lie above it and one below. A line joins two of nearly the same spread, "
-    "6.2, which look at 8.7 and 3.0."
+    "The scores of a trained head, layer 3, head 2, from the space after width, and as many random "
+    "scores of the same spread; a bar for each, as high as its weight. Seven of the head's scores "
+    "lie between 1.15 and 1.3 standard deviations above their mean and have 0.08 to 0.18 of the "
+    "weight each: it looks at 8.7 characters. The largest random score stands 2.2 deviations out "
+    "and has 0.81: random scores look at 1.5."
 )
 
 HEADS = DecoderRun("sqrt_d_k")
@@ -35,7 +34,7 @@ SHARES = torch.tensor([0.05, 0.95], dtype=torch.float64)
 """The shares of normal rows between which a row is as by chance."""
 
 SPREADS = torch.logspace(-1.5, 3, 14, base=2, dtype=torch.float64)
-"""Where a band of normal rows is drawn through."""
+"""The spreads at which a random row is compared with others."""
 
 
 def standard(rows: Tensor) -> Tensor:
@@ -43,11 +42,23 @@ def standard(rows: Tensor) -> Tensor:
     return (rows - rows.mean(-1, keepdim=True)) / rows.std(-1, correction=0, keepdim=True)
 
 
+def normal(keys: int) -> Tensor:
+    """Ten thousand rows of normal numbers, each with mean 0 and standard deviation 1."""
+    return standard(sdpa.sample(10_000, keys, seed=0, device="cpu").double())
+
+
 def by_chance(keys: int, spreads: Tensor) -> Tensor:
     """Effective keys of normal rows at the shares of `SHARES`, a row for each spread."""
-    rows = standard(sdpa.sample(10_000, keys, seed=0, device="cpu").double())
+    rows = normal(keys)
     own = torch.stack([sdpa.effective_keys((s * rows).softmax(-1)) for s in spreads])
     return own.quantile(SHARES, -1).T
+
+
+def typical(keys: int) -> Tensor:
+    """Of the normal rows that one whose effective keys are nearest to the median at all spreads."""
+    rows = normal(keys)
+    own = torch.stack([sdpa.effective_keys((s * rows).softmax(-1)) for s in SPREADS]).log()
+    return rows[(own - own.median(-1, keepdim=True).values).abs().amax(0).argmin()]
 
 
 def look(scores: Tensor, at: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -78,71 +89,47 @@ def moments() -> list[int]:
 
 def data() -> dict[str, Any]:
     """A passage up to the character that looks; of each moment in the training of a decoder, head
-    by head, the weights that it gives, its spread of scores, at how many characters it looks, and
-    between which numbers it would by chance; and the same of chance for `SPREADS`.
+    by head, its standardised scores, their spread, and between which numbers of characters it would
+    look by chance; and a typical row of random scores.
     """
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key)
     layers, heads = scores.shape[1:3]
-    weights = scores[..., FROM, : FROM + 1].flatten(1, 2).double().softmax(-1)
-    found = [[*map(torch.Tensor.tolist, look(moment, FROM))] for moment in scores]
+    rows = standard(scores[..., FROM, : FROM + 1].flatten(1, 2).double())
+    found = [look(moment, FROM) for moment in scores]
+
+    def short(x: Tensor, digits: int = 4) -> Any:
+        return [short(one, digits) for one in x] if x.dim() else rounded(x.item(), digits)
+
     return {
         "text": load_results(LONGER).passages["line"][: FROM + 1],
         "moments": moments(),
         "layers": layers,
         "heads": heads,
         "head": SHOWN[0] * heads + SHOWN[1],
-        "weights": [[[rounded(w) for w in head] for head in moment] for moment in weights.tolist()],
-        "found": [
-            [
-                [rounded(x, 5) for x in (spread, keys, *ends)]
-                for spread, keys, ends in zip(*moment, strict=True)
-            ]
-            for moment in found
-        ],
-        "beyond": rounded(SHARES[0].item()),
-        "spreads": SPREADS.tolist(),
-        "band": [[rounded(x) for x in ends] for ends in by_chance(FROM + 1, SPREADS).tolist()],
+        "scores": short(rows),
+        "spreads": [short(spreads, 5) for spreads, *_ in found],
+        "chance": [short(ends, 5) for *_, ends in found],
+        "random": short(typical(FROM + 1)),
     }
 
 
 def draw() -> None:
-    """Before and after training, how far each head's scores spread and at how many characters it
-    looks, with a band for nine in ten normal rows, and two trained heads of nearly equal spread
-    joined.
+    """From the character that looks, the scores of a trained head in standard deviations from
+    their mean, and random scores of the same spread, a bar for each, as high as its weight.
     """
-    query, key = (x[[0, -1]] for x in load_vectors(HEADS, "line", LONGER))
-    scores = sdpa.attention_scores(query, key)
-    found = [look(moment, FROM) for moment in scores]
-    fine = torch.logspace(-2, 3.5, 50, base=2, dtype=torch.float64)
-    band = by_chance(FROM + 1, fine).T
-    titles = "untrained", f"after {moments()[-1]:,} training steps"
-    _, axes = plotting.figure(columns=2, height=3.2, share_y=True)
-    for ax, title, (spreads, keys, chance) in zip(axes, titles, found, strict=True):
-        ax.fill_between(fine, *band, color=plotting.GRID, linewidth=0)
-        wider, narrower = outside(keys, chance)
-        inks = (
-            (~(wider | narrower), plotting.INK),
-            (wider, plotting.ROLES["value"]),
-            (narrower, plotting.ROLES["key"]),
-        )
-        for some, color in inks:
-            ax.plot(spreads[some], keys[some], "o", color=color, markersize=5.5)
-        ax.text(9, 25, "more even", ha="right", color=plotting.ROLES["value"])
-        ax.text(0.35, 1.1, "sharper", color=plotting.ROLES["key"])
-        ax.set_title(title)
-        ax.set(xscale="log", xlim=(0.3, 10), xlabel="spread of a head's scores")
-        ax.set(yscale="log", ylim=(0.9, 40))
-        for set_ticks, ticks in (
-            (ax.set_xticks, (0.5, 1, 2, 5)),
-            (ax.set_yticks, (1, 2, 5, 10, 20)),
-        ):
-            set_ticks(ticks, map(str, ticks))
-        ax.minorticks_off()
-    spreads, keys, _ = found[-1]
-    shown = spreads.view(scores.shape[1:3])[SHOWN]
-    pair = (spreads / shown).log().abs().argsort()[:2]
-    axes[1].plot(spreads[pair], keys[pair], color=plotting.INK, linewidth=1.6)
-    for spread, looks in zip(spreads[pair].tolist(), keys[pair].tolist(), strict=True):
-        axes[1].text(1.1 * spread, looks, f"{looks:.1f}", va="center")
-    axes[0].set_ylabel("characters that it looks at")
+    query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
+    row = sdpa.attention_scores(query, key)[SHOWN][FROM, : FROM + 1].double()
+    spread = row.std(correction=0)
+    rows = {
+        f"layer {SHOWN[0] + 1}, head {SHOWN[1] + 1}": (standard(row), plotting.ROLES["weights"]),
+        "random scores": (typical(FROM + 1), plotting.MUTED),
+    }
+    _, axes = plotting.figure(columns=2, height=2.8, share_y=True)
+    for ax, (name, (scores, color)) in zip(axes, rows.items(), strict=True):
+        weights = (spread * scores).softmax(-1)
+        ax.vlines(scores, 0, weights, color=color, linewidth=2)
+        ax.plot(scores, weights, "o", color=color, markersize=3.5)
+        ax.set_title(f"{name}: {sdpa.effective_keys(weights).item():.1f} characters")
+        ax.set(xlim=(-2.4, 2.6), ylim=(0, 1), xlabel="standard deviations from the mean")
+    axes[0].set_ylabel("weight")

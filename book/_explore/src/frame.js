@@ -308,7 +308,7 @@ function showHint(app, figure, box, { target }) {
       height: height + 2 * by,
     };
     for (const [side, length] of Object.entries(sides)) ring.style[side] = `${length}px`;
-    ring.style.borderRadius = height < 60 && type !== "checkbox" ? "50%" : "7px";
+    ring.style.borderRadius = Math.max(width, height) < 60 && type !== "checkbox" ? "50%" : "7px";
   };
   const seen = new IntersectionObserver(
     ([{ isIntersecting }]) => isIntersecting && ring.classList.add("explorable-pulse"),

@@ -1,8 +1,9 @@
-/** Heads of a model in training: whom two of nearly the same spread look at, and at how many characters all do, beside random scores. */
+/** Heads of a model in training: the scores of one row, and as many random scores that spread as far; and at how many characters each head looks. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
-import { ROOMY, axes, fresh, layer, point, say, show, show2, showCount } from "./shared.js";
+import * as math from "./math.js";
+import { ROOMY, axes, fresh, layer, say, show, show2, showCount } from "./shared.js";
 
 const {
   text,
@@ -10,25 +11,26 @@ const {
   layers,
   heads: perLayer,
   head: shownFirst,
-  weights,
-  found,
+  scores,
   spreads,
-  band,
-  beyond,
+  chance,
+  random,
 } = data.heads;
-const characters = [...text];
 const shown = { " ": "·", "\n": "⏎" };
+const characters = [...text].map((one) => shown[one] ?? one);
 const names = Array.from(
   { length: layers * perLayer },
   (_, i) => `layer ${Math.floor(i / perLayer) + 1}, head ${(i % perLayer) + 1}`,
 );
 
-const [BAR, LETTERS] = [ROOMY ? 47 : 31, 22]; // px, of a bar for all of the weight, and of a line between bars
-const INKS = [colour("query"), "var(--ex-ink)"]; // of the ringed head, and of its neighbour
+const INKS = [colour("weights"), "var(--ex-muted)"]; // of the head's row, and of the random one
+const SIDES = { 1: "more even", 0: "as by chance", "-1": "sharper" };
+const TINTS = { 1: colour("value"), 0: "var(--ex-panel)", "-1": colour("key") };
+const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
 
 export const heads = {
-  title: "Does an equal spread of scores make two heads equally sharp?",
-  prompt: "Two heads look back from the framed space; bars: root of the weight. Press a dot.",
+  title: "Is a head as sharp as random scores of the same spread?",
+  prompt: "Each circle is a character, as large as its weight. Press another head.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -44,281 +46,220 @@ export const heads = {
   below: true,
   panelWidth: "100%",
   panels: [
-    ["pair", "", 0, { left: 2, right: 2 }],
-    ["heads", "", ROOMY ? 243 : 195, { left: 32, right: 10, top: 26, bottom: 42 }],
+    ["text", "", 0, { left: 2, right: 2 }],
+    ["rows", "", 206, { left: 8, right: 8, top: 2, bottom: 40 }],
+    [
+      "heads",
+      ROOMY
+        ? "all heads, and at how many characters they look"
+        : "all heads; green: more even, orange: sharper",
+      110,
+      { left: ROOMY ? 56 : 50, right: 2, top: 2, bottom: 8 },
+    ],
   ],
-  forget({ memory }) {
-    delete memory.step;
-    delete memory.moved;
-  },
   update(app) {
     const { step, head } = app.state;
-    const { memory } = app;
-    memory.moved ||= step !== (memory.step ??= step); // the training: the ringed head's way is of interest
     const moment = moments.indexOf(step);
-    const all = found[moment].map(([spread, keys, low, high]) => {
-      return { spread, keys, low, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
-    });
-    const pair = [head, neighbour(all, head)];
-    const named = pair.map((i) => `${names[i]}, ${show2(all[i].keys)}`);
-    const headings = wide(app.panels.pair)
-      ? [
-          `Bars up: the ringed head, ${named[0]} characters`,
-          `Bars down: the head nearest in spread, ${named[1]}`,
-        ]
-      : [`Up, ringed: ${named[0]} characters`, `Down, nearest in spread: ${named[1]}`];
-    const rows = pair.map((i) => weights[moment][i]);
-    drawRows(app.panels.pair, rows, headings);
-    drawHeads(app, all, pair, `${named[0]} characters`);
-    return { said: answer(...pair.map((i) => all[i])) };
+    const all = names.map((_, i) => measure(moment, i));
+    const one = all[head];
+    drawText(app.panels.text, one.weights, names[head]);
+    drawRows(app.panels.rows, one);
+    drawHeads(app, all);
+    return { said: answer(one) };
   },
 };
 
-/** Whether the passage has room on one line, and long words. */
-const wide = (panel) => panel.width > 560;
-/** How many times as large as the other the larger of two is. */
-const times = (a, b) => Math.max(a / b, b / a);
-/** Of these heads, by their numbers, the one for which something is least. */
-const least = (heads, of) => heads.reduce((best, i) => (of(i) < of(best) ? i : best));
-
-/** The head whose spread is nearest to that of another. */
-const neighbour = (all, head) =>
-  least(
-    [...all.keys()].filter((i) => i !== head),
-    (i) => times(all[i].spread, all[head].spread),
-  );
-
-const NEAR = 1.1; // times as large, at most, is nearly the same spread
-const ALIKE = 4 / 3; // times as many characters, at most, are nearly as many
-
-/** Whether two heads of nearly the same spread look at as many characters, and which of these chance would rarely give. */
-function answer(...pair) {
-  const keys = pair.map((one) => show2(one.keys));
-  const spreads = pair.map(({ spread }) => show2(spread));
-  const both = spreads.join(" and ");
-  const rare = keys.filter((_, i) => pair[i].side);
-  const chance = rare.length ? `chance rarely gives ${rare.join(" or ")}` : "chance may give both";
-  const look = `${keys.join(" and ")} characters`;
-  const [ringed, next] = pair;
-  if (times(ringed.spread, next.spread) > NEAR)
-    return `Spreads differ, ${both}: ${look}; ${chance}.`;
-  const nearly = times(ringed.keys, next.keys) <= ALIKE ? "Nearly" : "No";
-  const verdict = keys[0] === keys[1] ? "Yes" : nearly;
-  const at = spreads[0] === spreads[1] ? `spread ${spreads[0]}` : `spreads ${both}`;
-  return `${verdict}: ${look} at ${at}; ${chance}.`;
+/** Of a head at a moment its scores in standard deviations from their mean, their spread, its weights, at how many characters it looks, and nine times in ten random scores, and on which side of these it is. */
+function measure(moment, head) {
+  const [row, spread] = [scores[moment][head], spreads[moment][head]];
+  const [low, high] = chance[moment][head];
+  const weights = math.softmax(row, 1 / spread);
+  const keys = math.effectiveKeys(weights);
+  return { row, spread, weights, keys, low, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
 }
 
-/** The passage up to the character that looks, and over and under each character a bar for the root of the weight that goes there from either head. */
-function drawRows(panel, rows, headings) {
+/** Whether a head is as sharp as random scores of its spread. */
+function answer({ keys, low, high, side }) {
+  const verdict = { 1: "No, more even", 0: "Yes, within chance", "-1": "No, sharper" }[side];
+  return `${verdict}: it looks at ${show2(keys)} characters, they nine times in ten at ${show2(low)} to ${show2(high)}.`;
+}
+
+/** The passage up to the character that looks, the stronger coloured the more weight goes there. */
+function drawText(panel, weights, name) {
   const { svg, heading } = panel;
-  heading.textContent = headings[0];
+  heading.textContent = `${name} looks from the framed space`;
   const [left, right] = panel.xRange;
-  const lines = wide(panel) ? [text] : text.split(/(?<=\n)/);
+  const lines = right - left > 540 ? [text] : text.split(/(?<=\n)/);
   const width = (right - left) / Math.max(...lines.map((line) => line.length));
-  const height = LETTERS + 2 * BAR;
-  svg.attr("height", lines.length * height + 19);
+  const height = 24;
+  svg.attr("height", lines.length * (height + 2));
   const places = lines.flatMap((line, i) =>
-    [...line].map((_, j) => [left + j * width, i * height + BAR]),
+    [...line].map((_, j) => [left + j * width, 1 + i * (height + 2)]),
   );
   const cells = layer(svg, "text").selectAll("g.character").data(characters);
   const made = cells.enter().append("g").attr("class", "character");
-  for (const y of [-BAR, LETTERS])
-    made
-      .append("rect")
-      .attr("class", "whole")
-      .attr("y", y)
-      .attr("height", BAR)
-      .style("fill", "var(--ex-panel)");
-  const bars = made.append("g").attr("class", "glides");
-  for (const name of ["up", "down"]) bars.append("rect").attr("class", name);
+  made.append("rect").attr("class", "cell").attr("height", height);
   made
     .append("text")
-    .attr("y", LETTERS - 6)
+    .attr("y", 17)
     .attr("text-anchor", "middle")
     .style("font", "15px monospace")
-    .text((one) => shown[one] ?? one);
+    .text((one) => one);
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${places[i]})`);
+  const share = (i) => Math.round(TINT * Math.sqrt(weights[i])); // small ones show
+  all
+    .select("rect")
+    .attr("width", width + 0.5)
+    .style("fill", (_, i) => `color-mix(in srgb, ${INKS[0]} ${share(i)}%, var(--ex-ground))`);
   all.select("text").attr("x", width / 2);
-  all.selectAll(".whole").attr("width", width + 0.5);
-  const tall = (weight) => BAR * Math.sqrt(weight); // small ones show, at one scale in all states
-  const largest = layer(svg, "largest").classed("glides", true);
-  rows.forEach((row, side) => {
-    all
-      .select(side ? ".down" : ".up")
-      .style("fill", INKS[side])
-      .attr("x", 1.5)
-      .attr("width", width - 3)
-      .attr("y", (_, i) => (side ? LETTERS : -tall(row[i])))
-      .attr("height", (_, i) => tall(row[i]));
-    const at = row.indexOf(Math.max(...row));
-    const [x, y] = places[at];
-    const beside = (way) => row.at(at + way) + row.at(at + 2 * way);
-    const leftwards = x > right - 4 * width || (x > left + 4 * width && beside(-1) < beside(1));
-    const end = tall(row[at]);
-    const room = end < BAR - 12; // for the number beyond its bar, or it stands beside
-    const across = x + (room ? width / 2 : leftwards ? -15 : width + 15);
-    const level = side ? LETTERS + end + (room ? 11 : 0) : -end + (room ? -3 : 10);
-    layer(largest, `of-${side}`, "text")
-      .classed("rim", true)
-      .attr("text-anchor", "middle")
-      .style("transform", `translate(${across}px, ${y + level}px)`)
-      .text(show(row[at]));
-  });
-  const under = say(
-    fresh(svg, "under"),
-    headings[1],
-    left - 2,
-    lines.length * height + 14,
-    "start",
-  );
-  under.style("font-size", "0.85rem");
   const [x, y] = places.at(-1);
   fresh(svg, "frame")
     .append("rect")
     .attr("x", x)
-    .attr("y", y + 1)
+    .attr("y", y)
     .attr("width", width)
-    .attr("height", LETTERS - 2)
+    .attr("height", height)
     .style("fill", "none")
     .style("stroke", colour("query"))
     .style("stroke-width", 2.5);
-  panel.describe(headings.join(". "));
+  panel.describe(heading.textContent);
 }
 
-const TICKS = [1, 2, 5, 10, 20, 50]; // characters
-const SIDES = ["var(--ex-key)", "var(--ex-ink)", "var(--ex-value)"]; // below the band, in it, and above
+const [LEAST, MOST] = [1.5, 21]; // px, the radius of a circle for next to no weight, and for all of it
+const LANES = [102, 62]; // px, of the head's row, which may pile up, and of the random one
 
-/** Where numbers stand beside the ends of the line: where they hide the fewest dots, and not each other. */
-function labels(panel, ends, dots) {
-  const [left, right] = panel.xRange;
-  const [, top] = panel.yRange;
-  const placed = [];
-  for (const [across, down] of ends) {
-    const hidden = ([x, y]) => {
-      const near = (others, wide) =>
-        others.filter(([px, py]) => Math.abs(px - x) < wide && Math.abs(py - y) < 13).length;
-      return (
-        near(dots, 17) + 9 * near(placed, 30) + (x < left + 16 || x > right + 4 || y < top ? 9 : 0)
-      );
-    };
-    const around = [
-      [across + 26, down],
-      [across - 26, down],
-      [across, down - 20],
-      [across, down + 20],
-    ];
-    placed.push(around.reduce((best, one) => (hidden(one) < hidden(best) ? one : best)));
+/** Heights at which circles at these places along a line, the large ones first, lie as near to it as they can and hide no other. */
+function pile(places, radii) {
+  const order = [...places.keys()].sort((i, j) => radii[j] - radii[i]);
+  const heights = [];
+  const lying = [];
+  for (const i of order) {
+    const near = lying
+      .map((j) => [heights[j], radii[i] + radii[j], places[i] - places[j]])
+      .filter(([, apart, across]) => apart > Math.abs(across));
+    const touching = near.flatMap(([height, apart, across]) => {
+      const up = Math.sqrt(apart ** 2 - across ** 2);
+      return [height - up, height + up];
+    });
+    const free = (at) =>
+      near.every(([height, apart, across]) => Math.hypot(at - height, across) > apart - 0.01);
+    const levels = [0, ...touching].filter(free);
+    heights[i] = levels.reduce((best, at) => (Math.abs(at) < Math.abs(best) ? at : best));
+    lying.push(i);
   }
-  return placed.map(([x, y]) => [x, y + 4]);
+  return heights;
 }
 
-/** A dot for each head, by how far its scores spread and at how many characters it looks; a band, where random scores lie nine times in ten; a ring around the head that readers chose, and a line to its partner. */
-function drawHeads(app, all, pair, named) {
-  const panel = app.panels.heads;
-  const x = d3.scaleLog([spreads[0], spreads.at(-1)], panel.xRange);
-  const y = d3.scaleLog([0.9, 1.15 * characters.length], panel.yRange);
-  const legend = "each dot is a head; grey holds 9 in 10 rows of random scores";
-  const dotted = app.memory.moved && app.state.step ? "; dotted: the ringed head so far" : "";
-  const short = "dot: a head; grey: 9 in 10 rows of random scores";
-  panel.heading.textContent = ROOMY ? legend + dotted : short;
-  const grey = layer(panel.svg, "band");
+/** Two rows of scores on one axis, a circle for each, as large as its weight: the head's, and the random one. */
+function drawRows(panel, { row, spread, weights, keys }) {
+  panel.heading.textContent = `both rows of scores have spread ${show2(spread)}`;
+  const x = d3.scaleLinear([-3.6, 4], panel.xRange);
+  const [bottom, top] = panel.yRange;
   axes(panel, {
     x,
-    y,
-    xLabel: "spread (standard deviation) of a head’s scores",
-    yLabel: "characters that it looks at (effective keys)",
-    xTicks: [0.5, 1, 2, 5],
-    xFormat: String,
-    yTicks: TICKS,
-    yFormat: String,
+    y: d3.scaleLinear([0, 1], [bottom, top]),
+    xLabel: ROOMY
+      ? "score, in standard deviations from the row’s mean"
+      : "standard deviations from the row’s mean",
+    xTicks: [-3, -2, -1, 0, 1, 2, 3],
+    xFormat: (at) => show(at, 0),
+    yTicks: 0,
   });
-  const area = d3
-    .area(
-      (_, i) => x(spreads[i]),
-      ([low]) => y(low),
-      ([, high]) => y(high),
-    )
-    .curve(d3.curveMonotoneX);
-  layer(grey, "random", "path")
-    .attr("d", area(band))
-    .style("fill", "color-mix(in srgb, var(--ex-muted) 25%, var(--ex-ground))");
+  const byChance = math.softmax(random, 1 / spread);
+  const rows = [
+    ["the head", keys, row, weights],
+    ["random", math.effectiveKeys(byChance), random, byChance],
+  ];
   const notes = fresh(panel.svg, "notes");
-  const aside = (text, ...at) => say(notes, text, ...at).style("font-weight", 700); // where no dots are
-  const chance = ROOMY ? ` (by chance ${show(beyond * all.length, 1)})` : "";
-  const count = (way) => all.filter(({ side }) => side === way).length + chance;
-  aside(`more even: ${count(1)}`, x.range()[1], y(22), "end").style("fill", SIDES[2]);
-  aside(`sharper: ${count(-1)}`, x(0.38), y(2), "start").style("fill", SIDES[0]);
-  const at = all.map(({ spread, keys }) => [x(spread), y(keys)]);
-  layer(panel.svg, "dots")
-    .classed("glides", true)
-    .selectAll("circle")
-    .data(all)
-    .join((entered) => entered.append("circle").call((dot) => dot.append("title")))
-    .attr("r", 5)
-    .attr("cx", (_, i) => at[i][0])
-    .attr("cy", (_, i) => at[i][1])
-    .style("fill", ({ side }) => SIDES[side + 1])
-    .style("stroke", "var(--ex-ground)")
-    .select("title")
-    .text(
-      ({ spread, keys }, i) => `${names[i]}: ${show2(keys)} characters at spread ${show2(spread)}`,
-    );
-  const until = app.memory.moved ? moments.indexOf(app.state.step) + 1 : 0;
-  const way = found.slice(0, until).map((heads) => heads[pair[0]]);
-  const stops = way.map(([spread, keys]) => [x(spread), y(keys)]);
-  const drawn = fresh(panel.svg, "way");
-  drawn
-    .append("path")
-    .attr("d", until ? `M${stops.join("L")}` : null)
-    .style("fill", "none")
-    .style("stroke", colour("query"))
-    .style("stroke-width", 1.5)
-    .style("stroke-dasharray", "2 4");
-  for (const [across, down] of stops) point(drawn, across, down, 2.5, colour("query"));
-  const ends = pair.map((i) => at[i]);
-  layer(layer(panel.svg, "pair").classed("glides", true), "line", "path")
-    .attr("d", `M${ends.join("L")}`)
-    .style("stroke", "var(--ex-ink)")
-    .style("stroke-width", 2);
-  const beside = labels(panel, ends, at);
-  layer(panel.svg, "told")
-    .classed("glides", true)
-    .selectAll("text")
-    .data(ends)
-    .join("text")
-    .attr("class", "rim")
-    .attr("text-anchor", "middle")
-    .style("transform", (_, i) => `translate(${beside[i].map((at) => `${at}px`)})`)
-    .style("font-weight", 700)
-    .style("fill", (_, i) => INKS[i])
-    .text((_, i) => show2(all[pair[i]].keys));
-
-  const ranks = [...all.keys()].sort((i, j) => all[i].spread - all[j].spread);
-  const range = { min: 1, max: all.length, step: 1 };
-  const [chosen] = pair;
-  const { made: ring, all: handle } = drawHandles(
-    panel,
-    [ranks.indexOf(chosen) + 1],
-    range,
-    "query",
-  );
-  ring.attr("aria-label", "the head, by its spread").style("pointer-events", "none"); // a press is for the nearest dot
-  ring.classed("glides", true).selectAll("*").remove();
-  ring.append("circle").attr("class", "ring").attr("r", 9).style("stroke", colour("query"));
-  handle
-    .attr("aria-valuenow", (rank) => rank)
-    .attr("aria-valuetext", named)
-    .select("circle")
-    .attr("cx", at[chosen][0])
-    .attr("cy", at[chosen][1])
-    .style("stroke-width", 2.5);
-  const byKey = (event, rank) => {
-    const next = fromKey(event, rank, range);
-    return next === null ? null : { head: ranks[Math.min(Math.max(next, 1), ranks.length) - 1] };
-  };
-  const byDrag = (event) => ({
-    head: least(ranks, (i) => Math.hypot(at[i][0] - event.x, at[i][1] - event.y)),
+  rows.forEach(([name, looks, places, weights], i) => {
+    const head = top + (i ? LANES[0] : 0);
+    const middle = head + LANES[i] / 2;
+    const radii = weights.map((weight) => Math.max(LEAST, MOST * Math.sqrt(weight)));
+    const heights = pile(places.map(x), radii);
+    const circles = layer(panel.svg, `row-${i}`)
+      .classed("glides", true)
+      .selectAll("g.score")
+      .data(places)
+      .join((entered) => {
+        const made = entered.append("g").attr("class", "score");
+        made.append("circle").append("title");
+        made.append("text").attr("text-anchor", "middle").attr("y", 4);
+        return made;
+      });
+    circles.style("transform", (at, j) => `translate(${x(at)}px, ${middle + heights[j]}px)`);
+    circles
+      .select("circle")
+      .attr("r", (_, j) => radii[j])
+      .style("fill", `color-mix(in srgb, ${INKS[i]} ${TINT}%, var(--ex-ground))`)
+      .style("stroke", INKS[i]);
+    circles
+      .select("title")
+      .text((_, j) => `${i ? "" : `${characters[j]}: `}weight ${show(weights[j])}`);
+    circles
+      .select("text")
+      .style("font", "13px monospace")
+      .text((_, j) => (i === 0 && radii[j] > 7 ? characters[j] : ""));
+    say(notes, `${name}: ${show2(looks)} characters`, x.range()[0], head + 13, "start")
+      .style("font-weight", 700)
+      .style("fill", i ? "var(--ex-ink)" : INKS[0]);
   });
+  panel.describe(rows.map(([name, looks]) => `${name}: ${show2(looks)} characters`).join("; "));
+}
+
+const numbers = (count) => [...Array(count).keys()];
+
+/** A cell for each head, a row for a layer: at how many characters it looks, coloured where random scores rarely do. */
+function drawHeads(app, all) {
+  const panel = app.panels.heads;
+  const { head } = app.state;
+  const x = d3.scaleBand(numbers(perLayer), panel.xRange).paddingInner(0.03);
+  const y = d3.scaleBand(numbers(layers), panel.yRange.reverse()).paddingInner(0.12);
+  const corner = (i) => [x(i % perLayer), y(Math.floor(i / perLayer))];
+  const notes = fresh(panel.svg, "notes");
+  for (let i = 0; i < layers; i++)
+    say(notes, `layer ${i + 1}`, 0, y(i) + y.bandwidth() / 2 + 4, "start");
+  const cells = layer(panel.svg, "cells").selectAll("g.head").data(all);
+  const made = cells.enter().append("g").attr("class", "head");
+  made.append("rect").attr("class", "cell").attr("rx", 3);
+  made.append("text").attr("text-anchor", "middle");
+  const drawn = made.merge(cells).attr("transform", (_, i) => `translate(${corner(i)})`);
+  drawn
+    .select("rect")
+    .attr("width", x.bandwidth())
+    .attr("height", y.bandwidth())
+    .style("fill", ({ side }) => `color-mix(in srgb, ${TINTS[side]} ${TINT}%, var(--ex-panel))`);
+  drawn
+    .select("text")
+    .attr("x", x.bandwidth() / 2)
+    .attr("y", y.bandwidth() / 2 + 5)
+    .style("font-weight", ({ side }) => (side ? 700 : null))
+    .text(({ keys, side }) => `${show2(keys)}${side && ROOMY ? ` ${SIDES[side]}` : ""}`);
+
+  const range = { min: 0, max: names.length - 1 };
+  const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");
+  frame.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest cell
+  frame.selectAll("*").remove();
+  frame.append("rect").attr("class", "ring").attr("rx", 3).style("stroke", colour("query"));
+  handle
+    .attr("transform", `translate(${corner(head)})`)
+    .attr("aria-valuenow", head)
+    .attr("aria-valuetext", `${names[head]}: ${show2(all[head].keys)} characters`)
+    .select("rect")
+    .attr("width", x.bandwidth())
+    .attr("height", y.bandwidth())
+    .style("stroke-width", 2.5);
+  const byKey = (event, from) => {
+    const by = { ArrowUp: -perLayer, ArrowDown: perLayer, ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const next = by ? from + by : fromKey(event, from, { ...range, step: 1 });
+    return next === null ? null : { head: next in names ? next : from };
+  };
+  const byDrag = (event) => {
+    const far = (i) => {
+      const [left, top] = corner(i);
+      return Math.hypot(left + x.bandwidth() / 2 - event.x, top + y.bandwidth() / 2 - event.y);
+    };
+    return { head: numbers(names.length).reduce((best, i) => (far(i) < far(best) ? i : best)) };
+  };
   listen(app, panel, handle, byKey, byDrag);
-  panel.describe("At how many characters each head looks, by the spread of its scores.", "group");
+  panel.describe("At how many characters each head looks.", "group");
 }
