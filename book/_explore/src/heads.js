@@ -3,7 +3,7 @@ import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { ROOMY, axes, fresh, layer, say, show, show2, showCount } from "./shared.js";
+import { ROOMY, axes, fresh, layer, rule, say, show, show2, show3, showCount } from "./shared.js";
 
 const {
   text,
@@ -24,13 +24,13 @@ const names = Array.from(
 );
 
 const INKS = [colour("weights"), "var(--ex-muted)"]; // of the head's row, and of the random one
-const SIDES = { 1: "more even", 0: "as by chance", "-1": "sharper" };
+const SIDES = ROOMY ? { 1: ", more even", "-1": ", sharper" } : { 1: " ↑", "-1": " ↓" };
 const TINTS = { 1: colour("value"), 0: "var(--ex-panel)", "-1": colour("key") };
 const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
 
 export const heads = {
-  title: "Is a head as sharp as random scores of the same spread?",
-  prompt: "Each circle is a character, as large as its weight. Press another head.",
+  title: "Is a head sharper or more even than random scores of the same spread?",
+  prompt: "Circles are characters, as large as their weights. Press a head; go back in training.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -47,15 +47,16 @@ export const heads = {
   panelWidth: "100%",
   panels: [
     ["text", "", 0, { left: 2, right: 2 }],
-    ["rows", "", 206, { left: 8, right: 8, top: 2, bottom: 40 }],
+    ["rows", "", 192, { left: 8, right: 8, top: 2, bottom: 38 }],
     [
-      "heads",
+      "looks",
       ROOMY
-        ? "all heads, and at how many characters they look"
-        : "all heads; green: more even, orange: sharper",
-      110,
-      { left: ROOMY ? 56 : 50, right: 2, top: 2, bottom: 8 },
+        ? "at how many characters they look (effective keys); grey: 9 in 10 rows of random scores"
+        : "characters they look at; grey: 9 in 10 random",
+      46,
+      { left: 16, right: ROOMY ? 52 : 46 },
     ],
+    ["heads", "", 104, { left: ROOMY ? 56 : 50, right: 2, top: 2, bottom: 6 }],
   ],
   update(app) {
     const { step, head } = app.state;
@@ -64,6 +65,7 @@ export const heads = {
     const one = all[head];
     drawText(app.panels.text, one.weights, names[head]);
     drawRows(app.panels.rows, one);
+    drawLooks(app.panels.looks, one);
     drawHeads(app, all);
     return { said: answer(one) };
   },
@@ -78,10 +80,17 @@ function measure(moment, head) {
   return { row, spread, weights, keys, low, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
 }
 
-/** Whether a head is as sharp as random scores of its spread. */
-function answer({ keys, low, high, side }) {
-  const verdict = { 1: "No, more even", 0: "Yes, within chance", "-1": "No, sharper" }[side];
-  return `${verdict}: it looks at ${show2(keys)} characters, they nine times in ten at ${show2(low)} to ${show2(high)}.`;
+/** Three numbers of characters, of a head and of the random rows around it, with as many digits as tell them apart. */
+function told({ keys, low, high }) {
+  const digits = [show2, show3].find((as) => ![as(low), as(high)].includes(as(keys))) ?? show3;
+  return [keys, low, high].map(digits);
+}
+
+/** Whether a head is sharper or more even than random scores of its spread. */
+function answer(one) {
+  const verdict = { 1: "More even", 0: "Within chance", "-1": "Sharper" }[one.side];
+  const [keys, low, high] = told(one);
+  return `${verdict}: ${keys} characters; random rows mostly ${low} to ${high}.`;
 }
 
 /** The passage up to the character that looks, the stronger coloured the more weight goes there. */
@@ -126,7 +135,7 @@ function drawText(panel, weights, name) {
 }
 
 const [LEAST, MOST] = [1.5, 21]; // px, the radius of a circle for next to no weight, and for all of it
-const LANES = [102, 62]; // px, of the head's row, which may pile up, and of the random one
+const LANES = [102, 50]; // px, of the head's row, which may pile up, and of the random one
 
 /** Heights at which circles at these places along a line, the large ones first, lie as near to it as they can and hide no other. */
 function pile(places, radii) {
@@ -152,15 +161,13 @@ function pile(places, radii) {
 
 /** Two rows of scores on one axis, a circle for each, as large as its weight: the head's, and the random one. */
 function drawRows(panel, { row, spread, weights, keys }) {
-  panel.heading.textContent = `both rows of scores have spread ${show2(spread)}`;
-  const x = d3.scaleLinear([-3.6, 4], panel.xRange);
+  panel.heading.remove();
+  const x = d3.scaleLinear([-3.6, 4.2], panel.xRange);
   const [bottom, top] = panel.yRange;
   axes(panel, {
     x,
     y: d3.scaleLinear([0, 1], [bottom, top]),
-    xLabel: ROOMY
-      ? "score, in standard deviations from the row’s mean"
-      : "standard deviations from the row’s mean",
+    xLabel: `${ROOMY ? "score, in " : ""}standard deviations from the mean (one is ${show2(spread)})`,
     xTicks: [-3, -2, -1, 0, 1, 2, 3],
     xFormat: (at) => show(at, 0),
     yTicks: 0,
@@ -197,13 +204,46 @@ function drawRows(panel, { row, spread, weights, keys }) {
       .text((_, j) => `${i ? "" : `${characters[j]}: `}weight ${show(weights[j])}`);
     circles
       .select("text")
-      .style("font", "13px monospace")
-      .text((_, j) => (i === 0 && radii[j] > 7 ? characters[j] : ""));
+      .style("font", (_, j) => `${radii[j] > 7 ? 13 : 10}px monospace`)
+      .text((_, j) => (i === 0 && radii[j] > 5.5 ? characters[j] : ""));
     say(notes, `${name}: ${show2(looks)} characters`, x.range()[0], head + 13, "start")
       .style("font-weight", 700)
       .style("fill", i ? "var(--ex-ink)" : INKS[0]);
   });
   panel.describe(rows.map(([name, looks]) => `${name}: ${show2(looks)} characters`).join("; "));
+}
+
+/** At how many characters the head looks, on a line from one to all, over a bar for nine in ten random rows; and the one that is drawn. */
+function drawLooks(panel, one) {
+  const { svg } = panel;
+  const x = d3.scaleLog([1, characters.length], panel.xRange);
+  const level = 22; // px
+  const notes = fresh(svg, "notes");
+  rule(notes, [x(1), level], [x(characters.length), level], "var(--ex-muted)");
+  say(notes, "1", x(1) - 8, level + 4, "end");
+  say(notes, `all ${characters.length}`, x(characters.length) + 8, level + 4, "start");
+  const glides = layer(svg, "marks").classed("glides", true);
+  layer(glides, "chance", "rect")
+    .attr("x", x(one.low))
+    .attr("width", x(one.high) - x(one.low))
+    .attr("y", level - 7)
+    .attr("height", 14)
+    .attr("rx", 3)
+    .style("fill", "color-mix(in srgb, var(--ex-muted) 40%, var(--ex-ground))");
+  layer(glides, "own", "circle")
+    .attr("cx", x(one.keys))
+    .attr("cy", level)
+    .attr("r", 6)
+    .style("fill", INKS[0])
+    .style("stroke", "var(--ex-ground)");
+  const [keys, low, high] = told(one);
+  const words = fresh(svg, "words");
+  say(words, keys, x(one.keys), level - 10, "middle")
+    .style("font-weight", 700)
+    .style("fill", INKS[0]);
+  say(words, low, x(one.low), level + 21, "middle");
+  say(words, high, x(one.high), level + 21, "middle");
+  panel.describe(`${keys} characters, random rows nine times in ten ${low} to ${high}`);
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -212,6 +252,11 @@ const numbers = (count) => [...Array(count).keys()];
 function drawHeads(app, all) {
   const panel = app.panels.heads;
   const { head } = app.state;
+  const away = all.filter(({ side }) => side).length;
+  const expected = show(0.1 * all.length, 1);
+  panel.heading.textContent = ROOMY
+    ? `all heads: ${away} of ${all.length} outside their grey bar, where by chance ${expected} would be`
+    : `${away} of ${all.length} outside their bar; by chance ${expected}`;
   const x = d3.scaleBand(numbers(perLayer), panel.xRange).paddingInner(0.03);
   const y = d3.scaleBand(numbers(layers), panel.yRange.reverse()).paddingInner(0.12);
   const corner = (i) => [x(i % perLayer), y(Math.floor(i / perLayer))];
@@ -233,7 +278,7 @@ function drawHeads(app, all) {
     .attr("x", x.bandwidth() / 2)
     .attr("y", y.bandwidth() / 2 + 5)
     .style("font-weight", ({ side }) => (side ? 700 : null))
-    .text(({ keys, side }) => `${show2(keys)}${side && ROOMY ? ` ${SIDES[side]}` : ""}`);
+    .text(({ keys, side }) => `${show2(keys)}${side ? SIDES[side] : ""}`);
 
   const range = { min: 0, max: names.length - 1 };
   const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");
