@@ -4,4 +4,4 @@ export { drag } from "d3-drag";
 export { format } from "d3-format";
 export { scaleBand, scaleLinear, scaleLog } from "d3-scale";
 export { pointer, select } from "d3-selection";
-export { area, curveMonotoneX, line } from "d3-shape";
+export { line } from "d3-shape";

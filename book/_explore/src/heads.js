@@ -3,19 +3,9 @@ import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { ROOMY, axes, fresh, layer, rule, say, show, show2, show3, showCount } from "./shared.js";
+import { axes, fresh, layer, say, show, show2, show3, showCount } from "./shared.js";
 
-const {
-  text,
-  moments,
-  layers,
-  heads: perLayer,
-  head: shownFirst,
-  scores,
-  spreads,
-  chance,
-  random,
-} = data.heads;
+const { text, moments, layers, heads: perLayer, head: shownFirst, models, random } = data.heads;
 const shown = { " ": "·", "\n": "⏎" };
 const characters = [...text].map((one) => shown[one] ?? one);
 const names = Array.from(
@@ -24,13 +14,12 @@ const names = Array.from(
 );
 
 const INKS = [colour("weights"), "var(--ex-muted)"]; // of the head's row, and of the random one
-const SIDES = ROOMY ? { 1: ", more even", "-1": ", sharper" } : { 1: " ↑", "-1": " ↓" };
 const TINTS = { 1: colour("value"), 0: "var(--ex-panel)", "-1": colour("key") };
 const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
 
 export const heads = {
   title: "Is a head sharper or more even than random scores of the same spread?",
-  prompt: "Circles are characters, as large as their weights. Press a head; go back in training.",
+  prompt: "Each circle is a character, as large as its weight. Press a head, or switch to RoPE.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -41,6 +30,13 @@ export const heads = {
       text: showCount,
       marks: moments.map(showCount),
     },
+    {
+      name: "positions",
+      label: "how the model knows places",
+      options: { learned: "Learned places", rotary: "RoPE" },
+      value: "learned",
+      buttons: true,
+    },
     { name: "head", min: 0, max: names.length - 1, step: 1, value: shownFirst, drawn: true },
   ],
   below: true,
@@ -48,31 +44,33 @@ export const heads = {
   panels: [
     ["text", "", 0, { left: 2, right: 2 }],
     ["rows", "", 192, { left: 8, right: 8, top: 2, bottom: 38 }],
-    [
-      "looks",
-      ROOMY
-        ? "at how many characters they look (effective keys); grey: 9 in 10 rows of random scores"
-        : "characters they look at; grey: 9 in 10 random",
-      46,
-      { left: 16, right: ROOMY ? 52 : 46 },
-    ],
-    ["heads", "", 104, { left: ROOMY ? 56 : 50, right: 2, top: 2, bottom: 6 }],
+    ["heads", "", 166, { left: 50, right: 2, top: 16, bottom: 6 }],
   ],
+  /** The other model's head whose spread is nearest to that of the one before. */
+  also({ positions }, { state }) {
+    if (positions === undefined || positions === state.positions) return {};
+    const moment = moments.indexOf(state.step);
+    const own = models[state.positions].spreads[moment][state.head];
+    const far = models[positions].spreads[moment].map((other) => Math.abs(Math.log(other / own)));
+    return { head: far.indexOf(Math.min(...far)) };
+  },
   update(app) {
-    const { step, head } = app.state;
+    const { step, head, positions } = app.state;
     const moment = moments.indexOf(step);
-    const all = names.map((_, i) => measure(moment, i));
+    const all = names.map((_, i) => measure(models[positions], moment, i));
     const one = all[head];
     drawText(app.panels.text, one.weights, names[head]);
     drawRows(app.panels.rows, one);
-    drawLooks(app.panels.looks, one);
     drawHeads(app, all);
     return { said: answer(one) };
   },
 };
 
-/** Of a head at a moment its scores in standard deviations from their mean, their spread, its weights, at how many characters it looks, and nine times in ten random scores, and on which side of these it is. */
-function measure(moment, head) {
+/** Whether a panel has room for the passage on one line, and for long words. */
+const wide = (panel) => panel.width > 560;
+
+/** Of a model's head at a moment its scores in standard deviations from their mean, their spread, its weights, at how many characters it looks, and nine times in ten random scores, and on which side of these it is. */
+function measure({ scores, spreads, chance }, moment, head) {
   const [row, spread] = [scores[moment][head], spreads[moment][head]];
   const [low, high] = chance[moment][head];
   const weights = math.softmax(row, 1 / spread);
@@ -82,7 +80,8 @@ function measure(moment, head) {
 
 /** Three numbers of characters, of a head and of the random rows around it, with as many digits as tell them apart. */
 function told({ keys, low, high }) {
-  const digits = [show2, show3].find((as) => ![as(low), as(high)].includes(as(keys))) ?? show3;
+  const apart = (as) => ![as(low), as(high)].includes(as(keys));
+  const digits = [show2, show3].find(apart) ?? ((x) => show(x, 3));
   return [keys, low, high].map(digits);
 }
 
@@ -98,7 +97,7 @@ function drawText(panel, weights, name) {
   const { svg, heading } = panel;
   heading.textContent = `${name} looks from the framed space`;
   const [left, right] = panel.xRange;
-  const lines = right - left > 540 ? [text] : text.split(/(?<=\n)/);
+  const lines = wide(panel) ? [text] : text.split(/(?<=\n)/);
   const width = (right - left) / Math.max(...lines.map((line) => line.length));
   const height = 24;
   svg.attr("height", lines.length * (height + 2));
@@ -167,18 +166,19 @@ function drawRows(panel, { row, spread, weights, keys }) {
   axes(panel, {
     x,
     y: d3.scaleLinear([0, 1], [bottom, top]),
-    xLabel: `${ROOMY ? "score, in " : ""}standard deviations from the mean (one is ${show2(spread)})`,
+    xLabel: `${wide(panel) ? "score, in " : ""}standard deviations from the mean (spread ${show2(spread)})`,
     xTicks: [-3, -2, -1, 0, 1, 2, 3],
     xFormat: (at) => show(at, 0),
     yTicks: 0,
   });
   const byChance = math.softmax(random, 1 / spread);
+  const [looks, typical] = wide(panel) ? [" looks at", "a typical "] : [":", ""];
   const rows = [
-    ["the head", keys, row, weights],
-    ["random", math.effectiveKeys(byChance), random, byChance],
+    [`the head${looks} ${show2(keys)} characters`, row, weights],
+    [`${typical}random row: ${show2(math.effectiveKeys(byChance))}`, random, byChance],
   ];
   const notes = fresh(panel.svg, "notes");
-  rows.forEach(([name, looks, places, weights], i) => {
+  rows.forEach(([name, places, weights], i) => {
     const head = top + (i ? LANES[0] : 0);
     const middle = head + LANES[i] / 2;
     const radii = weights.map((weight) => Math.max(LEAST, MOST * Math.sqrt(weight)));
@@ -206,79 +206,66 @@ function drawRows(panel, { row, spread, weights, keys }) {
       .select("text")
       .style("font", (_, j) => `${radii[j] > 7 ? 13 : 10}px monospace`)
       .text((_, j) => (i === 0 && radii[j] > 5.5 ? characters[j] : ""));
-    say(notes, `${name}: ${show2(looks)} characters`, x.range()[0], head + 13, "start")
+    say(notes, name, x.range()[0], head + 13, "start")
       .style("font-weight", 700)
       .style("fill", i ? "var(--ex-ink)" : INKS[0]);
   });
-  panel.describe(rows.map(([name, looks]) => `${name}: ${show2(looks)} characters`).join("; "));
-}
-
-/** At how many characters the head looks, on a line from one to all, over a bar for nine in ten random rows; and the one that is drawn. */
-function drawLooks(panel, one) {
-  const { svg } = panel;
-  const x = d3.scaleLog([1, characters.length], panel.xRange);
-  const level = 22; // px
-  const notes = fresh(svg, "notes");
-  rule(notes, [x(1), level], [x(characters.length), level], "var(--ex-muted)");
-  say(notes, "1", x(1) - 8, level + 4, "end");
-  say(notes, `all ${characters.length}`, x(characters.length) + 8, level + 4, "start");
-  const glides = layer(svg, "marks").classed("glides", true);
-  layer(glides, "chance", "rect")
-    .attr("x", x(one.low))
-    .attr("width", x(one.high) - x(one.low))
-    .attr("y", level - 7)
-    .attr("height", 14)
-    .attr("rx", 3)
-    .style("fill", "color-mix(in srgb, var(--ex-muted) 40%, var(--ex-ground))");
-  layer(glides, "own", "circle")
-    .attr("cx", x(one.keys))
-    .attr("cy", level)
-    .attr("r", 6)
-    .style("fill", INKS[0])
-    .style("stroke", "var(--ex-ground)");
-  const [keys, low, high] = told(one);
-  const words = fresh(svg, "words");
-  say(words, keys, x(one.keys), level - 10, "middle")
-    .style("font-weight", 700)
-    .style("fill", INKS[0]);
-  say(words, low, x(one.low), level + 21, "middle");
-  say(words, high, x(one.high), level + 21, "middle");
-  panel.describe(`${keys} characters, random rows nine times in ten ${low} to ${high}`);
+  panel.describe(rows.map(([name]) => name).join("; "));
 }
 
 const numbers = (count) => [...Array(count).keys()];
 
-/** A cell for each head, a row for a layer: at how many characters it looks, coloured where random scores rarely do. */
+/** A cell for each head, a row for a layer: at how many characters it looks, a dot on a line from one to all, over a bar for nine in ten random rows; coloured outside of it. */
 function drawHeads(app, all) {
   const panel = app.panels.heads;
   const { head } = app.state;
   const away = all.filter(({ side }) => side).length;
   const expected = show(0.1 * all.length, 1);
-  panel.heading.textContent = ROOMY
-    ? `all heads: ${away} of ${all.length} outside their grey bar, where by chance ${expected} would be`
-    : `${away} of ${all.length} outside their bar; by chance ${expected}`;
+  panel.heading.textContent = wide(panel)
+    ? `${away} of ${all.length} heads are outside the grey, which holds 9 in 10 random rows; by chance ${expected} would be`
+    : `${away} outside 9 in 10 random rows; by chance ${expected}`;
   const x = d3.scaleBand(numbers(perLayer), panel.xRange).paddingInner(0.03);
-  const y = d3.scaleBand(numbers(layers), panel.yRange.reverse()).paddingInner(0.12);
+  const y = d3.scaleBand(numbers(layers), panel.yRange.reverse()).paddingInner(0.08);
   const corner = (i) => [x(i % perLayer), y(Math.floor(i / perLayer))];
   const notes = fresh(panel.svg, "notes");
-  for (let i = 0; i < layers; i++)
+  for (const i of numbers(layers))
     say(notes, `layer ${i + 1}`, 0, y(i) + y.bandwidth() / 2 + 4, "start");
+  for (const i of numbers(perLayer))
+    say(notes, `head ${i + 1}`, x(i) + x.bandwidth() / 2, panel.margin.top - 4, "middle");
+  const [even, sharp] = wide(panel) ? [", more even", ", sharper"] : [" ↑", " ↓"];
+  const words = { 1: even, 0: "", "-1": sharp };
   const cells = layer(panel.svg, "cells").selectAll("g.head").data(all);
   const made = cells.enter().append("g").attr("class", "head");
   made.append("rect").attr("class", "cell").attr("rx", 3);
-  made.append("text").attr("text-anchor", "middle");
+  const level = y.bandwidth() - 9; // px, of the line
+  made.append("line").attr("y1", level).attr("y2", level).style("stroke", "var(--ex-muted)");
+  const marks = made.append("g").attr("class", "glides");
+  marks
+    .append("rect")
+    .attr("class", "chance")
+    .attr("y", level - 4)
+    .attr("height", 8)
+    .style("fill", "color-mix(in srgb, var(--ex-muted) 55%, var(--ex-ground))");
+  marks.append("circle").attr("cy", level).attr("r", 4).style("fill", "var(--ex-ink)");
+  made.append("text").attr("text-anchor", "middle").attr("y", 14);
   const drawn = made.merge(cells).attr("transform", (_, i) => `translate(${corner(i)})`);
   drawn
-    .select("rect")
+    .select(".cell")
     .attr("width", x.bandwidth())
     .attr("height", y.bandwidth())
     .style("fill", ({ side }) => `color-mix(in srgb, ${TINTS[side]} ${TINT}%, var(--ex-panel))`);
+  const along = d3.scaleLog([1, characters.length], [7, x.bandwidth() - 7]);
+  drawn.select("line").attr("x1", along(1)).attr("x2", along(characters.length));
+  drawn
+    .select(".chance")
+    .attr("x", ({ low }) => along(low))
+    .attr("width", ({ low, high }) => along(high) - along(low));
+  drawn.select("circle").attr("cx", ({ keys }) => along(keys));
   drawn
     .select("text")
     .attr("x", x.bandwidth() / 2)
-    .attr("y", y.bandwidth() / 2 + 5)
     .style("font-weight", ({ side }) => (side ? 700 : null))
-    .text(({ keys, side }) => `${show2(keys)}${side ? SIDES[side] : ""}`);
+    .text(({ keys, side }) => `${show2(keys)}${words[side]}`);
 
   const range = { min: 0, max: names.length - 1 };
   const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");
