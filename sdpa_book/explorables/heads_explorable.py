@@ -22,8 +22,6 @@ ALT = (
 )
 
 HEADS = DecoderRun("sqrt_d_k")
-MODELS = {"learned": LONGER, "rotary": LONGER.with_name("rotary_longer.json.gz")}
-"""Where the vectors of a decoder with learned places stand, and those of one with RoPE."""
 SHOWN, FROM = (2, 1), 41
 """The layer and head with which the figure begins, and the character that looks, the space after
 “width”, from which about as many heads leave chance as on average; the chapter tells of them.
@@ -84,49 +82,44 @@ def outside(keys: Tensor, chance: Tensor) -> Tensor:
     return torch.stack((keys > chance[..., -1], keys < chance[..., 0]))
 
 
-def scores_of(positions: str) -> Tensor:
-    """Of one of `MODELS` the scores, (moments, layers, heads, n, n)."""
-    return sdpa.attention_scores(*load_vectors(HEADS, "line", MODELS[positions]))
+def moments() -> list[int]:
+    """After how many training steps the scores were kept."""
+    return load_results(LONGER).kept[f"{HEADS.name}, line"]
 
 
 def data() -> dict[str, Any]:
-    """A passage up to the character that looks; of each model at each moment of its training, head
-    by head, the standardised scores, their spread, and between which numbers of characters it would
+    """A passage up to the character that looks; of each moment in the training of a decoder, head
+    by head, its standardised scores, their spread, and between which numbers of characters it would
     look by chance; and a typical row of random scores.
     """
-    stored = load_results(LONGER)
-    models = {}
-    for positions in MODELS:
-        scores = scores_of(positions)
-        rows = standard(scores[..., FROM, : FROM + 1].flatten(1, 2).double())
-        found = [look(moment, FROM) for moment in scores]
-        models[positions] = {
-            "scores": short(rows, 4),
-            "spreads": [short(spreads, 5) for spreads, *_ in found],
-            "chance": [short(ends, 5) for *_, ends in found],
-        }
+    query, key = load_vectors(HEADS, "line", LONGER)
+    scores = sdpa.attention_scores(query, key)
     layers, heads = scores.shape[1:3]
+    rows = standard(scores[..., FROM, : FROM + 1].flatten(1, 2).double())
+    found = [look(moment, FROM) for moment in scores]
+
+    def short(x: Tensor, digits: int = 4) -> Any:
+        return [short(one, digits) for one in x] if x.dim() else rounded(x.item(), digits)
+
     return {
-        "text": stored.passages["line"][: FROM + 1],
-        "moments": stored.kept[f"{HEADS.name}, line"],
+        "text": load_results(LONGER).passages["line"][: FROM + 1],
+        "moments": moments(),
         "layers": layers,
         "heads": heads,
         "head": SHOWN[0] * heads + SHOWN[1],
-        "models": models,
-        "random": short(typical(FROM + 1), 4),
+        "scores": short(rows),
+        "spreads": [short(spreads, 5) for spreads, *_ in found],
+        "chance": [short(ends, 5) for *_, ends in found],
+        "random": short(typical(FROM + 1)),
     }
-
-
-def short(x: Tensor, digits: int) -> Any:
-    """Numbers, in lists within lists, for a script."""
-    return [short(one, digits) for one in x] if x.dim() else rounded(x.item(), digits)
 
 
 def draw() -> None:
     """From the character that looks, the scores of a trained head in standard deviations from
     their mean, and random scores of the same spread, a bar for each, as high as its weight.
     """
-    row = scores_of("learned")[-1][SHOWN][FROM, : FROM + 1].double()
+    query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
+    row = sdpa.attention_scores(query, key)[SHOWN][FROM, : FROM + 1].double()
     spread = row.std(correction=0)
     rows = {
         f"layer {SHOWN[0] + 1}, head {SHOWN[1] + 1}": (standard(row), plotting.ROLES["weights"]),

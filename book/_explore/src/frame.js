@@ -7,7 +7,7 @@
  * announced, and may return another `prompt` for that state. `hint` {target} says what a reader can move first: a ring pulses three times
  * around what the selector `target` finds, a slider's thumb, a handle, a box or a letter. `forget(app)` clears what it kept of the reader's
  * way, before Reset; `also(changes, app)` returns what else changes when the reader changes that. With `beside` the controls stand beside
- * the panels where there is room, with `below` under them.
+ * the panels where there is room, with `below` under them; the answer stands last, or after the panel that `answerAfter` names.
  */
 import * as d3 from "./d3.js";
 import { addButtons, element, rich, show3, wantsCalm } from "./shared.js";
@@ -269,6 +269,7 @@ export function start(figure, spec) {
     still.before(box);
   } else figure.prepend(box);
   spec.panels.forEach((panel) => addPanel(app, panels, panel));
+  if (spec.answerAfter) panels.querySelector(`[data-panel=${spec.answerAfter}]`).after(said);
   draw();
   new ResizeObserver(redraw).observe(panels);
   const inSlide = chapter && new URLSearchParams(location.search).has("slide");
@@ -308,7 +309,7 @@ function showHint(app, figure, box, { target }) {
       height: height + 2 * by,
     };
     for (const [side, length] of Object.entries(sides)) ring.style[side] = `${length}px`;
-    ring.style.borderRadius = Math.max(width, height) < 60 && type !== "checkbox" ? "50%" : "7px";
+    ring.style.borderRadius = Math.abs(width - height) < 4 && type !== "checkbox" ? "50%" : "7px";
   };
   const seen = new IntersectionObserver(
     ([{ isIntersecting }]) => isIntersecting && ring.classList.add("explorable-pulse"),

@@ -3,9 +3,19 @@ import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { axes, fresh, layer, say, show, show2, show3, showCount } from "./shared.js";
+import { ROOMY, axes, fresh, layer, rule, say, show, show2, show3, showCount } from "./shared.js";
 
-const { text, moments, layers, heads: perLayer, head: shownFirst, models, random } = data.heads;
+const {
+  text,
+  moments,
+  layers,
+  heads: perLayer,
+  head: shownFirst,
+  scores,
+  spreads,
+  chance,
+  random,
+} = data.heads;
 const shown = { " ": "·", "\n": "⏎" };
 const characters = [...text].map((one) => shown[one] ?? one);
 const names = Array.from(
@@ -18,8 +28,8 @@ const TINTS = { 1: colour("value"), 0: "var(--ex-panel)", "-1": colour("key") };
 const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
 
 export const heads = {
-  title: "Is a head sharper or more even than random scores of the same spread?",
-  prompt: "Each circle is a character, as large as its weight. Press a head, or switch to RoPE.",
+  title: "Same spread of scores, same sharpness?",
+  prompt: "Each circle is a character, as large as its weight. Press an orange head, then others.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -30,13 +40,6 @@ export const heads = {
       text: showCount,
       marks: moments.map(showCount),
     },
-    {
-      name: "positions",
-      label: "how the model knows places",
-      options: { learned: "Learned places", rotary: "RoPE" },
-      value: "learned",
-      buttons: true,
-    },
     { name: "head", min: 0, max: names.length - 1, step: 1, value: shownFirst, drawn: true },
   ],
   below: true,
@@ -44,23 +47,18 @@ export const heads = {
   panels: [
     ["text", "", 0, { left: 2, right: 2 }],
     ["rows", "", 192, { left: 8, right: 8, top: 2, bottom: 38 }],
-    ["heads", "", 166, { left: 50, right: 2, top: 16, bottom: 6 }],
+    ["looks", "", 46, { left: 16, right: 46 }],
+    ["heads", "", ROOMY ? 52 : 104, { left: 2, right: 2, top: 16, bottom: 6 }],
   ],
-  /** The other model's head whose spread is nearest to that of the one before. */
-  also({ positions }, { state }) {
-    if (positions === undefined || positions === state.positions) return {};
-    const moment = moments.indexOf(state.step);
-    const own = models[state.positions].spreads[moment][state.head];
-    const far = models[positions].spreads[moment].map((other) => Math.abs(Math.log(other / own)));
-    return { head: far.indexOf(Math.min(...far)) };
-  },
+  answerAfter: "looks",
   update(app) {
-    const { step, head, positions } = app.state;
+    const { step, head } = app.state;
     const moment = moments.indexOf(step);
-    const all = names.map((_, i) => measure(models[positions], moment, i));
+    const all = names.map((_, i) => measure(moment, i));
     const one = all[head];
     drawText(app.panels.text, one.weights, names[head]);
     drawRows(app.panels.rows, one);
+    drawLooks(app.panels.looks, one);
     drawHeads(app, all);
     return { said: answer(one) };
   },
@@ -69,8 +67,8 @@ export const heads = {
 /** Whether a panel has room for the passage on one line, and for long words. */
 const wide = (panel) => panel.width > 560;
 
-/** Of a model's head at a moment its scores in standard deviations from their mean, their spread, its weights, at how many characters it looks, and nine times in ten random scores, and on which side of these it is. */
-function measure({ scores, spreads, chance }, moment, head) {
+/** Of a head at a moment its scores in standard deviations from their mean, their spread, its weights, at how many characters it looks, and nine times in ten random scores, and on which side of these it is. */
+function measure(moment, head) {
   const [row, spread] = [scores[moment][head], spreads[moment][head]];
   const [low, high] = chance[moment][head];
   const weights = math.softmax(row, 1 / spread);
@@ -87,7 +85,7 @@ function told({ keys, low, high }) {
 
 /** Whether a head is sharper or more even than random scores of its spread. */
 function answer(one) {
-  const verdict = { 1: "More even", 0: "Within chance", "-1": "Sharper" }[one.side];
+  const verdict = { 1: "No, more even", 0: "Within chance", "-1": "No, sharper" }[one.side];
   const [keys, low, high] = told(one);
   return `${verdict}: ${keys} characters; random rows mostly ${low} to ${high}.`;
 }
@@ -120,6 +118,7 @@ function drawText(panel, weights, name) {
     .attr("width", width + 0.5)
     .style("fill", (_, i) => `color-mix(in srgb, ${INKS[0]} ${share(i)}%, var(--ex-ground))`);
   all.select("text").attr("x", width / 2);
+  linked(all);
   const [x, y] = places.at(-1);
   fresh(svg, "frame")
     .append("rect")
@@ -131,6 +130,22 @@ function drawText(panel, weights, name) {
     .style("stroke", colour("query"))
     .style("stroke-width", 2.5);
   panel.describe(heading.textContent);
+}
+
+/** A character under the pointer stands out in the passage and in its row. */
+function linked(marks) {
+  const light = (node, j, on) => {
+    const panels = node.closest(".explorable-panels");
+    for (const one of ["character", "row-0 .score"])
+      panels.querySelectorAll(`.${one}`)[j].classList.toggle("lit", on);
+  };
+  marks
+    .on("pointerenter", function () {
+      light(this, marks.nodes().indexOf(this), true);
+    })
+    .on("pointerleave", function () {
+      light(this, marks.nodes().indexOf(this), false);
+    });
 }
 
 const [LEAST, MOST] = [1.5, 21]; // px, the radius of a circle for next to no weight, and for all of it
@@ -199,6 +214,7 @@ function drawRows(panel, { row, spread, weights, keys }) {
       .attr("r", (_, j) => radii[j])
       .style("fill", `color-mix(in srgb, ${INKS[i]} ${TINT}%, var(--ex-ground))`)
       .style("stroke", INKS[i]);
+    if (i === 0) linked(circles);
     circles
       .select("title")
       .text((_, j) => `${i ? "" : `${characters[j]}: `}weight ${show(weights[j])}`);
@@ -213,59 +229,87 @@ function drawRows(panel, { row, spread, weights, keys }) {
   panel.describe(rows.map(([name]) => name).join("; "));
 }
 
+/** At how many characters the head looks, a dot on a line from one to all, over a bar for nine in ten random rows. */
+function drawLooks(panel, one) {
+  const { svg } = panel;
+  panel.heading.textContent = wide(panel)
+    ? "characters that each looks at (effective keys); grey: 9 in 10 rows of random scores"
+    : "characters looked at; grey: 9 in 10 random rows";
+  const last = characters.length;
+  const x = d3.scaleLog([1, last], panel.xRange);
+  const level = 22; // px
+  const notes = fresh(svg, "notes");
+  rule(notes, [x(1), level], [x(last), level], "var(--ex-muted)").attr("class", "line");
+  for (const tick of [2, 5, 10, 20])
+    rule(notes, [x(tick), level - 3], [x(tick), level + 3], "var(--ex-muted)");
+  say(notes, "1", x(1) - 8, level + 4, "end");
+  say(notes, `all ${last}`, x(last) + 8, level + 4, "start");
+  const marks = layer(svg, "marks").classed("glides", true);
+  layer(marks, "chance", "rect")
+    .attr("x", x(one.low))
+    .attr("width", x(one.high) - x(one.low))
+    .attr("y", level - 7)
+    .attr("height", 14)
+    .style("fill", "color-mix(in srgb, var(--ex-muted) 40%, var(--ex-ground))");
+  layer(marks, "own", "circle")
+    .attr("cx", x(one.keys))
+    .attr("cy", level)
+    .attr("r", 6)
+    .style("fill", INKS[0])
+    .style("stroke", "var(--ex-ground)");
+  const [keys, low, high] = told(one);
+  const words = fresh(svg, "words");
+  say(words, keys, x(one.keys), level - 10, "middle")
+    .style("font-weight", 700)
+    .style("fill", INKS[0]);
+  const apart = Math.max(0, 30 - (x(one.high) - x(one.low))) / 2; // px, that numbers at its ends lack
+  say(words, low, x(one.low) - apart, level + 21, "middle");
+  say(words, high, x(one.high) + apart, level + 21, "middle");
+  panel.describe(`${keys} characters, random rows nine times in ten ${low} to ${high}`);
+}
+
 const numbers = (count) => [...Array(count).keys()];
 
-/** A cell for each head, a row for a layer: at how many characters it looks, a dot on a line from one to all, over a bar for nine in ten random rows; coloured outside of it. */
+/** A cell for each head, layer by layer: at how many characters it looks, coloured where random scores rarely do. */
 function drawHeads(app, all) {
   const panel = app.panels.heads;
   const { head } = app.state;
-  const away = all.filter(({ side }) => side).length;
   const expected = show(0.1 * all.length, 1);
   panel.heading.textContent = wide(panel)
-    ? `${away} of ${all.length} heads are outside the grey, which holds 9 in 10 random rows; by chance ${expected} would be`
-    : `${away} outside 9 in 10 random rows; by chance ${expected}`;
-  const x = d3.scaleBand(numbers(perLayer), panel.xRange).paddingInner(0.03);
-  const y = d3.scaleBand(numbers(layers), panel.yRange.reverse()).paddingInner(0.08);
-  const corner = (i) => [x(i % perLayer), y(Math.floor(i / perLayer))];
+    ? `all heads; green: more even, orange: sharper than 9 in 10 random rows (by chance ${expected} of ${all.length})`
+    : "all heads; green: more even, orange: sharper";
+  const across = wide(panel) ? layers : 2; // layers beside each other
+  const of = d3.scaleBand(numbers(across), panel.xRange).paddingInner(0.04);
+  const x = d3.scaleBand(numbers(perLayer), [0, of.bandwidth()]).paddingInner(0.06);
+  const line = (panel.height - 4) / (layers / across);
+  const high = line - panel.margin.top;
+  const corner = (i) => {
+    const layer = Math.floor(i / perLayer);
+    const place = of(layer % across) + x(i % perLayer);
+    return [place, Math.floor(layer / across) * line + panel.margin.top];
+  };
   const notes = fresh(panel.svg, "notes");
-  for (const i of numbers(layers))
-    say(notes, `layer ${i + 1}`, 0, y(i) + y.bandwidth() / 2 + 4, "start");
-  for (const i of numbers(perLayer))
-    say(notes, `head ${i + 1}`, x(i) + x.bandwidth() / 2, panel.margin.top - 4, "middle");
-  const [even, sharp] = wide(panel) ? [", more even", ", sharper"] : [" ↑", " ↓"];
-  const words = { 1: even, 0: "", "-1": sharp };
+  for (const i of numbers(layers)) {
+    const [from, top] = corner(i * perLayer);
+    say(notes, `layer ${i + 1}`, from + 1, top - 4, "start");
+  }
   const cells = layer(panel.svg, "cells").selectAll("g.head").data(all);
   const made = cells.enter().append("g").attr("class", "head");
   made.append("rect").attr("class", "cell").attr("rx", 3);
-  const level = y.bandwidth() - 9; // px, of the line
-  made.append("line").attr("y1", level).attr("y2", level).style("stroke", "var(--ex-muted)");
-  const marks = made.append("g").attr("class", "glides");
-  marks
-    .append("rect")
-    .attr("class", "chance")
-    .attr("y", level - 4)
-    .attr("height", 8)
-    .style("fill", "color-mix(in srgb, var(--ex-muted) 55%, var(--ex-ground))");
-  marks.append("circle").attr("cy", level).attr("r", 4).style("fill", "var(--ex-ink)");
-  made.append("text").attr("text-anchor", "middle").attr("y", 14);
+  made.append("text").attr("text-anchor", "middle");
   const drawn = made.merge(cells).attr("transform", (_, i) => `translate(${corner(i)})`);
   drawn
-    .select(".cell")
+    .select("rect")
     .attr("width", x.bandwidth())
-    .attr("height", y.bandwidth())
+    .attr("height", high)
     .style("fill", ({ side }) => `color-mix(in srgb, ${TINTS[side]} ${TINT}%, var(--ex-panel))`);
-  const along = d3.scaleLog([1, characters.length], [7, x.bandwidth() - 7]);
-  drawn.select("line").attr("x1", along(1)).attr("x2", along(characters.length));
-  drawn
-    .select(".chance")
-    .attr("x", ({ low }) => along(low))
-    .attr("width", ({ low, high }) => along(high) - along(low));
-  drawn.select("circle").attr("cx", ({ keys }) => along(keys));
+  const ways = { 1: "↑", 0: "", "-1": "↓" };
   drawn
     .select("text")
     .attr("x", x.bandwidth() / 2)
+    .attr("y", high / 2 + 5)
     .style("font-weight", ({ side }) => (side ? 700 : null))
-    .text(({ keys, side }) => `${show2(keys)}${words[side]}`);
+    .text(({ keys, side }) => `${show2(keys)}${ways[side]}`);
 
   const range = { min: 0, max: names.length - 1 };
   const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");
@@ -278,17 +322,16 @@ function drawHeads(app, all) {
     .attr("aria-valuetext", `${names[head]}: ${show2(all[head].keys)} characters`)
     .select("rect")
     .attr("width", x.bandwidth())
-    .attr("height", y.bandwidth())
+    .attr("height", high)
     .style("stroke-width", 2.5);
   const byKey = (event, from) => {
-    const by = { ArrowUp: -perLayer, ArrowDown: perLayer, ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const next = by ? from + by : fromKey(event, from, { ...range, step: 1 });
-    return next === null ? null : { head: next in names ? next : from };
+    const next = fromKey(event, from, { ...range, step: 1 });
+    return next === null ? null : { head: Math.min(Math.max(next, 0), range.max) };
   };
   const byDrag = (event) => {
     const far = (i) => {
-      const [left, top] = corner(i);
-      return Math.hypot(left + x.bandwidth() / 2 - event.x, top + y.bandwidth() / 2 - event.y);
+      const [from, top] = corner(i);
+      return Math.hypot(from + x.bandwidth() / 2 - event.x, top + high / 2 - event.y);
     };
     return { head: numbers(names.length).reduce((best, i) => (far(i) < far(best) ? i : best)) };
   };

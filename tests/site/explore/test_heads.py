@@ -9,42 +9,36 @@ import sdpa_lib as sdpa
 from sdpa_book.explorables.heads_explorable import (
     FROM,
     HEADS,
-    MODELS,
     by_chance,
     look,
     normal,
     outside,
-    scores_of,
     standard,
     typical,
 )
-from sdpa_book.studies.heads.read import load_results
+from sdpa_book.studies.heads.read import LONGER, load_vectors
 
 from .conftest import act, go, numbers, said
 
-STATES = [("learned", 4, 2400), ("learned", 0, 0), ("rotary", 2, 600), ("rotary", 4, 2400)]
+MOMENTS = [(4, 2400), (0, 0), (2, 600)]
 N = FROM + 1
 
 
 @functools.cache
-def scores(positions):
-    return scores_of(positions)
+def all_scores(moment):
+    query, key = (x[moment] for x in load_vectors(HEADS, "line", LONGER))
+    return sdpa.attention_scores(query, key)
 
 
-def rows_of(positions, moment):
+def rows_of(moment):
     """The scores of the character that looks, of a moment's heads, (heads, n)."""
-    return scores(positions)[moment, ..., FROM, :N].flatten(0, 1).double()
+    return all_scores(moment)[..., FROM, :N].flatten(0, 1).double()
 
 
 @functools.cache
-def measured(positions, moment):
+def measured(moment):
     """Of each head the spread, at how many characters it looks, and would by chance."""
-    return look(scores(positions)[moment], FROM)
-
-
-def test_both_models_are_kept_at_the_moments_of_the_slider():
-    for path in MODELS.values():
-        assert load_results(path).kept[f"{HEADS.name}, line"] == [0, 160, 600, 1300, 2400]
+    return look(all_scores(moment), FROM)
 
 
 def name(head):
@@ -61,14 +55,12 @@ def circles(figure, row):
     return torch.stack(places, -1), radii
 
 
-@pytest.mark.parametrize(("positions", "moment", "step"), STATES)
-def test_circles_stand_at_the_scores_and_are_as_large_as_the_weights(
-    explorable, positions, moment, step
-):
-    figure = explorable("heads", f"step={step},positions={positions}")
+@pytest.mark.parametrize(("moment", "step"), MOMENTS)
+def test_circles_stand_at_the_scores_and_are_as_large_as_the_weights(explorable, moment, step):
+    figure = explorable("heads", f"step={step}")
     for head in (9, 5, 2, 15):
-        go(figure, f"step={step},positions={positions},head={head}")
-        own = rows_of(positions, moment)[head]
+        go(figure, f"step={step},head={head}")
+        own = rows_of(moment)[head]
         spread = own.std(correction=0)
         told = figure.locator("[data-panel=rows] .axis-label").text_content()
         assert numbers(told) == pytest.approx([spread.item()], rel=0.06)
@@ -102,58 +94,54 @@ def test_the_random_row_looks_at_as_many_characters_as_the_median():
         assert ((keys > low) & (keys < high)).double().mean() == pytest.approx(0.9, abs=0.001)
 
 
-@pytest.mark.parametrize(("positions", "moment", "step"), STATES)
+@pytest.mark.parametrize(("moment", "step"), MOMENTS)
 def test_a_cell_has_a_head_s_characters_and_a_colour_where_chance_has_others(
-    explorable, positions, moment, step
+    explorable, moment, step
 ):
-    figure = explorable("heads", f"step={step},positions={positions}")
-    _, keys, chance = measured(positions, moment)
+    figure = explorable("heads", f"step={step}")
+    _, keys, chance = measured(moment)
     even, sharp = outside(keys, chance)
     cells = figure.locator("[data-panel=heads] .cells text").all_text_contents()
     assert [numbers(cell)[0] for cell in cells] == pytest.approx(keys.tolist(), rel=0.06)
-    words = [
-        ", more even" if e else ", sharper" if s else "" for e, s in zip(even, sharp, strict=True)
-    ]
-    assert [cell.lstrip("0123456789.") for cell in cells] == words
+    ways = ["↑" if e else "↓" if s else "" for e, s in zip(even, sharp, strict=True)]
+    assert [cell.lstrip("0123456789.") for cell in cells] == ways
     counted = figure.locator("[data-panel=heads] p").text_content()
-    assert numbers(counted) == [int((even | sharp).sum()), 16, 9, 10, 1.6]
-    fills = figure.locator("[data-panel=heads] .cells .cell").evaluate_all(
+    assert numbers(counted) == [9, 10, 1.6, 16]
+    fills = figure.locator("[data-panel=heads] .cells rect").evaluate_all(
         "all => all.map((x) => x.style.fill)"
     )
     assert ["value" in x for x in fills] == even.tolist()
     assert ["key" in x for x in fills] == sharp.tolist()
 
 
-@pytest.mark.parametrize(("positions", "moment", "step"), STATES)
-def test_the_sentence_compares_a_head_with_random_scores(explorable, positions, moment, step):
-    figure = explorable("heads", f"step={step},positions={positions}")
-    _, keys, chance = measured(positions, moment)
+@pytest.mark.parametrize(("moment", "step"), MOMENTS)
+def test_the_sentence_compares_a_head_with_random_scores(explorable, moment, step):
+    figure = explorable("heads", f"step={step}")
+    _, keys, chance = measured(moment)
     even, sharp = outside(keys, chance)
     handle = figure.get_by_role("slider", name="the head")
     for head in range(16):
-        go(figure, f"step={step},positions={positions},head={head}")
+        go(figure, f"step={step},head={head}")
         verdict, _, told = said(figure).partition(": ")
-        expected = "More even" if even[head] else "Sharper" if sharp[head] else "Within chance"
+        side = "No, more even" if even[head] else "No, sharper" if sharp[head] else None
+        expected = side or "Within chance"
         assert verdict == expected
         own, low, high = found = numbers(told)
         assert found == pytest.approx([keys[head].item(), *chance[head].tolist()], rel=0.06)
         assert own >= high if even[head] else own <= low if sharp[head] else low <= own <= high
         assert handle.get_attribute("aria-valuetext").startswith(f"{name(head)}: ")
-
-
-@pytest.mark.parametrize(("positions", "moment", "step"), STATES)
-def test_a_cell_has_a_dot_and_a_bar_for_chance(explorable, positions, moment, step):
-    figure = explorable("heads", f"step={step},positions={positions}")
-    _, keys, chance = measured(positions, moment)
-    drawn = figure.locator("[data-panel=heads] g.head").evaluate_all("""all => all.map((cell) => {
-        const value = (part, name) => cell.querySelector(part)[name].baseVal.value;
-        const bar = value(".chance", "x");
-        const ends = ["x1", "x2"].map((name) => value("line", name));
-        return [...ends, value("circle", "cx"), bar, bar + value(".chance", "width")];
-    })""")
-    for (start, end, *at), own, ends in zip(drawn, keys, chance, strict=True):
-        shown = [N ** ((x - start) / (end - start)) for x in at]
-        assert shown == pytest.approx([own.item(), *ends.tolist()], rel=0.01)
+        panel = figure.locator("[data-panel=looks]")
+        assert [*map(float, panel.locator(".words text").all_text_contents())] == found
+        start, end = panel.locator(".notes .line").evaluate(
+            "({x1, x2}) => [x1, x2].map((x) => x.baseVal.value)"
+        )
+        drawn = panel.locator(".marks").evaluate("""marks => {
+            const [at, bar] = ["circle", "rect"].map((tag) => marks.querySelector(tag));
+            const [x, width] = [bar.x, bar.width].map((one) => one.baseVal.value);
+            return [at.cx.baseVal.value, x, x + width];
+        }""")
+        shown = [N ** ((x - start) / (end - start)) for x in drawn]
+        assert shown == pytest.approx(found, rel=0.06)
 
 
 @pytest.mark.parametrize("head", [9, 5])
@@ -162,42 +150,44 @@ def test_the_passage_is_coloured_by_the_weights(explorable, head):
     fills = figure.locator("[data-panel=text] .character rect").evaluate_all(
         "all => all.map((x) => Number(x.style.fill.match(/([\\d.]+)%/)[1]))"
     )
-    weights = rows_of("learned", 4)[head].softmax(-1)
+    weights = rows_of(4)[head].softmax(-1)
     assert fills == pytest.approx((46 * weights.sqrt()).tolist(), abs=0.51)
 
 
-def test_the_other_model_shows_its_head_of_nearest_spread(explorable):
-    figure = explorable("heads", "step=2400,head=9")
-    spreads, others = (measured(positions, 4)[0].log() for positions in ("learned", "rotary"))
-    head = 9
-    for button, own, all_of in (("RoPE", spreads, others), ("Learned places", others, spreads)):
-        act(figure, figure.get_by_role("button", name=button).click)
-        head = int((all_of - own[head]).abs().argmin())
-        assert figure.locator("[data-panel=text] p").text_content().startswith(f"{name(head)} ")
-
-
-def test_arrow_keys_go_through_the_heads_as_they_lie(explorable):
+def test_arrow_keys_go_through_the_heads_one_by_one(explorable):
     figure = explorable("heads", "step=2400,head=9")
     handle = figure.get_by_role("slider", name="the head")
     for key, head in (
         ("ArrowRight", 10),
-        ("ArrowDown", 14),
-        ("ArrowLeft", 13),
-        ("ArrowUp", 9),
+        ("ArrowUp", 11),
+        ("ArrowLeft", 10),
         ("Home", 0),
         ("End", 15),
+        ("ArrowDown", 14),
     ):
         act(figure, lambda key=key: handle.press(key))
         assert handle.get_attribute("aria-valuenow") == str(head)
         assert handle.get_attribute("aria-valuetext").startswith(f"{name(head)}: ")
-    handle.press("ArrowDown")  # none is below
     act(figure, lambda: handle.press("ArrowUp"))
-    assert handle.get_attribute("aria-valuenow") == "11"
+    handle.press("ArrowUp")  # is the last
+    assert handle.get_attribute("aria-valuenow") == "15"
+
+
+def test_a_character_under_the_pointer_stands_out_in_both_places(explorable):
+    figure = explorable("heads")
+    parts = (".character", ".row-0 .score")
+    for j, part in ((20, parts[0]), (36, parts[1])):  # the end of a line, and an i
+        figure.locator(f"{part} >> nth={j}").hover(force=True)
+        for other in parts:
+            lit = figure.locator(other).evaluate_all(
+                "all => all.flatMap((one, j) => one.classList.contains('lit') ? [j] : [])"
+            )
+            assert lit == [j]
 
 
 def test_a_press_chooses_a_head_by_its_cell(explorable):
     figure = explorable("heads", "step=2400")
-    cells = figure.locator("[data-panel=heads] .cells .cell")
+    cells = figure.locator("[data-panel=heads] .cells rect")
     figure.scroll_into_view_if_needed()
     for i in (0, 7, 8, 15, 6):
         act(figure, lambda i=i: cells.nth(i).click(force=True))
