@@ -24,11 +24,8 @@ ALT = (
 HEADS = DecoderRun("sqrt_d_k")
 SHOWN, FROM = (2, 1), 41
 """The layer and head with which the figure begins, and the character that looks, the space after
-“width”, from which about as many heads leave chance as on average; the chapter tells of them.
+“width”; the chapter tells of them.
 """
-
-FIRST = 7
-"""The first character of an average: shorter rows say nothing of a spread."""
 
 SHARES = torch.tensor([0.05, 0.95], dtype=torch.float64)
 """The shares of normal rows between which a row is as by chance."""
@@ -68,18 +65,6 @@ def look(scores: Tensor, at: int) -> tuple[Tensor, Tensor, Tensor]:
     rows = scores[..., at, : at + 1].flatten(0, -2).double()
     spreads = rows.std(-1, correction=0)
     return spreads, sdpa.effective_keys(rows.softmax(-1)), by_chance(at + 1, spreads)
-
-
-def measure(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The same from each character of an average, one after the other."""
-    found = [look(scores, at) for at in range(FIRST, scores.shape[-1])]
-    spreads, keys, chance = map(torch.stack, zip(*found, strict=True))
-    return spreads, keys, chance
-
-
-def outside(keys: Tensor, chance: Tensor) -> Tensor:
-    """Where a head looks at more characters than by chance, and where at fewer."""
-    return torch.stack((keys > chance[..., -1], keys < chance[..., 0]))
 
 
 def moments() -> list[int]:

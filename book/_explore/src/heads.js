@@ -3,7 +3,7 @@ import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { ROOMY, axes, fresh, layer, rule, say, show, show2, show3, showCount } from "./shared.js";
+import { ROOMY, axes, fresh, layer, rule, say, show, show2, showCount } from "./shared.js";
 
 const {
   text,
@@ -29,7 +29,6 @@ const TINT = 46; // percent of a colour, under which letters keep a contrast of 
 
 export const heads = {
   title: "Same spread of scores, same sharpness?",
-  prompt: "Each circle is a character, as large as its weight. Press an orange head, then others.",
   hint: { target: ".explorable-handle" },
   controls: [
     {
@@ -60,34 +59,39 @@ export const heads = {
     drawRows(app.panels.rows, one);
     drawLooks(app.panels.looks, one);
     drawHeads(app, all);
-    return { said: answer(one) };
+    const begins = head === shownFirst && step === moments.at(-1);
+    const task = begins ? "Press the orange head." : "Try others, and earlier steps.";
+    return {
+      said: answer(one),
+      prompt: `Each circle is a character, as large as its weight. ${task}`,
+    };
   },
 };
 
 /** Whether a panel has room for the passage on one line, and for long words. */
 const wide = (panel) => panel.width > 560;
 
-/** Of a head at a moment its scores in standard deviations from their mean, their spread, its weights, at how many characters it looks, and nine times in ten random scores, and on which side of these it is. */
+/** How numbers beside so many characters are written: with two digits, and near 1 with three. */
+const digits = (keys) => (keys < 1.1 ? (x) => show(x) : show2);
+const looks = (keys) => digits(keys)(keys);
+
+/** Of a head at a moment its scores in standard deviations from their mean, their spread, its weights, at how many characters it looks, and between which numbers nine in ten random rows; and on which side of these it is: 0 if among them, or at the edge as far as digits tell. */
 function measure(moment, head) {
   const [row, spread] = [scores[moment][head], spreads[moment][head]];
   const [low, high] = chance[moment][head];
   const weights = math.softmax(row, 1 / spread);
   const keys = math.effectiveKeys(weights);
-  return { row, spread, weights, keys, low, high, side: keys > high ? 1 : keys < low ? -1 : 0 };
-}
-
-/** Three numbers of characters, of a head and of the random rows around it, with as many digits as tell them apart. */
-function told({ keys, low, high }) {
-  const apart = (as) => ![as(low), as(high)].includes(as(keys));
-  const digits = [show2, show3].find(apart) ?? ((x) => show(x, 3));
-  return [keys, low, high].map(digits);
+  const edge = [low, high].map(digits(keys)).includes(looks(keys));
+  const side = edge || (keys > low && keys < high) ? 0 : Math.sign(keys - low);
+  return { row, spread, weights, keys, low, high, side, edge };
 }
 
 /** Whether a head is sharper or more even than random scores of its spread. */
-function answer(one) {
-  const verdict = { 1: "No, more even", 0: "Within chance", "-1": "No, sharper" }[one.side];
-  const [keys, low, high] = told(one);
-  return `${verdict}: ${keys} characters; random rows mostly ${low} to ${high}.`;
+function answer({ keys, low, high, side, edge }) {
+  const within = edge ? "At chance’s edge" : "Within chance";
+  const verdict = { 1: "No, more even", 0: within, "-1": "No, sharper" }[side];
+  const [from, to] = [low, high].map(digits(keys));
+  return `${verdict}: ${looks(keys)} characters; random rows mostly ${from} to ${to}.`;
 }
 
 /** The passage up to the character that looks, the stronger coloured the more weight goes there. */
@@ -181,17 +185,23 @@ function drawRows(panel, { row, spread, weights, keys }) {
   axes(panel, {
     x,
     y: d3.scaleLinear([0, 1], [bottom, top]),
-    xLabel: `${wide(panel) ? "score, in " : ""}standard deviations from the mean (spread ${show2(spread)})`,
+    xLabel: `${wide(panel) ? "score, in " : ""}standard deviations from the row’s mean`,
     xTicks: [-3, -2, -1, 0, 1, 2, 3],
     xFormat: (at) => show(at, 0),
     yTicks: 0,
   });
   const byChance = math.softmax(random, 1 / spread);
-  const [looks, typical] = wide(panel) ? [" looks at", "a typical "] : [":", ""];
-  const rows = [
-    [`the head${looks} ${show2(keys)} characters`, row, weights],
-    [`${typical}random row: ${show2(math.effectiveKeys(byChance))}`, random, byChance],
-  ];
+  const many = looks(math.effectiveKeys(byChance));
+  const of = `spread ${show2(spread)}`;
+  const rows = wide(panel)
+    ? [
+        [`the head, ${of}, looks at ${looks(keys)} characters`, row, weights],
+        [`a typical random row, ${of}: ${many}`, random, byChance],
+      ]
+    : [
+        [`${of}: head ${looks(keys)}`, row, weights],
+        [`random ${many}`, random, byChance],
+      ];
   const notes = fresh(panel.svg, "notes");
   rows.forEach(([name, places, weights], i) => {
     const head = top + (i ? LANES[0] : 0);
@@ -233,15 +243,13 @@ function drawRows(panel, { row, spread, weights, keys }) {
 function drawLooks(panel, one) {
   const { svg } = panel;
   panel.heading.textContent = wide(panel)
-    ? "characters that each looks at (effective keys); grey: 9 in 10 rows of random scores"
+    ? "characters that it looks at (effective keys); grey: 9 in 10 random rows of this spread"
     : "characters looked at; grey: 9 in 10 random rows";
   const last = characters.length;
-  const x = d3.scaleLog([1, last], panel.xRange);
+  const x = d3.scaleLinear([1, last], panel.xRange);
   const level = 22; // px
   const notes = fresh(svg, "notes");
-  rule(notes, [x(1), level], [x(last), level], "var(--ex-muted)").attr("class", "line");
-  for (const tick of [2, 5, 10, 20])
-    rule(notes, [x(tick), level - 3], [x(tick), level + 3], "var(--ex-muted)");
+  rule(notes, [x(1), level], [x(last), level], "var(--ex-muted)");
   say(notes, "1", x(1) - 8, level + 4, "end");
   say(notes, `all ${last}`, x(last) + 8, level + 4, "start");
   const marks = layer(svg, "marks").classed("glides", true);
@@ -257,15 +265,15 @@ function drawLooks(panel, one) {
     .attr("r", 6)
     .style("fill", INKS[0])
     .style("stroke", "var(--ex-ground)");
-  const [keys, low, high] = told(one);
   const words = fresh(svg, "words");
-  say(words, keys, x(one.keys), level - 10, "middle")
+  say(words, looks(one.keys), x(one.keys), level - 10, "middle")
     .style("font-weight", 700)
     .style("fill", INKS[0]);
-  const apart = Math.max(0, 30 - (x(one.high) - x(one.low))) / 2; // px, that numbers at its ends lack
-  say(words, low, x(one.low) - apart, level + 21, "middle");
-  say(words, high, x(one.high) + apart, level + 21, "middle");
-  panel.describe(`${keys} characters, random rows nine times in ten ${low} to ${high}`);
+  const [from, to] = [one.low, one.high].map(digits(one.keys));
+  const apart = Math.max(0, 32 - (x(one.high) - x(one.low))) / 2; // px, that numbers at its ends lack
+  say(words, from, x(one.low) - apart, level + 21, "middle");
+  say(words, to, x(one.high) + apart, level + 21, "middle");
+  panel.describe(`${looks(one.keys)} characters, random rows nine times in ten ${from} to ${to}`);
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -276,7 +284,7 @@ function drawHeads(app, all) {
   const { head } = app.state;
   const expected = show(0.1 * all.length, 1);
   panel.heading.textContent = wide(panel)
-    ? `all heads; green: more even, orange: sharper than 9 in 10 random rows (by chance ${expected} of ${all.length})`
+    ? `all heads; green: more even, orange: sharper than 19 in 20 random rows (by chance ${expected} of ${all.length})`
     : "all heads; green: more even, orange: sharper";
   const across = wide(panel) ? layers : 2; // layers beside each other
   const of = d3.scaleBand(numbers(across), panel.xRange).paddingInner(0.04);
@@ -309,7 +317,7 @@ function drawHeads(app, all) {
     .attr("x", x.bandwidth() / 2)
     .attr("y", high / 2 + 5)
     .style("font-weight", ({ side }) => (side ? 700 : null))
-    .text(({ keys, side }) => `${show2(keys)}${ways[side]}`);
+    .text(({ keys, side }) => `${looks(keys)}${ways[side]}`);
 
   const range = { min: 0, max: names.length - 1 };
   const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");
@@ -319,7 +327,7 @@ function drawHeads(app, all) {
   handle
     .attr("transform", `translate(${corner(head)})`)
     .attr("aria-valuenow", head)
-    .attr("aria-valuetext", `${names[head]}: ${show2(all[head].keys)} characters`)
+    .attr("aria-valuetext", `${names[head]}: ${looks(all[head].keys)} characters`)
     .select("rect")
     .attr("width", x.bandwidth())
     .attr("height", high)

@@ -12,7 +12,6 @@ from sdpa_book.explorables.heads_explorable import (
     by_chance,
     look,
     normal,
-    outside,
     standard,
     typical,
 )
@@ -62,8 +61,6 @@ def test_circles_stand_at_the_scores_and_are_as_large_as_the_weights(explorable,
         go(figure, f"step={step},head={head}")
         own = rows_of(moment)[head]
         spread = own.std(correction=0)
-        told = figure.locator("[data-panel=rows] .axis-label").text_content()
-        assert numbers(told) == pytest.approx([spread.item()], rel=0.06)
         labels = figure.locator("[data-panel=rows] .notes text").all_text_contents()
         for i, row in enumerate((standard(own), typical(N))):
             weights = (spread * row).softmax(-1)
@@ -78,9 +75,9 @@ def test_circles_stand_at_the_scores_and_are_as_large_as_the_weights(explorable,
             apart = torch.cdist(places, places) - radii - radii[:, None]
             assert apart.fill_diagonal_(0).min() > -0.05  # none hides another
             keys = sdpa.effective_keys(weights).item()
-            assert numbers(labels[i]) == pytest.approx([keys], rel=0.06)
-        assert labels[0].startswith("the head looks at ")
-        assert labels[1].startswith("a typical random row: ")
+            assert numbers(labels[i]) == pytest.approx([spread.item(), keys], rel=0.06)
+        assert labels[0].startswith("the head, spread ")
+        assert labels[1].startswith("a typical random row, spread ")
         assert figure.locator("[data-panel=text] p").text_content().startswith(name(head))
 
 
@@ -95,44 +92,35 @@ def test_the_random_row_looks_at_as_many_characters_as_the_median():
 
 
 @pytest.mark.parametrize(("moment", "step"), MOMENTS)
-def test_a_cell_has_a_head_s_characters_and_a_colour_where_chance_has_others(
-    explorable, moment, step
-):
+def test_the_sentence_and_cells_compare_heads_with_random_scores(explorable, moment, step):
     figure = explorable("heads", f"step={step}")
-    _, keys, chance = measured(moment)
-    even, sharp = outside(keys, chance)
+    legend = figure.locator("[data-panel=heads] p").text_content()
+    assert numbers(legend) == [19, 20, 1.6, 16]
     cells = figure.locator("[data-panel=heads] .cells text").all_text_contents()
-    assert [numbers(cell)[0] for cell in cells] == pytest.approx(keys.tolist(), rel=0.06)
-    ways = ["↑" if e else "↓" if s else "" for e, s in zip(even, sharp, strict=True)]
-    assert [cell.lstrip("0123456789.") for cell in cells] == ways
-    counted = figure.locator("[data-panel=heads] p").text_content()
-    assert numbers(counted) == [9, 10, 1.6, 16]
     fills = figure.locator("[data-panel=heads] .cells rect").evaluate_all(
         "all => all.map((x) => x.style.fill)"
     )
-    assert ["value" in x for x in fills] == even.tolist()
-    assert ["key" in x for x in fills] == sharp.tolist()
-
-
-@pytest.mark.parametrize(("moment", "step"), MOMENTS)
-def test_the_sentence_compares_a_head_with_random_scores(explorable, moment, step):
-    figure = explorable("heads", f"step={step}")
-    _, keys, chance = measured(moment)
-    even, sharp = outside(keys, chance)
     handle = figure.get_by_role("slider", name="the head")
-    for head in range(16):
+    _, keys, chance = measured(moment)
+    for head, (at, ends) in enumerate(zip(keys.tolist(), chance.tolist(), strict=True)):
         go(figure, f"step={step},head={head}")
         verdict, _, told = said(figure).partition(": ")
-        side = "No, more even" if even[head] else "No, sharper" if sharp[head] else None
-        expected = side or "Within chance"
-        assert verdict == expected
-        own, low, high = found = numbers(told)
-        assert found == pytest.approx([keys[head].item(), *chance[head].tolist()], rel=0.06)
-        assert own >= high if even[head] else own <= low if sharp[head] else low <= own <= high
+        own, *others = found = numbers(told)
+        assert found == pytest.approx([at, *ends], rel=0.06)
+        even, sharp = at > ends[1], at < ends[0]
+        if own in others:  # no one could see more of a difference
+            even = sharp = False
+            assert verdict == "At chance’s edge"
+        else:
+            words = "No, more even" if even else "No, sharper" if sharp else "Within chance"
+            assert verdict == words
+        assert cells[head].rstrip("↑↓") == told.split()[0]
+        assert cells[head][-1] == ("↑" if even else "↓" if sharp else cells[head][-1])
+        assert ("value" in fills[head], "key" in fills[head]) == (even, sharp)
         assert handle.get_attribute("aria-valuetext").startswith(f"{name(head)}: ")
         panel = figure.locator("[data-panel=looks]")
         assert [*map(float, panel.locator(".words text").all_text_contents())] == found
-        start, end = panel.locator(".notes .line").evaluate(
+        start, end = panel.locator(".notes line").evaluate(
             "({x1, x2}) => [x1, x2].map((x) => x.baseVal.value)"
         )
         drawn = panel.locator(".marks").evaluate("""marks => {
@@ -140,8 +128,8 @@ def test_the_sentence_compares_a_head_with_random_scores(explorable, moment, ste
             const [x, width] = [bar.x, bar.width].map((one) => one.baseVal.value);
             return [at.cx.baseVal.value, x, x + width];
         }""")
-        shown = [N ** ((x - start) / (end - start)) for x in drawn]
-        assert shown == pytest.approx(found, rel=0.06)
+        shown = [1 + (N - 1) * (x - start) / (end - start) for x in drawn]
+        assert shown == pytest.approx([at, *ends], rel=0.01)
 
 
 @pytest.mark.parametrize("head", [9, 5])
