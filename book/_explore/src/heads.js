@@ -182,10 +182,13 @@ function drawRows(panel, { row, spread, weights, keys }) {
   panel.heading.remove();
   const x = d3.scaleLinear([-3.6, 4.2], panel.xRange);
   const [bottom, top] = panel.yRange;
+  const factor = show2(Math.exp(spread));
   axes(panel, {
     x,
     y: d3.scaleLinear([0, 1], [bottom, top]),
-    xLabel: `${wide(panel) ? "score, in " : ""}standard deviations from the row’s mean`,
+    xLabel: wide(panel)
+      ? `score, in standard deviations from the row’s mean; one more is ${factor} times the weight`
+      : `standard deviations; one more: ${factor} times the weight`,
     xTicks: [-3, -2, -1, 0, 1, 2, 3],
     xFormat: (at) => show(at, 0),
     yTicks: 0,
@@ -199,8 +202,8 @@ function drawRows(panel, { row, spread, weights, keys }) {
         [`a typical random row, ${of}: ${many}`, random, byChance],
       ]
     : [
-        [`${of}: head ${looks(keys)}`, row, weights],
-        [`random ${many}`, random, byChance],
+        [`head: ${looks(keys)} characters`, row, weights],
+        [`random, same spread: ${many}`, random, byChance],
       ];
   const notes = fresh(panel.svg, "notes");
   rows.forEach(([name, places, weights], i) => {
@@ -282,10 +285,11 @@ const numbers = (count) => [...Array(count).keys()];
 function drawHeads(app, all) {
   const panel = app.panels.heads;
   const { head } = app.state;
+  const away = all.filter(({ side }) => side).length;
   const expected = show(0.1 * all.length, 1);
   panel.heading.textContent = wide(panel)
-    ? `all heads; green: more even, orange: sharper than 19 in 20 random rows (by chance ${expected} of ${all.length})`
-    : "all heads; green: more even, orange: sharper";
+    ? `${away} of ${all.length} heads more even (green) or sharper (orange) than 19 in 20 random rows; by chance ${expected}`
+    : `${away} of ${all.length} more even (green) or sharper (orange)`;
   const across = wide(panel) ? layers : 2; // layers beside each other
   const of = d3.scaleBand(numbers(across), panel.xRange).paddingInner(0.04);
   const x = d3.scaleBand(numbers(perLayer), [0, of.bandwidth()]).paddingInner(0.06);
@@ -304,7 +308,7 @@ function drawHeads(app, all) {
   const cells = layer(panel.svg, "cells").selectAll("g.head").data(all);
   const made = cells.enter().append("g").attr("class", "head");
   made.append("rect").attr("class", "cell").attr("rx", 3);
-  made.append("text").attr("text-anchor", "middle");
+  made.append("text").attr("text-anchor", "middle").style("font-size", "12px");
   const drawn = made.merge(cells).attr("transform", (_, i) => `translate(${corner(i)})`);
   drawn
     .select("rect")

@@ -1,6 +1,7 @@
 """Heads in training: a row of scores beside random ones, and at how many characters heads look."""
 
 import functools
+import math
 
 import pytest
 import torch
@@ -62,6 +63,8 @@ def test_circles_stand_at_the_scores_and_are_as_large_as_the_weights(explorable,
         own = rows_of(moment)[head]
         spread = own.std(correction=0)
         labels = figure.locator("[data-panel=rows] .notes text").all_text_contents()
+        factor = figure.locator("[data-panel=rows] .axis-label").text_content()
+        assert numbers(factor) == pytest.approx([math.exp(spread)], rel=0.06)
         for i, row in enumerate((standard(own), typical(N))):
             weights = (spread * row).softmax(-1)
             places, radii = circles(figure, i)
@@ -95,13 +98,13 @@ def test_the_random_row_looks_at_as_many_characters_as_the_median():
 def test_the_sentence_and_cells_compare_heads_with_random_scores(explorable, moment, step):
     figure = explorable("heads", f"step={step}")
     legend = figure.locator("[data-panel=heads] p").text_content()
-    assert numbers(legend) == [19, 20, 1.6, 16]
     cells = figure.locator("[data-panel=heads] .cells text").all_text_contents()
     fills = figure.locator("[data-panel=heads] .cells rect").evaluate_all(
         "all => all.map((x) => x.style.fill)"
     )
     handle = figure.get_by_role("slider", name="the head")
     _, keys, chance = measured(moment)
+    away = 0
     for head, (at, ends) in enumerate(zip(keys.tolist(), chance.tolist(), strict=True)):
         go(figure, f"step={step},head={head}")
         verdict, _, told = said(figure).partition(": ")
@@ -117,6 +120,7 @@ def test_the_sentence_and_cells_compare_heads_with_random_scores(explorable, mom
         assert cells[head].rstrip("↑↓") == told.split()[0]
         assert cells[head][-1] == ("↑" if even else "↓" if sharp else cells[head][-1])
         assert ("value" in fills[head], "key" in fills[head]) == (even, sharp)
+        away += even or sharp
         assert handle.get_attribute("aria-valuetext").startswith(f"{name(head)}: ")
         panel = figure.locator("[data-panel=looks]")
         assert [*map(float, panel.locator(".words text").all_text_contents())] == found
@@ -130,6 +134,7 @@ def test_the_sentence_and_cells_compare_heads_with_random_scores(explorable, mom
         }""")
         shown = [1 + (N - 1) * (x - start) / (end - start) for x in drawn]
         assert shown == pytest.approx([at, *ends], rel=0.01)
+    assert numbers(legend) == [away, 16, 19, 20, 1.6]
 
 
 @pytest.mark.parametrize("head", [9, 5])
