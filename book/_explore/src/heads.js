@@ -116,7 +116,8 @@ function drawText(panel, weights, name) {
     .style("font", "15px monospace")
     .text((one) => one);
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${places[i]})`);
-  const share = (i) => Math.round(TINT * Math.sqrt(weights[i])); // small ones show
+  const most = Math.max(...weights);
+  const share = (i) => Math.round(TINT * Math.sqrt(weights[i] / most)); // small ones show
   all
     .select("rect")
     .attr("width", width + 0.5)
