@@ -31,36 +31,31 @@ export const heads = {
   title: "Same spread of scores, same sharpness?",
   hint: { target: ".explorable-handle" },
   controls: [
-    {
-      name: "step",
-      label: "training steps",
-      values: moments,
-      value: moments.at(-1),
-      text: showCount,
-      marks: moments.map(showCount),
-    },
+    { name: "step", values: moments, value: moments.at(-1), drawn: true },
     { name: "head", min: 0, max: names.length - 1, step: 1, value: shownFirst, drawn: true },
   ],
-  below: true,
   panelWidth: "100%",
   panels: [
     ["text", "", 0, { left: 2, right: 2 }],
     ["rows", "", 192, { left: 8, right: 8, top: 2, bottom: 38 }],
     ["looks", "", 46, { left: 16, right: 46 }],
-    ["heads", "", ROOMY ? 52 : 104, { left: 2, right: 2, top: 16, bottom: 6 }],
+    ["heads", "", ROOMY ? 52 : 104, { left: 2, right: 2, top: 16 }],
+    ["steps", "the same head after so many steps of training", 52, { left: 2, right: 2, top: 16 }],
   ],
   answerAfter: "looks",
   update(app) {
     const { step, head } = app.state;
     const moment = moments.indexOf(step);
     const all = names.map((_, i) => measure(moment, i));
+    const course = moments.map((_, i) => measure(i, head));
     const one = all[head];
     drawText(app.panels.text, one.weights, names[head]);
     drawRows(app.panels.rows, one);
     drawLooks(app.panels.looks, one);
     drawHeads(app, all);
+    drawSteps(app, course);
     const begins = head === shownFirst && step === moments.at(-1);
-    const task = begins ? "Press the orange head." : "Try others, and earlier steps.";
+    const task = begins ? "Press an orange cell." : "Try other heads, and earlier steps.";
     return {
       said: answer(one),
       prompt: `Each circle is a character, as large as its weight. ${task}`,
@@ -189,7 +184,7 @@ function drawRows(panel, { row, spread, weights, keys }) {
     y: d3.scaleLinear([0, 1], [bottom, top]),
     xLabel: wide(panel)
       ? `score, in standard deviations from the row’s mean; one more is ${factor} times the weight`
-      : `standard deviations; one more: ${factor} times the weight`,
+      : `in standard deviations, here ${show2(spread)}, from the mean`,
     xTicks: [-3, -2, -1, 0, 1, 2, 3],
     xFormat: (at) => show(at, 0),
     yTicks: 0,
@@ -204,7 +199,7 @@ function drawRows(panel, { row, spread, weights, keys }) {
       ]
     : [
         [`head: ${looks(keys)} characters`, row, weights],
-        [`random, same spread: ${many}`, random, byChance],
+        [`random: ${many} characters`, random, byChance],
       ];
   const notes = fresh(panel.svg, "notes");
   rows.forEach(([name, places, weights], i) => {
@@ -282,32 +277,53 @@ function drawLooks(panel, one) {
 
 const numbers = (count) => [...Array(count).keys()];
 
-/** A cell for each head, layer by layer: at how many characters it looks, coloured where random scores rarely do. */
+/** All heads at this moment, layer by layer. */
 function drawHeads(app, all) {
   const panel = app.panels.heads;
-  const { head } = app.state;
   const away = all.filter(({ side }) => side).length;
   const expected = show(0.1 * all.length, 1);
   panel.heading.textContent = wide(panel)
     ? `${away} of ${all.length} heads more even (green) or sharper (orange) than 19 in 20 random rows; by chance ${expected}`
     : `${away} of ${all.length} more even (green) or sharper (orange)`;
-  const across = wide(panel) ? layers : 2; // layers beside each other
+  drawCells(app, panel, all, app.state.head, {
+    lines: wide(panel) ? 1 : 2,
+    labels: numbers(layers).map((i) => `layer ${i + 1}`),
+    spoken: "the head",
+    names,
+    choose: (head) => ({ head }),
+  });
+}
+
+/** This head at all moments. */
+function drawSteps(app, course) {
+  drawCells(app, app.panels.steps, course, moments.indexOf(app.state.step), {
+    lines: 1,
+    labels: moments.map(showCount),
+    spoken: "training steps",
+    names: moments.map((step) => `${showCount(step)} steps`),
+    choose: (i) => ({ step: moments[i] }),
+  });
+}
+
+/** A cell for each of some rows, of which readers choose one: at how many characters it looks, coloured where random scores rarely do; in lines, and in groups with a label each. */
+function drawCells(app, panel, all, chosen, { lines, labels, spoken, names, choose }) {
+  const [across, size] = [labels.length / lines, all.length / labels.length];
   const of = d3.scaleBand(numbers(across), panel.xRange).paddingInner(0.04);
-  const x = d3.scaleBand(numbers(perLayer), [0, of.bandwidth()]).paddingInner(0.06);
-  const line = (panel.height - 4) / (layers / across);
+  const x = d3.scaleBand(numbers(size), [0, of.bandwidth()]).paddingInner(0.06);
+  const line = (panel.height - 4) / lines;
   const high = line - panel.margin.top;
   const corner = (i) => {
-    const layer = Math.floor(i / perLayer);
-    const place = of(layer % across) + x(i % perLayer);
-    return [place, Math.floor(layer / across) * line + panel.margin.top];
+    const group = Math.floor(i / size);
+    const place = of(group % across) + x(i % size);
+    return [place, Math.floor(group / across) * line + panel.margin.top];
   };
   const notes = fresh(panel.svg, "notes");
-  for (const i of numbers(layers)) {
-    const [from, top] = corner(i * perLayer);
-    say(notes, `layer ${i + 1}`, from + 1, top - 4, "start");
-  }
-  const cells = layer(panel.svg, "cells").selectAll("g.head").data(all);
-  const made = cells.enter().append("g").attr("class", "head");
+  labels.forEach((label, i) => {
+    const [from, top] = corner(i * size);
+    say(notes, label, from + 1, top - 4, "start");
+  });
+  const cells = layer(panel.svg, "cells").selectAll("g.one").data(all);
+  const made = cells.enter().append("g").attr("class", "one");
   made.append("rect").attr("class", "cell").attr("rx", 3);
   made.append("text").attr("text-anchor", "middle").style("font-size", "12px");
   const drawn = made.merge(cells).attr("transform", (_, i) => `translate(${corner(i)})`);
@@ -324,30 +340,30 @@ function drawHeads(app, all) {
     .style("font-weight", ({ side }) => (side ? 700 : null))
     .text(({ keys, side }) => `${looks(keys)}${ways[side]}`);
 
-  const range = { min: 0, max: names.length - 1 };
-  const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");
-  frame.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest cell
+  const range = { min: 0, max: all.length - 1, step: 1 };
+  const { made: frame, all: handle } = drawHandles(panel, [chosen], range, "query");
+  frame.attr("aria-label", spoken).style("pointer-events", "none"); // a press is for the nearest cell
   frame.selectAll("*").remove();
   frame.append("rect").attr("class", "ring").attr("rx", 3).style("stroke", colour("query"));
   handle
-    .attr("transform", `translate(${corner(head)})`)
-    .attr("aria-valuenow", head)
-    .attr("aria-valuetext", `${names[head]}: ${looks(all[head].keys)} characters`)
+    .attr("transform", `translate(${corner(chosen)})`)
+    .attr("aria-valuenow", chosen)
+    .attr("aria-valuetext", `${names[chosen]}: ${looks(all[chosen].keys)} characters`)
     .select("rect")
     .attr("width", x.bandwidth())
     .attr("height", high)
     .style("stroke-width", 2.5);
   const byKey = (event, from) => {
-    const next = fromKey(event, from, { ...range, step: 1 });
-    return next === null ? null : { head: Math.min(Math.max(next, 0), range.max) };
+    const next = fromKey(event, from, range);
+    return next === null ? null : choose(Math.min(Math.max(next, 0), range.max));
   };
   const byDrag = (event) => {
     const far = (i) => {
       const [from, top] = corner(i);
       return Math.hypot(from + x.bandwidth() / 2 - event.x, top + high / 2 - event.y);
     };
-    return { head: numbers(names.length).reduce((best, i) => (far(i) < far(best) ? i : best)) };
+    return choose(numbers(all.length).reduce((best, i) => (far(i) < far(best) ? i : best)));
   };
   listen(app, panel, handle, byKey, byDrag);
-  panel.describe("At how many characters each head looks.", "group");
+  panel.describe(`At how many characters it looks, by ${spoken}.`, "group");
 }

@@ -148,6 +148,18 @@ def test_the_passage_is_coloured_by_the_weights(explorable, head):
     assert fills == pytest.approx(expected.tolist(), abs=0.51)
 
 
+@pytest.mark.parametrize("head", [9, 3])
+def test_a_head_s_course_stands_below_the_heads(explorable, head):
+    figure = explorable("heads", f"step=600,head={head}")
+    cells = figure.locator("[data-panel=steps] .cells text").all_text_contents()
+    for i, step in enumerate((0, 160, 600, 1300, 2400)):
+        go(figure, f"step={step},head={head}")
+        now = figure.locator("[data-panel=heads] .cells text").all_text_contents()
+        assert cells[i] == now[head]
+        steps = figure.get_by_role("slider", name="training steps")
+        assert steps.get_attribute("aria-valuetext").startswith(f"{step:,} steps: ")
+
+
 def test_arrow_keys_go_through_the_heads_one_by_one(explorable):
     figure = explorable("heads", "step=2400,head=9")
     handle = figure.get_by_role("slider", name="the head")
@@ -186,3 +198,14 @@ def test_a_press_chooses_a_head_by_its_cell(explorable):
     for i in (0, 7, 8, 15, 6):
         act(figure, lambda i=i: cells.nth(i).click(force=True))
         assert figure.locator("[data-panel=text] p").text_content().startswith(f"{name(i)} ")
+
+
+def test_a_press_and_keys_choose_a_moment(explorable):
+    figure = explorable("heads", "step=2400")
+    steps = figure.get_by_role("slider", name="training steps")
+    cells = figure.locator("[data-panel=steps] .cells rect")
+    figure.scroll_into_view_if_needed()
+    act(figure, lambda: cells.nth(1).click(force=True))
+    assert figure.get_attribute("data-state").startswith("#heads:step=160,")
+    act(figure, lambda: steps.press("ArrowRight"))
+    assert figure.get_attribute("data-state").startswith("#heads:step=600,")
