@@ -38,7 +38,7 @@ export const heads = {
   panels: [
     ["text", "", 0, { left: 2, right: 2 }],
     ["rows", "", 192, { left: 8, right: 8, top: 2, bottom: 38 }],
-    ["looks", "", 46, { left: 16, right: 46 }],
+    ["looks", "", 46, { left: 10, right: 12 }],
     ["heads", "", ROOMY ? 52 : 104, { left: 2, right: 2, top: 16 }],
     ["steps", "the same head after so many steps of training", 52, { left: 2, right: 2, top: 16 }],
   ],
@@ -83,7 +83,7 @@ function measure(moment, head) {
 
 /** Whether a head is sharper or more even than random scores of its spread. */
 function answer({ keys, low, high, side, edge }) {
-  const within = edge ? "At chance’s edge" : "Within chance";
+  const within = edge ? "At chance’s edge" : "Yes, within chance";
   const verdict = { 1: "No, more even", 0: within, "-1": "No, sharper" }[side];
   const [from, to] = [low, high].map(digits(keys));
   return `${verdict}: ${looks(keys)} characters; random rows mostly ${from} to ${to}.`;
@@ -148,8 +148,9 @@ function linked(marks) {
     });
 }
 
-const [LEAST, MOST] = [1.5, 21]; // px, the radius of a circle for next to no weight, and for all of it
-const LANES = [102, 50]; // px, of the head's row, which may pile up, and of the random one
+const LEAST = 1.5; // px, the radius of a circle for next to no weight
+const MOST = 0.138; // that for all of it, as a part of the height of both rows
+const UPPER = 0.67; // the head's row, which may pile up, as such a part
 
 /** Heights at which circles at these places along a line, the large ones first, lie as near to it as they can and hide no other. */
 function pile(places, radii) {
@@ -178,6 +179,7 @@ function drawRows(panel, { row, spread, weights, keys }) {
   panel.heading.remove();
   const x = d3.scaleLinear([-3.6, 4.2], panel.xRange);
   const [bottom, top] = panel.yRange;
+  const high = bottom - top;
   const factor = show2(Math.exp(spread));
   axes(panel, {
     x,
@@ -203,9 +205,10 @@ function drawRows(panel, { row, spread, weights, keys }) {
       ];
   const notes = fresh(panel.svg, "notes");
   rows.forEach(([name, places, weights], i) => {
-    const head = top + (i ? LANES[0] : 0);
-    const middle = head + LANES[i] / 2;
-    const radii = weights.map((weight) => Math.max(LEAST, MOST * Math.sqrt(weight)));
+    const [from, to] = i ? [UPPER, 1] : [0, UPPER];
+    const head = top + from * high;
+    const middle = top + ((from + to) / 2) * high;
+    const radii = weights.map((weight) => Math.max(LEAST, MOST * high * Math.sqrt(weight)));
     const heights = pile(places.map(x), radii);
     const circles = layer(panel.svg, `row-${i}`)
       .classed("glides", true)
@@ -231,7 +234,7 @@ function drawRows(panel, { row, spread, weights, keys }) {
       .select("text")
       .style("font", (_, j) => `${radii[j] > 7 ? 13 : 10}px monospace`)
       .text((_, j) => (i === 0 && radii[j] > 5.5 ? characters[j] : ""));
-    say(notes, name, x.range()[0], head + 13, "start")
+    say(notes, name, x.range()[0], head + (i ? 3 : 13), "start")
       .style("font-weight", 700)
       .style("fill", i ? "var(--ex-ink)" : INKS[0]);
   });
@@ -243,14 +246,13 @@ function drawLooks(panel, one) {
   const { svg } = panel;
   panel.heading.textContent = wide(panel)
     ? "characters that it looks at (effective keys); grey: 9 in 10 random rows of this spread"
-    : "characters looked at; grey: 9 in 10 random rows";
+    : "looked at (effective keys); grey: 9 in 10 random";
   const last = characters.length;
-  const x = d3.scaleLinear([1, last], panel.xRange);
+  const x = d3.scaleLog([1, last], panel.xRange);
   const level = 22; // px
   const notes = fresh(svg, "notes");
   rule(notes, [x(1), level], [x(last), level], "var(--ex-muted)");
-  say(notes, "1", x(1) - 8, level + 4, "end");
-  say(notes, `all ${last}`, x(last) + 8, level + 4, "start");
+  for (const tick of [1, 2, 5, 10, 20, last]) say(notes, tick, x(tick), level + 21, "middle");
   const marks = layer(svg, "marks").classed("glides", true);
   layer(marks, "chance", "rect")
     .attr("x", x(one.low))
@@ -264,15 +266,10 @@ function drawLooks(panel, one) {
     .attr("r", 6)
     .style("fill", INKS[0])
     .style("stroke", "var(--ex-ground)");
-  const words = fresh(svg, "words");
-  say(words, looks(one.keys), x(one.keys), level - 10, "middle")
+  say(fresh(svg, "words"), looks(one.keys), x(one.keys), level - 10, "middle")
     .style("font-weight", 700)
     .style("fill", INKS[0]);
-  const [from, to] = [one.low, one.high].map(digits(one.keys));
-  const apart = Math.max(0, 32 - (x(one.high) - x(one.low))) / 2; // px, that numbers at its ends lack
-  say(words, from, x(one.low) - apart, level + 21, "middle");
-  say(words, to, x(one.high) + apart, level + 21, "middle");
-  panel.describe(`${looks(one.keys)} characters, random rows nine times in ten ${from} to ${to}`);
+  panel.describe(`${looks(one.keys)} characters of ${last}, and where nine in ten random rows are`);
 }
 
 const numbers = (count) => [...Array(count).keys()];
@@ -284,7 +281,7 @@ function drawHeads(app, all) {
   const expected = show(0.1 * all.length, 1);
   panel.heading.textContent = wide(panel)
     ? `${away} of ${all.length} heads more even (green) or sharper (orange) than 19 in 20 random rows; by chance ${expected}`
-    : `${away} of ${all.length} more even (green) or sharper (orange)`;
+    : `more even ↑ or sharper ↓: ${away}; by chance ${expected}`;
   drawCells(app, panel, all, app.state.head, {
     lines: wide(panel) ? 1 : 2,
     labels: numbers(layers).map((i) => `layer ${i + 1}`),
@@ -309,7 +306,7 @@ function drawSteps(app, course) {
 function drawCells(app, panel, all, chosen, { lines, labels, spoken, names, choose }) {
   const [across, size] = [labels.length / lines, all.length / labels.length];
   const of = d3.scaleBand(numbers(across), panel.xRange).paddingInner(0.04);
-  const x = d3.scaleBand(numbers(size), [0, of.bandwidth()]).paddingInner(0.06);
+  const x = d3.scaleBand(numbers(size), [0, of.bandwidth()]).paddingInner(size > 1 ? 0.06 : 0);
   const line = (panel.height - 4) / lines;
   const high = line - panel.margin.top;
   const corner = (i) => {
