@@ -78,13 +78,14 @@ function measure(moment, head) {
   const keys = math.effectiveKeys(weights);
   const edge = [low, high].map(digits(keys)).includes(looks(keys));
   const side = edge || (keys > low && keys < high) ? 0 : Math.sign(keys - low);
-  return { row, spread, weights, keys, low, high, side, edge };
+  return { row, spread, weights, keys, low, high, side };
 }
 
-/** Whether a head is sharper or more even than random scores of its spread. */
-function answer({ keys, low, high, side, edge }) {
-  const within = edge ? "At chance’s edge" : "Yes, within chance";
-  const verdict = { 1: "No, more even", 0: within, "-1": "No, sharper" }[side];
+/** Whether a head can be told apart from random scores of its spread, and by what. */
+function answer({ keys, low, high, side }) {
+  const verdict = { 1: "No, several share the top", 0: "Perhaps", "-1": "No, one stands out" }[
+    side
+  ];
   const [from, to] = [low, high].map(digits(keys));
   return `${verdict}: ${looks(keys)} characters; random rows mostly ${from} to ${to}.`;
 }
