@@ -81,11 +81,9 @@ function measure(moment, head) {
   return { row, spread, weights, keys, low, high, side };
 }
 
-/** Whether a head can be told apart from random scores of its spread, and by what. */
+/** Whether a head can be told apart from random scores of its spread. */
 function answer({ keys, low, high, side }) {
-  const verdict = { 1: "No, several share the top", 0: "Perhaps", "-1": "No, one stands out" }[
-    side
-  ];
+  const verdict = { 1: "No, more even", 0: "Not told from chance", "-1": "No, sharper" }[side];
   const [from, to] = [low, high].map(digits(keys));
   return `${verdict}: ${looks(keys)} characters; random rows mostly ${from} to ${to}.`;
 }
