@@ -131,19 +131,21 @@ function drawText(panel, weights, name) {
   panel.describe(heading.textContent);
 }
 
-/** A character under the pointer stands out in the passage and in its row. */
+/** A character under the pointer, or the last that a finger touched, stands out in the passage and in its row. */
 function linked(marks) {
-  const light = (node, j, on) => {
+  const light = (node, j) => {
     const panels = node.closest(".explorable-panels");
     for (const one of ["character", "row-0 .score"])
-      panels.querySelectorAll(`.${one}`)[j].classList.toggle("lit", on);
+      panels
+        .querySelectorAll(`.${one}`)
+        .forEach((mark, i) => mark.classList.toggle("lit", i === j));
   };
   marks
     .on("pointerenter", function () {
-      light(this, marks.nodes().indexOf(this), true);
+      light(this, marks.nodes().indexOf(this));
     })
-    .on("pointerleave", function () {
-      light(this, marks.nodes().indexOf(this), false);
+    .on("pointerleave", function ({ pointerType }) {
+      if (pointerType === "mouse") light(this, -1);
     });
 }
 

@@ -180,13 +180,23 @@ def test_arrow_keys_go_through_the_heads_one_by_one(explorable):
 def test_a_character_under_the_pointer_stands_out_in_both_places(explorable):
     figure = explorable("heads")
     parts = (".character", ".row-0 .score")
-    for j, part in ((20, parts[0]), (36, parts[1])):  # the end of a line, and an i
-        figure.locator(f"{part} >> nth={j}").hover(force=True)
-        for other in parts:
-            lit = figure.locator(other).evaluate_all(
+
+    def lit():
+        return [
+            figure.locator(part).evaluate_all(
                 "all => all.flatMap((one, j) => one.classList.contains('lit') ? [j] : [])"
             )
-            assert lit == [j]
+            for part in parts
+        ]
+
+    for j, part in ((20, parts[0]), (36, parts[1])):  # the end of a line, and an i
+        mark = figure.locator(f"{part} >> nth={j}")
+        mark.hover(force=True)
+        assert lit() == [[j], [j]]
+        for kind, left in (("touch", [[j], [j]]), ("mouse", [[], []])):
+            mark.dispatch_event("pointerenter", {"pointerType": kind})
+            mark.dispatch_event("pointerleave", {"pointerType": kind})
+            assert lit() == left
 
 
 def test_a_press_chooses_a_head_by_its_cell(explorable):
