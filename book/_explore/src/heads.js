@@ -347,9 +347,11 @@ function drawCells(app, panel, all, chosen, { lines, labels, spoken, names, choo
     .attr("transform", `translate(${corner(chosen)})`)
     .attr("aria-valuenow", chosen)
     .attr("aria-valuetext", `${names[chosen]}: ${looks(all[chosen].keys)} characters`)
-    .select("rect")
-    .attr("width", x.bandwidth())
-    .attr("height", high)
+    .select("rect") // around the cell, not on its letters
+    .attr("x", -1.5)
+    .attr("y", -1.5)
+    .attr("width", x.bandwidth() + 3)
+    .attr("height", high + 3)
     .style("stroke-width", 2.5);
   const byKey = (event, from) => {
     const next = fromKey(event, from, range);

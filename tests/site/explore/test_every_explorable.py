@@ -159,6 +159,10 @@ WORDS = "figure => [...figure.querySelectorAll('svg')].map((one) => one.ariaLabe
 """What is shown, whatever room it has: on a page for lectures that depends on the way there."""
 
 
+WAYS = (60, 0), (0, -40), (-60, 0), (0, 120), (250, 0), (-250, 0)
+"""How far a mouse drags a handle, across and down, in px: some go one way only."""
+
+
 def uses(control, hand):
     """The ways in which a hand can use a control: one of them must do something."""
     page = control.owner_frame().page
@@ -180,7 +184,7 @@ def uses(control, hand):
         page.mouse.move(x + dx, y + dy, steps=3)
         page.mouse.up()
 
-    return [partial(move, *by) for by in ((60, 0), (0, -40), (-60, 0), (0, 120), (250, 0))]
+    return [partial(move, *by) for by in WAYS]
 
 
 def does(figure, use):
