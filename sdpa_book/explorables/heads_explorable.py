@@ -44,17 +44,20 @@ def normal(keys: int) -> Tensor:
     return standard(sdpa.sample(10_000, keys, seed=0, device="cpu").double())
 
 
+def effective_keys(rows: Tensor, spreads: Tensor) -> Tensor:
+    """At each of some spreads, of each of some rows with standard deviation 1."""
+    return torch.stack([sdpa.effective_keys((s * rows).softmax(-1)) for s in spreads])
+
+
 def by_chance(keys: int, spreads: Tensor) -> Tensor:
     """Effective keys of normal rows at the shares of `SHARES`, a row for each spread."""
-    rows = normal(keys)
-    own = torch.stack([sdpa.effective_keys((s * rows).softmax(-1)) for s in spreads])
-    return own.quantile(SHARES, -1).T
+    return effective_keys(normal(keys), spreads).quantile(SHARES, -1).T
 
 
 def typical(keys: int) -> Tensor:
     """Of the normal rows that one whose effective keys are nearest to the median at all spreads."""
     rows = normal(keys)
-    own = torch.stack([sdpa.effective_keys((s * rows).softmax(-1)) for s in SPREADS]).log()
+    own = effective_keys(rows, SPREADS).log()
     return rows[(own - own.median(-1, keepdim=True).values).abs().amax(0).argmin()]
 
 
@@ -67,16 +70,12 @@ def look(scores: Tensor, at: int) -> tuple[Tensor, Tensor, Tensor]:
     return spreads, sdpa.effective_keys(rows.softmax(-1)), by_chance(at + 1, spreads)
 
 
-def moments() -> list[int]:
-    """After how many training steps the scores were kept."""
-    return load_results(LONGER).kept[f"{HEADS.name}, line"]
-
-
 def data() -> dict[str, Any]:
     """A passage up to the character that looks; of each moment in the training of a decoder, head
     by head, its standardised scores, their spread, and between which numbers of characters it would
     look by chance; and a typical row of random scores.
     """
+    stored = load_results(LONGER)
     query, key = load_vectors(HEADS, "line", LONGER)
     scores = sdpa.attention_scores(query, key)
     layers, heads = scores.shape[1:3]
@@ -87,8 +86,8 @@ def data() -> dict[str, Any]:
         return [short(one, digits) for one in x] if x.dim() else rounded(x.item(), digits)
 
     return {
-        "text": load_results(LONGER).passages["line"][: FROM + 1],
-        "moments": moments(),
+        "text": stored.passages["line"][: FROM + 1],
+        "moments": stored.kept[f"{HEADS.name}, line"],
         "layers": layers,
         "heads": heads,
         "head": SHOWN[0] * heads + SHOWN[1],

@@ -3,7 +3,7 @@ import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { ROOMY, axes, fresh, layer, rule, say, show, show2, showCount } from "./shared.js";
+import { axes, fresh, layer, rule, say, show, show2, showCount } from "./shared.js";
 
 const {
   text,
@@ -39,8 +39,8 @@ export const heads = {
     ["text", "", 0, { left: 2, right: 2 }],
     ["rows", "", 192, { left: 8, right: 8, top: 2, bottom: 38 }],
     ["looks", "", 46, { left: 10, right: 12 }],
-    ["heads", "", ROOMY ? 52 : 104, { left: 2, right: 2, top: 16 }],
-    ["steps", "the same head after so many steps of training", 52, { left: 2, right: 2, top: 16 }],
+    ["heads", "", 0, { left: 2, right: 2 }],
+    ["steps", "the same head after so many steps of training", 0, { left: 2, right: 2 }],
   ],
   answerAfter: "looks",
   update(app) {
@@ -308,12 +308,12 @@ function drawCells(app, panel, all, chosen, { lines, labels, spoken, names, choo
   const [across, size] = [labels.length / lines, all.length / labels.length];
   const of = d3.scaleBand(numbers(across), panel.xRange).paddingInner(0.04);
   const x = d3.scaleBand(numbers(size), [0, of.bandwidth()]).paddingInner(size > 1 ? 0.06 : 0);
-  const line = (panel.height - 4) / lines;
-  const high = line - panel.margin.top;
+  const [top, high] = [16, 32]; // px, of a label and of a cell
+  panel.svg.attr("height", lines * (top + high) + 4);
   const corner = (i) => {
     const group = Math.floor(i / size);
     const place = of(group % across) + x(i % size);
-    return [place, Math.floor(group / across) * line + panel.margin.top];
+    return [place, Math.floor(group / across) * (top + high) + top];
   };
   const notes = fresh(panel.svg, "notes");
   labels.forEach((label, i) => {
