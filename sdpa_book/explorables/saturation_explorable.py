@@ -31,7 +31,7 @@ def gains(scores: torch.Tensor) -> torch.Tensor:
     """By how much each weight of a row, or of each of many, grows when its own score alone is
     raised by `NUDGE`.
     """
-    raised = scores[..., None, :] + NUDGE * torch.eye(scores.shape[-1])
+    raised = scores[..., None, :] + NUDGE * torch.eye(scores.shape[-1]).to(scores)
     return raised.softmax(-1).diagonal(dim1=-2, dim2=-1) - scores.softmax(-1)
 
 
