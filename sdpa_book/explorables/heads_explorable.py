@@ -1,4 +1,4 @@
-"""Whom the characters of a passage look at, in every head, as a decoder learns."""
+"""At how many characters the heads of a trained decoder look, with scores of one spread."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
 
 ALT = (
     "The scores of a trained head, layer 3, head 2, from the space after width, and as many random "
-    "scores of the same spread; a bar for each, as high as its weight. Seven of the head's scores "
-    "lie between 1.15 and 1.3 standard deviations above their mean and have 0.08 to 0.18 of the "
-    "weight each: it looks at 8.7 characters. The largest random score stands 2.2 deviations out "
-    "and has 0.81: random scores look at 1.5."
+    "scores, both with a spread of 3; a bar for each, as high as its weight. Seven of the head's "
+    "scores lie between 1.15 and 1.3 standard deviations above their mean and have 0.07 to 0.11 of "
+    "the weight each: it looks at 14.3 characters. The largest random score stands 2.2 deviations "
+    "out and has half of the weight: random scores look at 3.2."
 )
 
 HEADS = DecoderRun("sqrt_d_k")
@@ -26,6 +26,9 @@ SHOWN, FROM = (2, 1), 41
 """The layer and head with which the figure begins, and the character that looks, the space after
 “width”; the chapter tells of them.
 """
+
+SPREAD = 3.0
+"""The spread with which the figure begins; the chapter tells of it."""
 
 SHARES = torch.tensor([0.05, 0.95], dtype=torch.float64)
 """The shares of normal rows between which a row is as by chance."""
@@ -61,59 +64,48 @@ def typical(keys: int) -> Tensor:
     return rows[(own - own.median(-1, keepdim=True).values).abs().amax(0).argmin()]
 
 
-def look(scores: Tensor, at: int) -> tuple[Tensor, Tensor, Tensor]:
-    """From a character each head's spread of scores, at how many characters it looks, and at how
-    many it would by chance, at the shares of `SHARES`; of a moment's scores.
-    """
-    rows = scores[..., at, : at + 1].flatten(0, -2).double()
-    spreads = rows.std(-1, correction=0)
-    return spreads, sdpa.effective_keys(rows.softmax(-1)), by_chance(at + 1, spreads)
-
-
 def data() -> dict[str, Any]:
-    """A passage up to the character that looks; of each moment in the training of a decoder, head
-    by head, its standardised scores, their spread, and between which numbers of characters it would
-    look by chance; and a typical row of random scores.
+    """A passage up to the character that looks; of each head of a trained decoder its standardised
+    scores; at each of some spreads between which numbers of characters random rows look; and a
+    typical random row.
     """
     stored = load_results(LONGER)
-    query, key = load_vectors(HEADS, "line", LONGER)
-    scores = sdpa.attention_scores(query, key)
-    layers, heads = scores.shape[1:3]
-    rows = standard(scores[..., FROM, : FROM + 1].flatten(1, 2).double())
-    found = [look(moment, FROM) for moment in scores]
+    query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
+    scores = sdpa.attention_scores(query, key)[..., FROM, : FROM + 1].double()
+    layers, heads = scores.shape[:2]
+    spreads = torch.arange(15, 41, dtype=torch.float64) / 10
 
     def short(x: Tensor, digits: int = 4) -> Any:
         return [short(one, digits) for one in x] if x.dim() else rounded(x.item(), digits)
 
     return {
         "text": stored.passages["line"][: FROM + 1],
-        "moments": stored.kept[f"{HEADS.name}, line"],
         "layers": layers,
         "heads": heads,
         "head": SHOWN[0] * heads + SHOWN[1],
-        "scores": short(rows),
-        "spreads": [short(spreads, 5) for spreads, *_ in found],
-        "chance": [short(ends, 5) for *_, ends in found],
+        "scores": short(standard(scores.flatten(0, 1))),
+        "spreads": {"least": 1.5, "step": 0.1, "shown": SPREAD},
+        "chance": short(by_chance(FROM + 1, spreads), 5),
         "random": short(typical(FROM + 1)),
     }
 
 
 def draw() -> None:
     """From the character that looks, the scores of a trained head in standard deviations from
-    their mean, and random scores of the same spread, a bar for each, as high as its weight.
+    their mean, and random scores, a bar for each, as high as its weight at one spread.
     """
     query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
     row = sdpa.attention_scores(query, key)[SHOWN][FROM, : FROM + 1].double()
-    spread = row.std(correction=0)
+    name = f"layer {SHOWN[0] + 1}, head {SHOWN[1] + 1}"
     rows = {
-        f"layer {SHOWN[0] + 1}, head {SHOWN[1] + 1}": (standard(row), plotting.ROLES["weights"]),
+        name: (standard(row), plotting.ROLES["weights"]),
         "random scores": (typical(FROM + 1), plotting.MUTED),
     }
     _, axes = plotting.figure(columns=2, height=2.8, share_y=True)
     for ax, (name, (scores, color)) in zip(axes, rows.items(), strict=True):
-        weights = (spread * scores).softmax(-1)
+        weights = (SPREAD * scores).softmax(-1)
         ax.vlines(scores, 0, weights, color=color, linewidth=2)
         ax.plot(scores, weights, "o", color=color, markersize=3.5)
         ax.set_title(f"{name}: {sdpa.effective_keys(weights).item():.1f} characters")
-        ax.set(xlim=(-2.4, 2.6), ylim=(0, 1), xlabel="standard deviations from the mean")
+        ax.set(xlim=(-2.4, 2.6), ylim=(0, 0.6), xlabel="standard deviations from the mean")
     axes[0].set_ylabel("weight")

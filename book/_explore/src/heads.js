@@ -1,13 +1,12 @@
-/** Heads of a model in training: the scores of one row, and as many random scores that spread as far; and at how many characters each head looks. */
+/** Heads of a model in training: the scores of one row, and as many random scores, stretched to one spread; and at how many characters each head looks. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
 import * as math from "./math.js";
-import { axes, fresh, layer, rule, say, show, show2, showCount } from "./shared.js";
+import { axes, fresh, layer, say, show, show2 } from "./shared.js";
 
 const {
   text,
-  moments,
   layers,
   heads: perLayer,
   head: shownFirst,
@@ -26,66 +25,66 @@ const names = Array.from(
 const INKS = [colour("weights"), "var(--ex-muted)"]; // of the head's row, and of the random one
 const TINTS = { 1: colour("value"), 0: "var(--ex-panel)", "-1": colour("key") };
 const TINT = 46; // percent of a colour, under which letters keep a contrast of 4.5
+const FULL = 0.25; // the weight from which a character is coloured as strongly
+const { least: LEAST_SPREAD, step: STEP, shown: SPREAD } = spreads; // at which random rows were looked at, and the first
 
 export const heads = {
   title: "Same spread of scores, same sharpness?",
-  hint: { target: ".explorable-handle" },
+  prompt: "A circle is a score, sized by its weight. Press the orange head; drag the slider.",
+  hint: { target: "input" },
   controls: [
-    { name: "step", values: moments, value: moments.at(-1), drawn: true },
+    {
+      name: "spread",
+      label: "set the standard deviation of every row",
+      min: LEAST_SPREAD,
+      max: LEAST_SPREAD + STEP * (chance.length - 1),
+      step: STEP,
+      value: SPREAD,
+      text: (spread) => show(spread, 1),
+    },
     { name: "head", min: 0, max: names.length - 1, step: 1, value: shownFirst, drawn: true },
   ],
   panelWidth: "100%",
   panels: [
     ["text", "", 0, { left: 2, right: 2 }],
-    ["rows", "", 192, { left: 8, right: 8, top: 2, bottom: 38 }],
-    ["looks", "", 46, { left: 10, right: 12 }],
+    ["rows", "", 250, { left: 8, right: 8, top: 2, bottom: 38 }],
     ["heads", "", 0, { left: 2, right: 2 }],
-    ["steps", "the same head after so many steps of training", 0, { left: 2, right: 2 }],
   ],
-  answerAfter: "looks",
+  answerAfter: "rows",
+  forget({ panels }) {
+    for (const { svg } of [panels.text, panels.rows]) svg.selectAll(".lit").classed("lit", false);
+  },
   update(app) {
-    const { step, head } = app.state;
-    const moment = moments.indexOf(step);
-    const all = names.map((_, i) => measure(moment, i));
-    const course = moments.map((_, i) => measure(i, head));
-    const one = all[head];
-    drawText(app.panels.text, one.weights, names[head]);
-    drawRows(app.panels.rows, one);
-    drawLooks(app.panels.looks, one);
+    const { head, spread } = app.state;
+    const all = scores.map((row) => measure(row, spread));
+    drawText(app.panels.text, all[head].weights, names[head]);
+    drawRows(app.panels.rows, all[head]);
     drawHeads(app, all);
-    drawSteps(app, course);
-    const begins = head === shownFirst && step === moments.at(-1);
-    const task = begins ? "Press an orange cell." : "Try other heads, and earlier steps.";
-    return {
-      said: answer(one),
-      prompt: `Each circle is a character, as large as its weight. ${task}`,
-    };
+    return { said: answer(all[head]) };
   },
 };
 
 /** Whether a panel has room for the passage on one line, and for long words. */
 const wide = (panel) => panel.width > 560;
 
-/** How numbers beside so many characters are written: with two digits, and near 1 with three. */
-const digits = (keys) => (keys < 1.1 ? (x) => show(x) : show2);
-const looks = (keys) => digits(keys)(keys);
-
-/** Of a head at a moment its scores in standard deviations from their mean, their spread, its weights, at how many characters it looks, and between which numbers nine in ten random rows; and on which side of these it is: 0 if among them, or at the edge as far as digits tell. */
-function measure(moment, head) {
-  const [row, spread] = [scores[moment][head], spreads[moment][head]];
-  const [low, high] = chance[moment][head];
+/** Of standardised scores, stretched to a spread, their weights, at how many characters they look, and between which numbers nine in ten random rows; and on which side of these it is: 0 if among them, or at the edge as far as digits tell. */
+function measure(row, spread) {
+  const [low, high] = chance[Math.round((spread - LEAST_SPREAD) / STEP)];
   const weights = math.softmax(row, 1 / spread);
   const keys = math.effectiveKeys(weights);
-  const edge = [low, high].map(digits(keys)).includes(looks(keys));
+  const edge = [low, high].map(show2).includes(show2(keys));
   const side = edge || (keys > low && keys < high) ? 0 : Math.sign(keys - low);
-  return { row, spread, weights, keys, low, high, side };
+  return { row: row.map((score) => spread * score), spread, weights, keys, low, high, side };
 }
 
-/** Whether a head can be told apart from random scores of its spread. */
-function answer({ keys, low, high, side }) {
-  const verdict = { 1: "No, more even", 0: "Not told from chance", "-1": "No, sharper" }[side];
-  const [from, to] = [low, high].map(digits(keys));
-  return `${verdict}: ${looks(keys)} characters; random rows mostly ${from} to ${to}.`;
+/** Between which numbers of characters nine in ten random rows look. */
+const range = ({ low, high }) => `${show2(low)} to ${show2(high)}`;
+
+/** Whether a head can be told apart from random scores of its spread, and why. */
+function answer(one) {
+  if (one.side > 0) return "No, more even: several scores share the top.";
+  if (one.side < 0) return "No, sharper: one score stands out.";
+  return `Could be chance: random rows mostly look at ${range(one)} characters.`;
 }
 
 /** The passage up to the character that looks, the stronger coloured the more weight goes there. */
@@ -110,8 +109,7 @@ function drawText(panel, weights, name) {
     .style("font", "15px monospace")
     .text((one) => one);
   const all = made.merge(cells).attr("transform", (_, i) => `translate(${places[i]})`);
-  const most = Math.max(...weights);
-  const share = (i) => Math.round(TINT * Math.sqrt(weights[i] / most)); // small ones show
+  const share = (i) => Math.round(TINT * Math.sqrt(Math.min(1, weights[i] / FULL)));
   all
     .select("rect")
     .attr("width", width + 0.5)
@@ -150,7 +148,7 @@ function linked(marks) {
 }
 
 const LEAST = 1.5; // px, the radius of a circle for next to no weight
-const MOST = 0.138; // that for all of it, as a part of the height of both rows
+const MOST = 0.14; // that for all of it, as a part of the height of both rows
 const UPPER = 0.67; // the head's row, which may pile up, as such a part
 
 /** Heights at which circles at these places along a line, the large ones first, lie as near to it as they can and hide no other. */
@@ -158,17 +156,17 @@ function pile(places, radii) {
   const order = [...places.keys()].sort((i, j) => radii[j] - radii[i]);
   const heights = [];
   const lying = [];
-  for (const i of order) {
+  for (const [rank, i] of order.entries()) {
+    const side = rank % 2 ? 1 : -1; // each keeps to its own while they spread
     const near = lying
       .map((j) => [heights[j], radii[i] + radii[j], places[i] - places[j]])
       .filter(([, apart, across]) => apart > Math.abs(across));
-    const touching = near.flatMap(([height, apart, across]) => {
-      const up = Math.sqrt(apart ** 2 - across ** 2);
-      return [height - up, height + up];
-    });
+    const touching = near.map(
+      ([height, apart, across]) => height + side * Math.sqrt(apart ** 2 - across ** 2),
+    );
     const free = (at) =>
       near.every(([height, apart, across]) => Math.hypot(at - height, across) > apart - 0.01);
-    const levels = [0, ...touching].filter(free);
+    const levels = [0, ...touching].filter((at) => at * side >= 0 && free(at));
     heights[i] = levels.reduce((best, at) => (Math.abs(at) < Math.abs(best) ? at : best));
     lying.push(i);
   }
@@ -176,40 +174,44 @@ function pile(places, radii) {
 }
 
 /** Two rows of scores on one axis, a circle for each, as large as its weight: the head's, and the random one. */
-function drawRows(panel, { row, spread, weights, keys }) {
+function drawRows(panel, head) {
   panel.heading.remove();
-  const x = d3.scaleLinear([-3.6, 4.2], panel.xRange);
+  const x = d3.scaleLinear([-10, 14.5], panel.xRange);
   const [bottom, top] = panel.yRange;
   const high = bottom - top;
-  const factor = show2(Math.exp(spread));
+  const most = (wide(panel) ? MOST : 0.7 * MOST) * high;
   axes(panel, {
     x,
     y: d3.scaleLinear([0, 1], [bottom, top]),
-    xLabel: wide(panel)
-      ? `score, in standard deviations from the row’s mean; one more is ${factor} times the weight`
-      : `in standard deviations, here ${show2(spread)}, from the mean`,
-    xTicks: [-3, -2, -1, 0, 1, 2, 3],
+    xLabel: `score${wide(panel) ? ", from the row’s mean" : ""}; one more is 2.7 times the weight`,
+    xTicks: [-10, -5, 0, 5, 10],
     xFormat: (at) => show(at, 0),
     yTicks: 0,
   });
-  const byChance = math.softmax(random, 1 / spread);
-  const many = looks(math.effectiveKeys(byChance));
-  const of = `spread ${show2(spread)}`;
-  const rows = wide(panel)
-    ? [
-        [`the head, ${of}, looks at ${looks(keys)} characters`, row, weights],
-        [`a typical random row, ${of}: ${many}`, random, byChance],
-      ]
-    : [
-        [`head: ${looks(keys)} characters`, row, weights],
-        [`random: ${many} characters`, random, byChance],
-      ];
+  const band = layer(panel.svg, "deviation").classed("glides", true);
+  layer(band, "within", "rect")
+    .attr("x", x(-head.spread))
+    .attr("width", x(head.spread) - x(-head.spread))
+    .attr("y", top)
+    .attr("height", high)
+    .style("fill", "color-mix(in srgb, var(--ex-focus) 12%, var(--ex-ground))");
+  const other = measure(random, head.spread);
+  const [one, typical] = wide(panel)
+    ? ["the head: effectively", "a typical random row:"]
+    : ["head:", "random row:"];
+  const rows = [
+    [`${one} ${show2(head.keys)} characters`, head],
+    [`${typical} ${show2(other.keys)} (9 in 10: ${range(other)})`, other],
+  ];
   const notes = fresh(panel.svg, "notes");
-  rows.forEach(([name, places, weights], i) => {
+  say(notes, `±${show(head.spread, 1)}`, x(-head.spread) - 3, bottom - 5, "end").style(
+    "fill",
+    "var(--ex-focus)",
+  );
+  rows.forEach(([name, { row: places, weights }], i) => {
     const [from, to] = i ? [UPPER, 1] : [0, UPPER];
-    const head = top + from * high;
     const middle = top + ((from + to) / 2) * high;
-    const radii = weights.map((weight) => Math.max(LEAST, MOST * high * Math.sqrt(weight)));
+    const radii = weights.map((weight) => Math.max(LEAST, most * Math.sqrt(weight)));
     const heights = pile(places.map(x), radii);
     const circles = layer(panel.svg, `row-${i}`)
       .classed("glides", true)
@@ -234,92 +236,37 @@ function drawRows(panel, { row, spread, weights, keys }) {
     circles
       .select("text")
       .style("font", (_, j) => `${radii[j] > 7 ? 13 : 10}px monospace`)
-      .text((_, j) => (i === 0 && radii[j] > 5.5 ? characters[j] : ""));
-    say(notes, name, x.range()[0], head + (i ? 3 : 13), "start")
+      .text((_, j) => (i === 0 && radii[j] > 4.6 ? characters[j] : ""));
+    say(notes, name, x.range()[0], top + from * high + (i ? 3 : 13), "start")
       .style("font-weight", 700)
       .style("fill", i ? "var(--ex-ink)" : INKS[0]);
   });
   panel.describe(rows.map(([name]) => name).join("; "));
 }
 
-/** At how many characters the head looks, a dot on a line from one to all, over a bar for nine in ten random rows. */
-function drawLooks(panel, one) {
-  const { svg } = panel;
-  panel.heading.textContent = wide(panel)
-    ? "characters that it looks at (effective keys); grey: 9 in 10 random rows of this spread"
-    : "looked at (effective keys); grey: 9 in 10 random";
-  const last = characters.length;
-  const x = d3.scaleLog([1, last], panel.xRange);
-  const level = 22; // px
-  const notes = fresh(svg, "notes");
-  rule(notes, [x(1), level], [x(last), level], "var(--ex-muted)");
-  for (const tick of [1, 2, 5, 10, 20, last]) say(notes, tick, x(tick), level + 21, "middle");
-  const marks = layer(svg, "marks").classed("glides", true);
-  layer(marks, "chance", "rect")
-    .attr("x", x(one.low))
-    .attr("width", x(one.high) - x(one.low))
-    .attr("y", level - 7)
-    .attr("height", 14)
-    .style("fill", "color-mix(in srgb, var(--ex-muted) 40%, var(--ex-ground))");
-  layer(marks, "own", "circle")
-    .attr("cx", x(one.keys))
-    .attr("cy", level)
-    .attr("r", 6)
-    .style("fill", INKS[0])
-    .style("stroke", "var(--ex-ground)");
-  say(fresh(svg, "words"), looks(one.keys), x(one.keys), level - 10, "middle")
-    .style("font-weight", 700)
-    .style("fill", INKS[0]);
-  panel.describe(`${looks(one.keys)} characters of ${last}, and where nine in ten random rows are`);
-}
-
 const numbers = (count) => [...Array(count).keys()];
 
-/** All heads at this moment, layer by layer. */
+/** All heads, layer by layer, a cell for each, of which readers choose one: at how many characters it looks, coloured where random scores rarely do. */
 function drawHeads(app, all) {
   const panel = app.panels.heads;
-  const away = all.filter(({ side }) => side).length;
+  const [even, sharp] = [1, -1].map((way) => all.filter(({ side }) => side === way).length);
   const expected = show(0.1 * all.length, 1);
-  panel.heading.textContent = wide(panel)
-    ? `${away} of ${all.length} heads more even (green) or sharper (orange) than 19 in 20 random rows; by chance ${expected}`
-    : `more even ↑ or sharper ↓: ${away}; by chance ${expected}`;
-  drawCells(app, panel, all, app.state.head, {
-    lines: wide(panel) ? 1 : 2,
-    labels: numbers(layers).map((i) => `layer ${i + 1}`),
-    spoken: "the head",
-    names,
-    choose: (head) => ({ head }),
-  });
-}
-
-/** This head at all moments. */
-function drawSteps(app, course) {
-  drawCells(app, app.panels.steps, course, moments.indexOf(app.state.step), {
-    lines: 1,
-    labels: moments.map(showCount),
-    spoken: "training steps",
-    names: moments.map((step) => `${showCount(step)} steps`),
-    choose: (i) => ({ step: moments[i] }),
-  });
-}
-
-/** A cell for each of some rows, of which readers choose one: at how many characters it looks, coloured where random scores rarely do; in lines, and in groups with a label each. */
-function drawCells(app, panel, all, chosen, { lines, labels, spoken, names, choose }) {
-  const [across, size] = [labels.length / lines, all.length / labels.length];
+  panel.heading.textContent = `effective characters: ${even} heads more even (green), ${sharp} sharper (orange); by chance ${expected} of ${all.length}`;
+  const across = wide(panel) ? layers : layers / 2;
   const of = d3.scaleBand(numbers(across), panel.xRange).paddingInner(0.04);
-  const x = d3.scaleBand(numbers(size), [0, of.bandwidth()]).paddingInner(size > 1 ? 0.06 : 0);
-  const [top, high] = [16, 32]; // px, of a label and of a cell
-  panel.svg.attr("height", lines * (top + high) + 4);
+  const x = d3.scaleBand(numbers(perLayer), [0, of.bandwidth()]).paddingInner(0.06);
+  const [top, high] = [20, 32]; // px, of a label and of a cell
+  panel.svg.attr("height", (layers / across) * (top + high) + 4);
   const corner = (i) => {
-    const group = Math.floor(i / size);
-    const place = of(group % across) + x(i % size);
+    const group = Math.floor(i / perLayer);
+    const place = of(group % across) + x(i % perLayer);
     return [place, Math.floor(group / across) * (top + high) + top];
   };
   const notes = fresh(panel.svg, "notes");
-  labels.forEach((label, i) => {
-    const [from, top] = corner(i * size);
-    say(notes, label, from + 1, top - 4, "start");
-  });
+  for (const i of numbers(layers)) {
+    const [from, top] = corner(i * perLayer);
+    say(notes, `layer ${i + 1}`, from + 1, top - 7, "start");
+  }
   const cells = layer(panel.svg, "cells").selectAll("g.one").data(all);
   const made = cells.enter().append("g").attr("class", "one");
   made.append("rect").attr("class", "cell").attr("rx", 3);
@@ -336,17 +283,18 @@ function drawCells(app, panel, all, chosen, { lines, labels, spoken, names, choo
     .attr("x", x.bandwidth() / 2)
     .attr("y", high / 2 + 5)
     .style("font-weight", ({ side }) => (side ? 700 : null))
-    .text(({ keys, side }) => `${looks(keys)}${ways[side]}`);
+    .text(({ keys, side }) => `${show2(keys)}${ways[side]}`);
 
   const range = { min: 0, max: all.length - 1, step: 1 };
-  const { made: frame, all: handle } = drawHandles(panel, [chosen], range, "query");
-  frame.attr("aria-label", spoken).style("pointer-events", "none"); // a press is for the nearest cell
+  const { head } = app.state;
+  const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");
+  frame.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest cell
   frame.selectAll("*").remove();
   frame.append("rect").attr("class", "ring").attr("rx", 3).style("stroke", colour("query"));
   handle
-    .attr("transform", `translate(${corner(chosen)})`)
-    .attr("aria-valuenow", chosen)
-    .attr("aria-valuetext", `${names[chosen]}: ${looks(all[chosen].keys)} characters`)
+    .attr("transform", `translate(${corner(head)})`)
+    .attr("aria-valuenow", head)
+    .attr("aria-valuetext", `${names[head]}: ${show2(all[head].keys)} characters`)
     .select("rect") // around the cell, not on its letters
     .attr("x", -1.5)
     .attr("y", -1.5)
@@ -355,15 +303,15 @@ function drawCells(app, panel, all, chosen, { lines, labels, spoken, names, choo
     .style("stroke-width", 2.5);
   const byKey = (event, from) => {
     const next = fromKey(event, from, range);
-    return next === null ? null : choose(Math.min(Math.max(next, 0), range.max));
+    return next === null ? null : { head: Math.min(Math.max(next, 0), range.max) };
   };
   const byDrag = (event) => {
     const far = (i) => {
       const [from, top] = corner(i);
       return Math.hypot(from + x.bandwidth() / 2 - event.x, top + high / 2 - event.y);
     };
-    return choose(numbers(all.length).reduce((best, i) => (far(i) < far(best) ? i : best)));
+    return { head: numbers(all.length).reduce((best, i) => (far(i) < far(best) ? i : best)) };
   };
   listen(app, panel, handle, byKey, byDrag);
-  panel.describe(`At how many characters it looks, by ${spoken}.`, "group");
+  panel.describe("At how many characters each head looks.", "group");
 }

@@ -17,17 +17,19 @@ function scientific(x, digits) {
   return `${mantissa}·10${superscript(Number(exponent))}`.replace("-", "−");
 }
 
+/** Of so many significant digits those behind the point; 9.96 has two as 10. */
+function decimals(x, count) {
+  const rounded = Math.abs(Number(x.toPrecision(count)));
+  return Math.max(0, count - 1 - Math.floor(Math.log10(rounded || 1)));
+}
+
 /** Three significant digits at any size. */
 export const show3 = (x) =>
-  x !== 0 && Math.abs(x) < 0.001
-    ? scientific(x, 2)
-    : show(x, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(x) || 1))));
+  x !== 0 && Math.abs(x) < 0.001 ? scientific(x, 2) : show(x, decimals(x, 3));
 
 /** Two. */
 export const show2 = (x) =>
-  x !== 0 && Math.abs(x) < 0.001
-    ? scientific(x, 1)
-    : show(x, Math.max(0, 1 - Math.floor(Math.log10(Math.abs(x) || 1))));
+  x !== 0 && Math.abs(x) < 0.001 ? scientific(x, 1) : show(x, decimals(x, 2));
 
 /** Of an integer. */
 export const superscript = (exponent) =>

@@ -1,5 +1,8 @@
-"""Heads in training: a row of scores beside random ones, and at how many characters heads look."""
+"""Trained heads: a row of scores beside random ones of one spread, and at how many characters heads
+look.
+"""
 
+import collections
 import functools
 import math
 
@@ -10,8 +13,8 @@ import sdpa_lib as sdpa
 from sdpa_book.explorables.heads_explorable import (
     FROM,
     HEADS,
+    SPREAD,
     by_chance,
-    look,
     normal,
     standard,
     typical,
@@ -20,25 +23,25 @@ from sdpa_book.studies.heads.read import LONGER, load_vectors
 
 from .conftest import act, go, numbers, said
 
-MOMENTS = [(4, 2400), (0, 0), (2, 600)]
 N = FROM + 1
+SPREADS = (SPREAD, 1.5, 2.5, 4.0)
 
 
 @functools.cache
-def all_scores(moment):
-    query, key = (x[moment] for x in load_vectors(HEADS, "line", LONGER))
-    return sdpa.attention_scores(query, key)
-
-
-def rows_of(moment):
-    """The scores of the character that looks, of a moment's heads, (heads, n)."""
-    return all_scores(moment)[..., FROM, :N].flatten(0, 1).double()
+def rows():
+    """The scores of the character that looks, of each head, (heads, n)."""
+    query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
+    return sdpa.attention_scores(query, key)[..., FROM, :N].flatten(0, 1).double()
 
 
 @functools.cache
-def measured(moment):
-    """Of each head the spread, at how many characters it looks, and would by chance."""
-    return look(all_scores(moment), FROM)
+def chance(spread):
+    """Between which numbers of characters nine in ten random rows look."""
+    return by_chance(N, torch.tensor([spread]))[0].tolist()
+
+
+def keys_of(head, spread):
+    return sdpa.effective_keys((spread * standard(rows()[head])).softmax(-1)).item()
 
 
 def name(head):
@@ -55,32 +58,47 @@ def circles(figure, row):
     return torch.stack(places, -1), radii
 
 
-@pytest.mark.parametrize(("moment", "step"), MOMENTS)
-def test_circles_stand_at_the_scores_and_are_as_large_as_the_weights(explorable, moment, step):
-    figure = explorable("heads", f"step={step}")
-    for head in (9, 5, 2, 15):
-        go(figure, f"step={step},head={head}")
-        own = rows_of(moment)[head]
-        spread = own.std(correction=0)
+def axis_and_band(figure):
+    """Pixels to a unit of the axis and where its zero stands, and the ends of the band."""
+    panel = figure.locator("[data-panel=rows]")
+    ticks = panel.locator(".tick").evaluate_all(
+        "all => all.map((one) => [one.transform.baseVal.consolidate().matrix.e, one.textContent])"
+    )
+    (left, low), *_, (right, high) = ((at, *numbers(text)) for at, text in ticks)
+    scale = (right - left) / (high - low)
+    band = panel.locator(".deviation rect").evaluate(
+        "({x, width}) => [x.baseVal.value, x.baseVal.value + width.baseVal.value]"
+    )
+    return [scale, left - scale * low], band
+
+
+@pytest.mark.parametrize("head", [9, 5, 2, 15])
+def test_circles_stand_at_the_scores_and_are_as_large_as_the_weights(explorable, head):
+    figure = explorable("heads")
+    for spread in SPREADS:
+        go(figure, f"spread={spread},head={head}")
         labels = figure.locator("[data-panel=rows] .notes text").all_text_contents()
+        assert numbers(labels.pop(0)) == [spread]
         factor = figure.locator("[data-panel=rows] .axis-label").text_content()
-        assert numbers(factor) == pytest.approx([math.exp(spread)], rel=0.06)
-        for i, row in enumerate((standard(own), typical(N))):
+        assert numbers(factor) == [round(math.e, 1)]
+        [scale, zero], band = axis_and_band(figure)
+        assert band == pytest.approx([zero - scale * spread, zero + scale * spread], abs=0.1)
+        for i, row in enumerate((standard(rows()[head]), typical(N))):
             weights = (spread * row).softmax(-1)
             places, radii = circles(figure, i)
-            across = torch.stack((row, torch.ones_like(row)), -1)
-            fit = torch.linalg.lstsq(across, places[:, :1]).solution
-            assert (across @ fit - places[:, :1]).abs().max() < 0.1  # px
-            assert fit[0] > 30  # px a standard deviation
+            assert places[:, 0].tolist() == pytest.approx(
+                (zero + scale * spread * row).tolist(), abs=0.1
+            )
             assert radii.tolist() == pytest.approx(
-                (0.138 * 152 * weights.sqrt()).clamp(min=1.5).tolist(), abs=0.03
+                (0.14 * 210 * weights.sqrt()).clamp(min=1.5).tolist(), abs=0.03
             )
             apart = torch.cdist(places, places) - radii - radii[:, None]
             assert apart.fill_diagonal_(0).min() > -0.05  # none hides another
             keys = sdpa.effective_keys(weights).item()
-            assert numbers(labels[i]) == pytest.approx([spread.item(), keys], rel=0.06)
-        assert labels[0].startswith("the head, spread ")
-        assert labels[1].startswith("a typical random row, spread ")
+            assert numbers(labels[i])[0] == pytest.approx(keys, rel=0.06)
+        assert labels[0].startswith("the head: ")
+        assert labels[1].startswith("a typical random row: ")
+        assert numbers(labels[1])[1:] == pytest.approx([9, 10, *chance(spread)], rel=0.06)
         assert figure.locator("[data-panel=text] p").text_content().startswith(name(head))
 
 
@@ -94,44 +112,54 @@ def test_the_random_row_looks_at_as_many_characters_as_the_median():
         assert ((keys > low) & (keys < high)).double().mean() == pytest.approx(0.9, abs=0.001)
 
 
-@pytest.mark.parametrize(("moment", "step"), MOMENTS)
-def test_the_sentence_and_cells_compare_heads_with_random_scores(explorable, moment, step):
-    figure = explorable("heads", f"step={step}")
-    legend = figure.locator("[data-panel=heads] p").text_content()
-    cells = figure.locator("[data-panel=heads] .cells text").all_text_contents()
-    fills = figure.locator("[data-panel=heads] .cells rect").evaluate_all(
-        "all => all.map((x) => x.style.fill)"
-    )
+@pytest.mark.parametrize("spread", SPREADS)
+def test_sentence_and_cells_compare_heads_with_random_scores(explorable, spread):
+    figure = explorable("heads", f"spread={spread}")
+    panel = figure.locator("[data-panel=heads]")
+    cells = panel.locator(".cells text").all_text_contents()
+    fills = panel.locator(".cells rect").evaluate_all("all => all.map((x) => x.style.fill)")
     handle = figure.get_by_role("slider", name="the head")
-    _, keys, chance = measured(moment)
-    away = 0
-    for head, (at, ends) in enumerate(zip(keys.tolist(), chance.tolist(), strict=True)):
-        go(figure, f"step={step},head={head}")
-        verdict, _, told = said(figure).partition(": ")
-        own, *others = found = numbers(told)
-        assert found == pytest.approx([at, *ends], rel=0.06)
-        even, sharp = at > ends[1], at < ends[0]
-        if own in others:  # no one could see more of a difference
-            even = sharp = False
-        words = "No, more even" if even else "No, sharper" if sharp else "Not told from chance"
-        assert verdict == words
-        assert cells[head] == told.split()[0] + ("↑" if even else "↓" if sharp else "")
-        assert ("value" in fills[head], "key" in fills[head]) == (even, sharp)
-        away += even or sharp
+    low, high = chance(spread)
+    printed = figure.locator("[data-panel=rows] .notes text").last.text_content()
+    counts = collections.Counter()
+    for head, (cell, fill) in enumerate(zip(cells, fills, strict=True)):
+        go(figure, f"spread={spread},head={head}")
+        keys = keys_of(head, spread)
+        [shown] = numbers(cell)
+        assert shown == pytest.approx(keys, rel=0.06)
+        way = "↑" if keys > high else "↓" if keys < low else ""
+        if shown in numbers(printed)[-2:]:  # no one could see more of a difference
+            way = ""
+        counts[way] += 1
+        assert cell.removeprefix(cell.rstrip("↑↓")) == way
+        assert ("value" in fill, "key" in fill) == (way == "↑", way == "↓")
+        start = {"↑": "No, more even: ", "↓": "No, sharper: ", "": "Could be chance: "}[way]
+        assert said(figure).startswith(start)
+        if not way:
+            assert numbers(said(figure)) == pytest.approx([low, high], rel=0.06)
+        largest = standard(rows()[head]).max()
+        if way == "↑":  # several share the top
+            assert largest < 1.8
+            assert keys > 3
+        if way == "↓":  # one stands out
+            assert largest > 3
         assert handle.get_attribute("aria-valuetext").startswith(f"{name(head)}: ")
-        panel = figure.locator("[data-panel=looks]")
-        assert panel.locator(".words text").text_content() == told.split()[0]
-        start, end = panel.locator(".notes line").evaluate(
-            "({x1, x2}) => [x1, x2].map((x) => x.baseVal.value)"
-        )
-        drawn = panel.locator(".marks").evaluate("""marks => {
-            const [at, bar] = ["circle", "rect"].map((tag) => marks.querySelector(tag));
-            const [x, width] = [bar.x, bar.width].map((one) => one.baseVal.value);
-            return [at.cx.baseVal.value, x, x + width];
-        }""")
-        shown = [N ** ((x - start) / (end - start)) for x in drawn]
-        assert shown == pytest.approx([at, *ends], rel=0.01)
-    assert numbers(legend) == [away, 16, 19, 20, 1.6]
+    legend = panel.locator("p").text_content()
+    assert numbers(legend) == [counts["↑"], counts["↓"], 1.6, 16]
+    assert counts["↓"] == 1  # the prompt asks for it
+
+
+def test_the_slider_stretches_every_row(explorable):
+    figure = explorable("heads")
+    slider = figure.get_by_label("standard deviation")
+    act(figure, lambda: slider.press("ArrowLeft"))
+    assert figure.get_attribute("data-state") == "#heads:spread=2.9,head=9"
+    [keys] = numbers(figure.locator("[data-panel=rows] .notes text").nth(1).text_content())
+    assert keys == pytest.approx(keys_of(9, 2.9), rel=0.06)
+    act(figure, lambda: figure.get_by_role("slider", name="the head").press("ArrowLeft"))
+    assert figure.get_attribute("data-state") == "#heads:spread=2.9,head=8"
+    act(figure, lambda: figure.get_by_role("button", name="Reset").click())
+    assert figure.get_attribute("data-state") == f"#heads:spread={SPREAD:.0f},head=9"
 
 
 @pytest.mark.parametrize("head", [9, 5])
@@ -140,25 +168,13 @@ def test_the_passage_is_coloured_by_the_weights(explorable, head):
     fills = figure.locator("[data-panel=text] .character rect").evaluate_all(
         "all => all.map((x) => Number(x.style.fill.match(/([\\d.]+)%/)[1]))"
     )
-    weights = rows_of(4)[head].softmax(-1)
-    expected = 46 * (weights / weights.max()).sqrt()
+    weights = (SPREAD * standard(rows()[head])).softmax(-1)
+    expected = 46 * (weights / 0.25).clamp(max=1).sqrt()
     assert fills == pytest.approx(expected.tolist(), abs=0.51)
 
 
-@pytest.mark.parametrize("head", [9, 3])
-def test_a_head_s_course_stands_below_the_heads(explorable, head):
-    figure = explorable("heads", f"step=600,head={head}")
-    cells = figure.locator("[data-panel=steps] .cells text").all_text_contents()
-    for i, step in enumerate((0, 160, 600, 1300, 2400)):
-        go(figure, f"step={step},head={head}")
-        now = figure.locator("[data-panel=heads] .cells text").all_text_contents()
-        assert cells[i] == now[head]
-        steps = figure.get_by_role("slider", name="training steps")
-        assert steps.get_attribute("aria-valuetext").startswith(f"{step:,} steps: ")
-
-
 def test_arrow_keys_go_through_the_heads_one_by_one(explorable):
-    figure = explorable("heads", "step=2400,head=9")
+    figure = explorable("heads", "head=9")
     handle = figure.get_by_role("slider", name="the head")
     for key, head in (
         ("ArrowRight", 10),
@@ -199,20 +215,9 @@ def test_a_character_under_the_pointer_stands_out_in_both_places(explorable):
 
 
 def test_a_press_chooses_a_head_by_its_cell(explorable):
-    figure = explorable("heads", "step=2400")
+    figure = explorable("heads")
     cells = figure.locator("[data-panel=heads] .cells rect")
     figure.scroll_into_view_if_needed()
     for i in (0, 7, 8, 15, 6):
         act(figure, lambda i=i: cells.nth(i).click(force=True))
         assert figure.locator("[data-panel=text] p").text_content().startswith(f"{name(i)} ")
-
-
-def test_a_press_and_keys_choose_a_moment(explorable):
-    figure = explorable("heads", "step=2400")
-    steps = figure.get_by_role("slider", name="training steps")
-    cells = figure.locator("[data-panel=steps] .cells rect")
-    figure.scroll_into_view_if_needed()
-    act(figure, lambda: cells.nth(1).click(force=True))
-    assert figure.get_attribute("data-state").startswith("#heads:step=160,")
-    act(figure, lambda: steps.press("ArrowRight"))
-    assert figure.get_attribute("data-state").startswith("#heads:step=600,")
