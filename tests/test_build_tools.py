@@ -10,11 +10,13 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import freshness
 import nbformat
 import pytest
 from click.testing import CliRunner
+from nbclient import NotebookClient
 from notebooks import stored
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -121,6 +123,22 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Book:
     monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
     monkeypatch.setattr(sys, "path", [*sys.path])  # to which a build adds
     return Book(tmp_path)
+
+
+def test_a_kernel_that_does_not_start_is_started_again(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when another program took its port."""
+    start, fails = NotebookClient.async_start_new_kernel_client, iter([True])
+
+    async def start_later(client: NotebookClient) -> Any:
+        if next(fails, False):
+            raise RuntimeError("Kernel died before replying to kernel_info")
+        return await start(client)
+
+    monkeypatch.setattr(NotebookClient, "async_start_new_kernel_client", start_later)
+    assert book.build() == (0, ["one", "two"])
+    assert next(fails, None) is None
 
 
 def test_only_what_changed_is_executed_and_no_page_is_stale(book: Book) -> None:

@@ -2,7 +2,8 @@
 
 MyST-NB executes a notebook when it reads its page, and so one after the other. Before the first
 page is read the outputs are put where it looks for them first, in jupyter-cache. A notebook in
-which a cell raises is left to it: it executes that one again, and reports what was raised.
+which a cell raises, or whose kernel does not start since another program took its port, is left to
+it: it executes that one again, and reports what was raised.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ async def execute(caches: Mapping[Path, Path], timeout: int) -> None:
             )
             try:
                 await client.async_execute()
-            except (CellExecutionError, CellTimeoutError):
+            except (CellExecutionError, CellTimeoutError, RuntimeError):
                 return
             get_cache(str(caches[path])).cache_notebook_bundle(
                 CacheBundleIn(notebook, str(path)), check_validity=False, overwrite=True

@@ -84,7 +84,7 @@ def data() -> dict[str, Any]:
         "heads": heads,
         "head": SHOWN[0] * heads + SHOWN[1],
         "scores": short(standard(scores.flatten(0, 1))),
-        "spreads": {"least": 1.5, "step": 0.1, "shown": SPREAD},
+        "spreads": {"least": spreads[0].item(), "step": 0.1, "shown": SPREAD},
         "chance": short(by_chance(FROM + 1, spreads), 5),
         "random": short(typical(FROM + 1)),
     }
@@ -96,9 +96,8 @@ def draw() -> None:
     """
     query, key = (x[-1] for x in load_vectors(HEADS, "line", LONGER))
     row = sdpa.attention_scores(query, key)[SHOWN][FROM, : FROM + 1].double()
-    name = f"layer {SHOWN[0] + 1}, head {SHOWN[1] + 1}"
     rows = {
-        name: (standard(row), plotting.ROLES["weights"]),
+        f"layer {SHOWN[0] + 1}, head {SHOWN[1] + 1}": (standard(row), plotting.ROLES["weights"]),
         "random scores": (typical(FROM + 1), plotting.MUTED),
     }
     _, axes = plotting.figure(columns=2, height=2.8, share_y=True)

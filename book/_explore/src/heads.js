@@ -1,4 +1,4 @@
-/** Heads of a model in training: the scores of one row, and as many random scores, stretched to one spread; and at how many characters each head looks. */
+/** Heads of a trained model: the scores of one row, and as many random scores, stretched to one spread; and at how many characters each head looks. */
 import * as d3 from "./d3.js";
 import { colour, data } from "./data.js";
 import { drawHandles, fromKey, listen } from "./handles.js";
@@ -78,13 +78,13 @@ function measure(row, spread) {
 }
 
 /** Between which numbers of characters nine in ten random rows look. */
-const range = ({ low, high }) => `${show2(low)} to ${show2(high)}`;
+const between = ({ low, high }) => `${show2(low)} to ${show2(high)}`;
 
 /** Whether a head can be told apart from random scores of its spread, and why. */
 function answer(one) {
   if (one.side > 0) return "No, more even: several scores share the top.";
   if (one.side < 0) return "No, sharper: one score stands out.";
-  return `Could be chance: random rows mostly look at ${range(one)} characters.`;
+  return `Could be chance: random rows mostly look at ${between(one)} characters.`;
 }
 
 /** The passage up to the character that looks, the stronger coloured the more weight goes there. */
@@ -201,7 +201,7 @@ function drawRows(panel, head) {
     : ["head:", "random row:"];
   const rows = [
     [`${one} ${show2(head.keys)} characters`, head],
-    [`${typical} ${show2(other.keys)} (9 in 10: ${range(other)})`, other],
+    [`${typical} ${show2(other.keys)} (9 in 10: ${between(other)})`, other],
   ];
   const notes = fresh(panel.svg, "notes");
   say(notes, `±${show(head.spread, 1)}`, x(-head.spread) - 3, bottom - 5, "end").style(
