@@ -30,7 +30,7 @@ const { least: LEAST_SPREAD, step: STEP, shown: SPREAD } = spreads; // at which 
 
 export const heads = {
   title: "Same spread of scores, same sharpness?",
-  prompt: "A circle is a score, sized by its weight. Press the orange head; drag the slider.",
+  prompt: "A circle is a score, sized by its weight. Press the orange head below; drag the slider.",
   hint: { target: "input" },
   controls: [
     {
@@ -60,7 +60,8 @@ export const heads = {
     drawText(app.panels.text, all[head].weights, names[head]);
     drawRows(app.panels.rows, all[head]);
     drawHeads(app, all);
-    return { said: answer(all[head]) };
+    const held = spread !== SPREAD && measure(scores[head], SPREAD).side === all[head].side;
+    return { said: answer(all[head], held) };
   },
 };
 
@@ -80,10 +81,11 @@ function measure(row, spread) {
 /** Between which numbers of characters nine in ten random rows look. */
 const between = ({ low, high }) => `${show2(low)} to ${show2(high)}`;
 
-/** Whether a head can be told apart from random scores of its spread, and why. */
-function answer(one) {
-  if (one.side > 0) return "No, more even: several scores share the top.";
-  if (one.side < 0) return "No, sharper: one score stands out.";
+/** Whether a head can be told apart from random scores of its spread, and why; `held` where it was at the first spread as it is here. */
+function answer(one, held) {
+  const here = held ? " here, too" : "";
+  if (one.side > 0) return `No, more even${here}: several scores share the top.`;
+  if (one.side < 0) return `No, sharper${here}: one score stands out.`;
   return `Could be chance: random rows mostly look at ${between(one)} characters.`;
 }
 
