@@ -68,13 +68,12 @@ export const heads = {
 /** Whether a panel has room for the passage on one line, and for long words. */
 const wide = (panel) => panel.width > 560;
 
-/** Of standardised scores, stretched to a spread, their weights, at how many characters they look, and between which numbers nine in ten random rows; and on which side of these it is: 0 if among them, or at the edge as far as digits tell. */
+/** Of standardised scores, stretched to a spread, their weights, at how many characters they look, and between which numbers nine in ten random rows; and on which side of these it is, 0 if among them. */
 function measure(row, spread) {
   const [low, high] = chance[Math.round((spread - LEAST_SPREAD) / STEP)];
   const weights = math.softmax(row, 1 / spread);
   const keys = math.effectiveKeys(weights);
-  const edge = [low, high].map(show2).includes(show2(keys));
-  const side = edge || (keys > low && keys < high) ? 0 : Math.sign(keys - low);
+  const side = keys > high ? 1 : keys < low ? -1 : 0;
   return { row: row.map((score) => spread * score), spread, weights, keys, low, high, side };
 }
 
@@ -83,9 +82,9 @@ const between = ({ low, high }) => `${show2(low)} to ${show2(high)}`;
 
 /** Whether a head can be told apart from random scores of its spread, and why; `held` where it was at the first spread as it is here. */
 function answer(one, held) {
-  const here = held ? " here, too" : "";
-  if (one.side > 0) return `No, more even${here}: several scores share the top.`;
-  if (one.side < 0) return `No, sharper${here}: one score stands out.`;
+  const still = held ? "still " : "";
+  if (one.side > 0) return `No, ${still}more even than random rows: no score stands far out.`;
+  if (one.side < 0) return `No, ${still}sharper than random rows: one score stands far out.`;
   return `Could be chance: random rows mostly look at ${between(one)} characters.`;
 }
 
@@ -181,7 +180,7 @@ function drawRows(panel, head) {
   const x = d3.scaleLinear([-10, 14.5], panel.xRange);
   const [bottom, top] = panel.yRange;
   const high = bottom - top;
-  const most = (wide(panel) ? MOST : 0.7 * MOST) * high;
+  const full = (wide(panel) ? MOST : 0.7 * MOST) * high;
   axes(panel, {
     x,
     y: d3.scaleLinear([0, 1], [bottom, top]),
@@ -198,12 +197,12 @@ function drawRows(panel, head) {
     .attr("height", high)
     .style("fill", "color-mix(in srgb, var(--ex-focus) 12%, var(--ex-ground))");
   const other = measure(random, head.spread);
-  const [one, typical] = wide(panel)
-    ? ["the head: effectively", "a typical random row:"]
-    : ["head:", "random row:"];
+  const [one, typical, most] = wide(panel)
+    ? ["the head: effectively", "a typical random row:", "nine in ten look at"]
+    : ["head:", "random row:", "9 in 10:"];
   const rows = [
     [`${one} ${show2(head.keys)} characters`, head],
-    [`${typical} ${show2(other.keys)} (9 in 10: ${between(other)})`, other],
+    [`${typical} ${show2(other.keys)} (${most} ${between(other)})`, other],
   ];
   const notes = fresh(panel.svg, "notes");
   say(notes, `±${show(head.spread, 1)}`, x(-head.spread) - 3, bottom - 5, "end").style(
@@ -213,7 +212,7 @@ function drawRows(panel, head) {
   rows.forEach(([name, { row: places, weights }], i) => {
     const [from, to] = i ? [UPPER, 1] : [0, UPPER];
     const middle = top + ((from + to) / 2) * high;
-    const radii = weights.map((weight) => Math.max(LEAST, most * Math.sqrt(weight)));
+    const radii = weights.map((weight) => Math.max(LEAST, full * Math.sqrt(weight)));
     const heights = pile(places.map(x), radii);
     const circles = layer(panel.svg, `row-${i}`)
       .classed("glides", true)

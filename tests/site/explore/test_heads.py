@@ -98,7 +98,7 @@ def test_circles_stand_at_the_scores_and_are_as_large_as_the_weights(explorable,
             assert numbers(labels[i])[0] == pytest.approx(keys, rel=0.06)
         assert labels[0].startswith("the head: ")
         assert labels[1].startswith("a typical random row: ")
-        assert numbers(labels[1])[1:] == pytest.approx([9, 10, *chance(spread)], rel=0.06)
+        assert numbers(labels[1])[1:] == pytest.approx(chance(spread), rel=0.06)
         assert figure.locator("[data-panel=text] p").text_content().startswith(name(head))
 
 
@@ -113,10 +113,8 @@ def test_the_random_row_looks_at_as_many_characters_as_the_median():
 
 
 def way_of(keys, spread):
-    """On which side of nine in ten random rows; none where two digits show no difference."""
+    """On which side of nine in ten random rows."""
     low, high = chance(spread)
-    if f"{keys:.2g}" in (f"{low:.2g}", f"{high:.2g}"):
-        return ""
     return "↑" if keys > high else "↓" if keys < low else ""
 
 
@@ -139,17 +137,15 @@ def test_sentence_and_cells_compare_heads_with_random_scores(explorable, spread)
         assert cell.removeprefix(cell.rstrip("↑↓")) == way
         assert ("value" in fill, "key" in fill) == (way == "↑", way == "↓")
         held = spread != SPREAD and way == way_of(keys_of(head, SPREAD), SPREAD)
-        here = " here, too" * held
-        start = {"↑": f"No, more even{here}: ", "↓": f"No, sharper{here}: "}
+        still = "still " * held
+        start = {"↑": f"No, {still}more even than ", "↓": f"No, {still}sharper than "}
         assert said(figure).startswith(start.get(way, "Could be chance: "))
         if not way:
             assert numbers(said(figure)) == pytest.approx([low, high], rel=0.06)
         largest = standard(rows()[head]).max()
-        if way == "↑":  # several share the top
-            assert largest < 1.8
-            assert keys > 3
-        if way == "↓":  # one stands out
-            assert largest > 3
+        if way:  # the reason that is given: random rows stand as far out one in ten times
+            near, far = normal(N).amax(-1).quantile(torch.tensor([0.1, 0.9]).double())
+            assert largest < near if way == "↑" else largest > far
         assert handle.get_attribute("aria-valuetext").startswith(f"{name(head)}: ")
     legend = panel.locator("p").text_content()
     assert numbers(legend) == [counts["↑"], counts["↓"], 1.6, 16]
