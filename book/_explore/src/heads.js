@@ -242,6 +242,7 @@ function drawRows(panel, head) {
       .style("font-weight", 700)
       .style("fill", i ? "var(--ex-ink)" : INKS[0]);
   });
+  notes.raise(); // over a tall pile
   panel.describe(rows.map(([name]) => name).join("; "));
 }
 
