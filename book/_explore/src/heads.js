@@ -180,7 +180,7 @@ function drawRows(panel, head) {
   const x = d3.scaleLinear([-10, 14.5], panel.xRange);
   const [bottom, top] = panel.yRange;
   const high = bottom - top;
-  const full = (wide(panel) ? MOST : 0.7 * MOST) * high;
+  const largest = (wide(panel) ? MOST : 0.7 * MOST) * high;
   axes(panel, {
     x,
     y: d3.scaleLinear([0, 1], [bottom, top]),
@@ -212,7 +212,7 @@ function drawRows(panel, head) {
   rows.forEach(([name, { row: places, weights }], i) => {
     const [from, to] = i ? [UPPER, 1] : [0, UPPER];
     const middle = top + ((from + to) / 2) * high;
-    const radii = weights.map((weight) => Math.max(LEAST, full * Math.sqrt(weight)));
+    const radii = weights.map((weight) => Math.max(LEAST, largest * Math.sqrt(weight)));
     const heights = pile(places.map(x), radii);
     const circles = layer(panel.svg, `row-${i}`)
       .classed("glides", true)
@@ -292,7 +292,7 @@ function drawHeads(app, all) {
   const { made: frame, all: handle } = drawHandles(panel, [head], range, "query");
   frame.attr("aria-label", "the head").style("pointer-events", "none"); // a press is for the nearest cell
   frame.selectAll("*").remove();
-  frame.append("rect").attr("class", "ring").attr("rx", 3).style("stroke", colour("query"));
+  frame.append("rect").attr("class", "ring").attr("rx", 3);
   handle
     .attr("transform", `translate(${corner(head)})`)
     .attr("aria-valuenow", head)
@@ -301,8 +301,7 @@ function drawHeads(app, all) {
     .attr("x", -1.5)
     .attr("y", -1.5)
     .attr("width", x.bandwidth() + 3)
-    .attr("height", high + 3)
-    .style("stroke-width", 2.5);
+    .attr("height", high + 3);
   const byKey = (event, from) => {
     const next = fromKey(event, from, range);
     return next === null ? null : { head: Math.min(Math.max(next, 0), range.max) };
