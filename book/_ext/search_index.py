@@ -80,6 +80,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def begin(app: Sphinx) -> None:
     app.sdpa_search = {"pages": [], "entries": []}  # type: ignore[attr-defined]
+    app.sdpa_papers = papers(app)  # type: ignore[attr-defined]  # once: it reads every title's LaTeX
     if isinstance(app.builder, StandaloneHTMLBuilder):
         app.builder.search = False
 
@@ -88,11 +89,11 @@ def collect(
     app: Sphinx, page: str, _template: str, _context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
     if doctree is not None:
-        found = app.sdpa_search  # type: ignore[attr-defined]
+        found, named = app.sdpa_search, app.sdpa_papers  # type: ignore[attr-defined]
         title = doctree.next_node(nodes.title)
         of_page = "" if title is None else text(*title.children)
         for entry in entries(doctree, page, len(found["pages"])):
-            name = papers(app).get(entry.anchor, entry.heading)
+            name = named.get(entry.anchor, entry.heading)
             found["entries"].append(entry._replace(heading="" if name == entry.anchor else name))
         found["pages"].append(Page(app.builder.get_target_uri(page), of_page))
 
