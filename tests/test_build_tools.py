@@ -14,10 +14,11 @@ from typing import Any
 
 import freshness
 import nbformat
+import notebooks
 import pytest
 from click.testing import CliRunner
+from narrow import folder_of
 from nbclient import NotebookClient
-from notebooks import stored
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -25,10 +26,10 @@ CONFIG = """
 title: Two chapters
 execute: {execute_notebooks: cache}
 sphinx:
-  local_extensions: {freshness: book/_ext}
+  local_extensions: {execution: book/_ext}
   config: # no more than the test needs, so that it is quick
     extensions:
-      [myst_nb, jupyter_book, sphinx_comments, sphinx_external_toc, freshness, execution]
+      [myst_nb, jupyter_book, sphinx_comments, sphinx_external_toc, execution]
     html_theme: basic
     html_theme_options: {}
 """
@@ -62,6 +63,15 @@ while not Path("../OTHER").exists():
 """
 
 
+DRAWN = '<svg width="1pt" height="1pt"><metadata><svg id="narrow" ></svg></metadata></svg>'
+DRAWING = f"""
+from IPython.display import display
+with open("../runs", "a") as runs:
+    print("one", file=runs)
+display({{"image/svg+xml": {DRAWN!r}, "text/plain": "a line"}}, raw=True)
+"""
+
+
 class Book:
     """A small book that loads the extensions of the real one."""
 
@@ -70,7 +80,7 @@ class Book:
         self.site = root / "_build" / "html"
         (root / "sdpa_lib").mkdir()
         (root / "book" / "_ext").mkdir(parents=True)
-        for name in ("freshness.py", "execution.py"):
+        for name in ("execution.py", "freshness.py", "narrow.py"):
             shutil.copy(ROOT / "book" / "_ext" / name, root / "book" / "_ext")
         (root / "_config.yml").write_text(CONFIG)
         (root / "_toc.yml").write_text(TOC)
@@ -106,6 +116,13 @@ class Book:
         command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
         built = subprocess.run([*command, "build", self.root, "-W"], capture_output=True)
         return built.returncode, self.executed()
+
+    def store(self) -> list[str]:
+        """Store the outputs of what changed, as ``make notebooks`` does; the chapters executed."""
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(action="ignore"):
+            patch.setattr(sys, "argv", ["notebooks.py"])
+            notebooks.main(self.root)
+        return self.executed()
 
     def executed(self) -> list[str]:
         """The chapters that ran since this was asked last, of which two run at a time."""
@@ -166,6 +183,49 @@ def test_only_what_changed_is_executed_and_no_page_is_stale(book: Book) -> None:
     assert book.shows("two", "changed")
 
 
+def test_what_the_notebooks_know_is_not_executed(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a fresh clone, which has no caches of earlier builds."""
+    assert book.store() == ["one", "two"]
+    assert book.build() == (0, [])
+    assert book.shows("one", "constant 1")
+
+    book.write_chapter("two", CELL.replace("NAME", "two") + "print('changed')")
+    assert book.build() == (0, ["two"])
+    assert book.store() == ["two"]
+    shutil.rmtree(book.root / "_build")
+    assert book.build() == (0, [])
+    assert book.shows("two", "changed")
+
+    for variable in ("FRESH", "SDPA_DEVICE"):
+        monkeypatch.setenv(variable, "1")
+        assert [book.build() for _ in range(2)] == [(0, ["one", "two"])] * 2
+        monkeypatch.delenv(variable)
+
+    path = book.root / "book" / "one.ipynb"
+    path.write_text(path.read_text().replace("constant 1", "constant 7"))
+    assert book.build()[0] == 0
+    assert book.shows("one", "constant 1"), "somebody wrote 7 by hand"
+
+
+def test_a_phone_gets_its_drawing_of_a_stored_figure(book: Book) -> None:
+    """And the record knows that one, too."""
+    book.write_chapter("one", DRAWING)
+    book.store()
+    (drawing,) = (book.root / "book" / "_narrow" / "one").glob("*.svg")
+    assert drawing.read_text() == '<svg id="narrow" ></svg>'
+    assert "narrow" not in (book.root / "book" / "one.ipynb").read_text()
+    assert book.build() == (0, [])
+    (shown,) = (book.root / "_build" / "jupyter_execute" / "book").glob("*.svg")
+    assert shown.read_text() == DRAWN
+    drawing.write_text('<svg id="narrow" >another</svg>')
+    assert book.store() == ["one"]
+    book.write_chapter("one", CELL)
+    assert book.store() == ["NAME"]
+    assert not drawing.exists()
+
+
 def test_two_chapters_are_executed_at_a_time(book: Book) -> None:
     """Each waits for the other, which one after the other would never come."""
     for name, other in (("one", "two"), ("two", "one")):
@@ -185,42 +245,47 @@ def test_what_is_wrong_fails_every_build_until_it_is_mended(book: Book) -> None:
     assert book.build() == (0, [])
 
 
-# A repository by its files: of each what it holds, and whether the chapter depends on it.
-FILES = {
-    "requirements.txt": ("torch", True),
-    "benchmarks/results/cpu.json": ("{}", True),
-    "README.md": ("What it is", False),
-    "sdpa_lib/README.md": ("What it is", False),
-    "sdpa_lib/__init__.py": ("from sdpa_lib.attention import attention", True),
-    "sdpa_lib/attention.py": ("from . import _checks", True),
-    "sdpa_lib/_checks.py": ("", True),
-    "sdpa_lib/models.py": ("", False),
-    "sdpa_lib/table.csv": ("1", True),
-    "sdpa_book/__init__.py": ("from sdpa_book.exercises import check", True),
-    "sdpa_book/costs.py": ("", False),
-    "sdpa_book/exercises/__init__.py": ("import importlib\nimportlib.import_module", True),
-    "sdpa_book/exercises/variance_exercises.py": ("import sdpa_book.answers", True),
-    "sdpa_book/exercises/depth_exercises.py": ("", False),
-    "sdpa_book/answers.py": ("", True),
-    "sdpa_book/studies/heads/__init__.py": ("", True),
-    "sdpa_book/studies/heads/results.py": (
-        "def f():\n    from .. import plan",
-        True,
-    ),
-    "sdpa_book/studies/heads/results/heads.json": ("1", True),
-    "sdpa_book/studies/heads/results/heads.npz": ("1", True),
-    "sdpa_book/studies/heads/train.py": ("", False),
-    "sdpa_book/studies/plan.py": ("__import__", True),
-    "sdpa_book/studies/anything.py": ("", True),
-    "sdpa_book/studies/depth/__init__.py": ("", False),
-    "sdpa_book/studies/depth/results.json": ("1", False),
+# A repository: the code of its notebooks, and of each file what it holds and who depends on it.
+CODE = {
+    "asks": "import sdpa_lib as sdpa\nfrom sdpa_book import check\ncheck('variance.uniform', 1)",
+    "moves": "import sdpa_book\nsdpa_book.movable('growth')",
+    "costs": "from sdpa_book.costs import load_benchmarks",
+    "heads": "from sdpa_book.studies.heads.results import f",
 }
-CELLS = """
-import sdpa_lib as sdpa
-from sdpa_book import check
-from sdpa_book.studies.heads.results import f
-check("variance.uniform", 1)
-"""
+ALL, LIBRARY = set(CODE), {"asks"}
+FILES: dict[str, tuple[str, set[str]]] = {
+    "requirements.txt": ("torch", ALL),
+    "README.md": ("What it is", set()),
+    "benchmarks/results/cpu.json": ("{}", {"costs"}),
+    "sdpa_lib/README.md": ("What it is", set()),
+    "sdpa_lib/__init__.py": ("from sdpa_lib.attention import attention", LIBRARY),
+    "sdpa_lib/attention.py": ("from . import _checks", LIBRARY),
+    "sdpa_lib/_checks.py": ("", LIBRARY),
+    "sdpa_lib/models.py": ("", set()),
+    "sdpa_lib/table.csv": ("1", LIBRARY),
+    "sdpa_book/__init__.py": (
+        "from sdpa_book.exercises import check\nfrom sdpa_book.explorables import movable",
+        ALL,
+    ),
+    "sdpa_book/costs.py": ("", {"costs"}),
+    "sdpa_book/exercises/__init__.py": ("import importlib\nimportlib.import_module", ALL),
+    "sdpa_book/exercises/variance_exercises.py": ("import sdpa_book.answers", {"asks"}),
+    "sdpa_book/exercises/growth_exercises.py": ("", set()),
+    "sdpa_book/answers.py": ("", {"asks"}),
+    "sdpa_book/explorables/__init__.py": ("import pkgutil\npkgutil.iter_modules", ALL),
+    "sdpa_book/explorables/growth_explorable.py": ("from . import looks", {"moves"}),
+    "sdpa_book/explorables/looks.py": ("", {"moves"}),
+    "sdpa_book/explorables/variance_explorable.py": ("", set()),
+    "sdpa_book/studies/heads/__init__.py": ("", {"heads"}),
+    "sdpa_book/studies/heads/results.py": ("def f():\n    from .. import plan", {"heads"}),
+    "sdpa_book/studies/heads/results/heads.json": ("1", {"heads"}),
+    "sdpa_book/studies/heads/results/heads.npz": ("1", {"heads"}),
+    "sdpa_book/studies/heads/train.py": ("", set()),
+    "sdpa_book/studies/plan.py": ("__import__", {"heads"}),
+    "sdpa_book/studies/anything.py": ("", {"heads"}),
+    "sdpa_book/studies/depth/__init__.py": ("", set()),
+    "sdpa_book/studies/depth/results.json": ("1", set()),
+}
 
 
 @pytest.fixture
@@ -228,57 +293,97 @@ def repository(tmp_path: Path) -> Path:
     for name, (text, _) in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    write_notebook(tmp_path / "chapter.ipynb", CELLS)
+    (tmp_path / "book").mkdir()
+    for name, code in CODE.items():
+        write_notebook(tmp_path / "book" / f"{name}.ipynb", code)
     return tmp_path
 
 
-def write_notebook(path: Path, code: str, text: str = "") -> None:
-    cells = [nbformat.v4.new_markdown_cell(text), nbformat.v4.new_code_cell(code)]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+def write_notebook(path: Path, code: str) -> None:
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), path)
+
+
+def digests(root: Path) -> dict[str, str]:
+    return {name: freshness.digest(root, root / "book" / f"{name}.ipynb") for name in CODE}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_chapter_depends_on_what_it_imports_and_on_nothing_else(
+def test_a_notebook_depends_on_what_it_imports_and_on_nothing_else(
     name: str, repository: Path
 ) -> None:
-    before = freshness.digest(repository, repository / "chapter.ipynb")
+    before = digests(repository)
     with open(repository / name, "a") as file:
-        file.write("\n# changed")
-    changed = freshness.digest(repository, repository / "chapter.ipynb") != before
-    assert changed == FILES[name][1]
+        file.write("\nchanged")
+    after = digests(repository)
+    assert {name for name in CODE if before[name] != after[name]} == FILES[name][1]
 
 
 @pytest.mark.parametrize("code", ["%matplotlib inline", "__import__('sdpa_lib')"])
-def test_a_chapter_whose_imports_no_one_can_read_depends_on_all(
+def test_a_notebook_whose_imports_no_one_can_read_depends_on_all(
     code: str, repository: Path
 ) -> None:
-    write_notebook(repository / "chapter.ipynb", code)
-    found = freshness.files(repository, repository / "chapter.ipynb")
-    read_me = {"README.md", "sdpa_lib/README.md"}
-    assert {path.relative_to(repository).as_posix() for path in found} == FILES.keys() - read_me
+    notebook = repository / "book" / "asks.ipynb"
+    write_notebook(notebook, code)
+    found = freshness.files(repository, notebook)
+    others = {"README.md", "sdpa_lib/README.md", "requirements.txt"}
+    assert {path.relative_to(repository).as_posix() for path in found} == FILES.keys() - others
 
 
-def test_a_new_file_of_data_is_seen_and_another_device(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chapter = repository / "chapter.ipynb"
-    keys = [freshness.digest(repository, chapter)]
+def test_an_exercise_whose_name_is_computed_may_be_any(repository: Path) -> None:
+    notebook = repository / "book" / "asks.ipynb"
+    write_notebook(notebook, "from sdpa_book import check\ncheck(name, 1)")
+    names = {path.name for path in freshness.files(repository, notebook)}
+    assert names >= {"variance_exercises.py", "growth_exercises.py"}
+
+
+def test_a_new_file_of_data_is_seen(repository: Path) -> None:
+    before = digests(repository)
     (repository / "sdpa_book" / "studies" / "heads" / "results" / "more.npz").touch()
-    keys.append(freshness.digest(repository, chapter))
-    monkeypatch.setenv("SDPA_DEVICE", "mps")
-    keys.append(freshness.digest(repository, chapter))
-    assert len(set(keys)) == 3
+    after = digests(repository)
+    assert {name for name in CODE if before[name] != after[name]} == {"heads"}
 
 
-def test_the_chapters_of_this_book_depend_on_their_own_exercises() -> None:
-    """And on no other's: else a changed exercise would execute all."""
-    of = {}
-    for path in stored(ROOT / "book"):
-        names = {file.name for file in freshness.files(ROOT, path)}
-        place = path.relative_to(ROOT / "book").as_posix()
-        of[place] = {name for name in names if name.endswith("_exercises.py")}
-    assert of["02_dot_products_grow.ipynb"] >= {"growth_exercises.py"}
-    assert all(len(names) <= 3 for names in of.values()), of
+def test_words_and_the_ends_of_lines_are_no_change(repository: Path) -> None:
+    """A checkout on Windows ends them with two characters."""
+    before = digests(repository)
+    (repository / "requirements.txt").write_bytes(b"# what the book needs\r\ntorch\r\n")
+    module = repository / "sdpa_book" / "__init__.py"
+    module.write_bytes(module.read_bytes().replace(b"\n", b"\r\n"))
+    assert digests(repository) == before
+
+
+OF_THIS_BOOK = {
+    "sdpa_book/exercises/growth_exercises.py": {"02_dot_products_grow"},
+    "sdpa_book/explorables/growth_explorable.py": {"02_dot_products_grow"},
+    "benchmarks/results/amd-epyc-2-threads.json": {
+        "12_your_own_rescaling",
+        "notes/12_your_own_rescaling",
+    },
+    "sdpa_book/studies/optimiser_steps/results/steps.json": {
+        "notes/d_which_power_for_which_optimiser",
+        "studies/d_which_power_for_which_optimiser",
+    },
+}
+
+
+def test_one_file_of_each_kind_executes_only_who_uses_it() -> None:
+    of = {
+        path.relative_to(ROOT / "book").with_suffix("").as_posix(): freshness.files(ROOT, path)
+        for path in notebooks.stored(ROOT / "book")
+    }
+    for name, users in OF_THIS_BOOK.items():
+        assert {notebook for notebook, files in of.items() if ROOT / name in files} == users, name
+
+
+def test_the_outputs_of_this_book_are_known() -> None:
+    """Else a clone would execute in silence. ``make notebooks`` makes them known."""
+    book = ROOT / "book"
+    paths = [*notebooks.stored(book), *book.glob("_template/*.ipynb")]
+    assert freshness.record(ROOT).keys() == {freshness.name_of(ROOT, path) for path in paths}
+    stale = [path.name for path in paths if not freshness.is_known(ROOT, path)]
+    assert not stale, f"`make notebooks` executes {', '.join(stale)}"
+    of_figures = {path.parent for path in (book / "_narrow").rglob("*.svg")}
+    assert of_figures <= {folder_of(path, book) for path in paths}
 
 
 @pytest.mark.skipif(os.name != "posix" or not shutil.which("make"), reason="no make here")

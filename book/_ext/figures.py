@@ -16,7 +16,8 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms.images import BaseImageConverter
 from sphinx.writers.html5 import HTML5Translator
 
-NARROW = re.compile(r'<metadata>(<svg id="narrow" .*</svg>)</metadata>', re.S)
+from narrow import NARROW
+
 SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
 PIXELS_PER_POINT = 96 / 72
 PHONE = "(max-width: 32rem)"

@@ -1,87 +1,109 @@
-"""Sphinx extension: no page outlives what it was made from.
+"""What the outputs of a notebook depend on, and whether those that are stored still are its own.
 
-jupyter-cache knows a notebook by its cells, and would show old outputs after a change to
-``sdpa_lib``: so the outputs of a chapter are in a cache of its own, named by what its cells depend
-on. Sphinx knows a page by its file, and would overlook a changed extension and not repeat the
-warning that failed the last build: so every page is read and written anew, which takes seconds once
-its outputs are cached.
+``book/executed.json``, which ``make notebooks`` writes and which is committed, holds a digest for
+each notebook: of its code cells, of their stored outputs with the drawings for narrow screens, and
+of what the outputs depend on. While that is the digest of what lies there, the outputs are known,
+and nothing has to execute the notebook for its page. They do not depend on the processor, on
+Python's version or on the device: cells print what holds on all of them, which the tests see to.
 
-A chapter depends on the modules of this repository that its cells import, and on what those import;
-on the data that lie beside these modules, on the exercises that it asks, on what ``make bench``
-stored, on the packages asked for, on Python and on the device. Where that can't be read off the
-code, it depends on all.
+The outputs of a notebook depend on the modules of this repository that its cells import, and on
+what those import; on the data that lie beside these modules; on the exercises that it asks and the
+explorables that it shows; and on the versions of the packages. Where that can't be read off the
+code, they depend on all.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-import os
-import sys
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from sphinx.application import Sphinx
-from sphinx.config import Config
+from narrow import folder_of
 
-ALL_DEPEND_ON = ("requirements.txt", "constraints.txt", "benchmarks/results")
+RECORD = Path("book/executed.json")
+PINS = ("requirements.txt", "constraints.txt")
 PACKAGES = ("sdpa_lib", "sdpa_book")
 
 BY_NAME = {"import_module", "__import__", "iter_modules"}
 """A module that uses one of these may import any other of its folder."""
 
-EXERCISES = "sdpa_book.exercises"
-"""The package that imports by name what a cell asks for, as the beginning of a text: of
+ASKED_FOR = {
+    "sdpa_book.exercises": ("check", "_exercises"),
+    "sdpa_book.explorables": ("movable", "_explorable"),
+}
+"""The packages that import by name what a cell asks for by a function: for
 ``check("variance.uniform", ...)`` the module ``variance_exercises``.
 """
 
-
-def setup(app: Sphinx) -> dict[str, Any]:
-    app.connect("config-inited", begin)
-    app.connect("source-read", choose_cache)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+READS = {"sdpa_book.costs": "benchmarks/results"}
+"""The modules whose data do not lie beside them."""
 
 
-def begin(app: Sphinx, _config: Config) -> None:
-    (Path(app.doctreedir) / "environment.pickle").unlink(missing_ok=True)
+def record(root: Path) -> dict[str, str]:
+    """By notebook the digest with which it was executed last."""
+    path = root / RECORD
+    known: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return known
 
 
-def choose_cache(app: Sphinx, name: str, _source: list[str]) -> None:
-    """Have MyST-NB look for the outputs of the page that is read next in the cache of its own."""
-    path = Path(app.env.doc2path(name))
-    if path.suffix == ".ipynb":
-        settings: Any = app.env
-        folder = str(cache_of(app, path))
-        settings.mystnb_config = settings.mystnb_config.copy(execution_cache_path=folder)
+def is_known(root: Path, notebook: Path) -> bool:
+    """Whether the stored outputs of a notebook are what its cells put out."""
+    return record(root).get(name_of(root, notebook)) == digest(root, notebook)
 
 
-def cache_of(app: Sphinx, notebook: Path) -> Path:
-    """The folder of the outputs of a chapter, as it and all that it depends on are now."""
-    return Path(app.outdir).parent / ".jupyter_cache" / digest(Path(app.srcdir), notebook)
+def name_of(root: Path, notebook: Path) -> str:
+    """What the record calls a notebook."""
+    return notebook.relative_to(root / "book").as_posix()
 
 
 def digest(root: Path, notebook: Path) -> str:
-    """Of the files in ``root`` that the cells of a chapter depend on, this Python, and the device
-    asked for.
-    """
-    sha = hashlib.sha256(repr((sys.version_info[:2], os.environ.get("SDPA_DEVICE"))).encode())
-    for path in sorted(files(root, notebook)):
-        sha.update(path.relative_to(root).as_posix().encode())
-        sha.update(hashlib.sha256(path.read_bytes()).digest())
+    """Of the code cells, their stored outputs and drawings, and all that these depend on."""
+    kept = ("id", "source", "execution_count", "outputs")
+    stored = [[cell.get(name) for name in kept] for cell in _code_cells(notebook)]
+    drawings = sorted(folder_of(notebook, root / "book").glob("*.svg"))
+    sha = hashlib.sha256(json.dumps(stored, sort_keys=True).encode())
+    sha.update(_of_files(root, drawings).encode())
+    sha.update(of_inputs(root, notebook).encode())
     return sha.hexdigest()[:16]
 
 
+def of_inputs(root: Path, notebook: Path) -> str:
+    """A digest of what the outputs depend on, the cells apart."""
+    pins = [line.split("#")[0].strip() for name in PINS for line in _lines(root / name)]
+    sha = hashlib.sha256("\n".join(sorted(filter(None, pins))).encode())
+    sha.update(_of_files(root, sorted(files(root, notebook))).encode())
+    return sha.hexdigest()[:16]
+
+
+def _of_files(root: Path, paths: Iterable[Path]) -> str:
+    """A digest of files by their names in ``root``, whatever a checkout ends their lines with."""
+    sha = hashlib.sha256()
+    for path in paths:
+        sha.update(path.relative_to(root).as_posix().encode())
+        sha.update(hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).digest())
+    return sha.hexdigest()
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def _code_cells(notebook: Path) -> list[dict[str, Any]]:
+    """As they stand in the file: nbformat would look through them, in ten times as long."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
 def files(root: Path, notebook: Path) -> set[Path]:
-    """The files in ``root`` that the cells of a chapter depend on, without the chapter itself."""
-    found = {path for name in ALL_DEPEND_ON for path in _within(root / name)}
-    cells = nbformat.read(notebook, nbformat.NO_CONVERT).cells
-    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    """The files in ``root`` that the cells of a notebook depend on, without the notebook itself."""
+    code = "\n".join("".join(cell["source"]) for cell in _code_cells(notebook))
     if _is_open(code):
-        return found | {path for name in PACKAGES for path in _within(root / name)}
-    waiting, asked, known = [*_imports(code, "")], _texts(code), set[str]()
+        return {path for name in (*PACKAGES, *READS.values()) for path in _within(root / name)}
+    waiting, found, known = [*_imports(code, "")], set[Path](), set[str]()
     while waiting:
         name = waiting.pop()
         if name in known or not name.startswith(PACKAGES):
@@ -97,13 +119,18 @@ def files(root: Path, notebook: Path) -> set[Path]:
         if not module.exists():
             continue  # a name in a module, or a folder of modules
         found.add(module)
+        if name in READS:
+            found.update(_within(root / READS[name]))
         package = ".".join(module.parent.relative_to(root).parts)
         source = module.read_text(encoding="utf-8")
         waiting += _imports(source, package)
-        if name == EXERCISES:
-            waiting += [f"{name}.{text.partition('.')[0]}_exercises" for text in asked]
-        elif _is_open(source):
-            waiting += [f"{package}.{path.stem}" for path in module.parent.glob("*.py")]
+        modules = [path.stem for path in module.parent.glob("*.py")]
+        if name in ASKED_FOR:
+            function, suffix = ASKED_FOR[name]
+            asked = _first_arguments(code, function)
+            modules = [m for m in modules if None in asked or m.removesuffix(suffix) in asked]
+        if name in ASKED_FOR or _is_open(source):
+            waiting += [f"{package}.{module}" for module in modules]
     return found
 
 
@@ -156,8 +183,14 @@ def _is_open(code: str) -> bool:
 
 
 @cache
-def _texts(code: str) -> frozenset[str]:
-    nodes = ast.walk(ast.parse(code))
+def _first_arguments(code: str, function: str) -> frozenset[str | None]:
+    """Up to its first point, the text that each call of a function has as its first argument;
+    ``None`` for one that is no text, which may be any.
+    """
     return frozenset(
-        n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)
+        text.partition(".")[0] if isinstance(text, str) else None
+        for call in ast.walk(ast.parse(code))
+        if isinstance(call, ast.Call)
+        and function == getattr(call.func, "id", getattr(call.func, "attr", ""))
+        for text in [getattr(call.args[0], "value", None) if call.args else None]
     )

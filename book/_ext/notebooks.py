@@ -1,37 +1,33 @@
-"""Execute chapters in place and store their outputs: those that changed, or those named.
+"""Execute notebooks in place and store their outputs: those that changed, or those named.
 
-A chapter has changed if its code cells, their stored outputs or what they depend on differ from
-when it was last executed here, which ``_build/notebooks.json`` remembers. Where the text of an
-output comes out as it was, a figure's description included, the stored picture stays: another
-machine's rendering of it is no change. ``--all`` executes every chapter and renders anew.
+A notebook has changed if its digest is not the one that ``book/executed.json`` has: ``freshness``
+says what it is made of. The digest is written together with the outputs and the pictures of that
+very execution.
 
-Of a figure's two drawings the wide one is stored, as curves: the pages have both, for the build
-executes the chapters itself. So a picture takes half of the room, in a checkout and in the history,
-where the next version of it is a small difference: most of an SVG are the outlines of letters,
-which stay, while a picture of pixels would be new with each change. README's picture is one: the
-book's first figure.
+Of a figure's two drawings the notebook keeps the wide one, as curves, and ``narrow`` puts the other
+one beside it. So a picture takes little room in the history, where the next version of it is a
+small difference: most of an SVG are the outlines of letters, which stay, while a picture of pixels
+would be new with each change. README's picture is one: the book's first figure.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
+import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import nbformat
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from sdpa_book.drawing.description import describe
 
-from figures import NARROW
-from freshness import digest
+from execution import execute, read
+from freshness import RECORD, digest, is_known, name_of, record
+from narrow import folder_of, part
 
 SECONDS_A_CELL = 600
 
@@ -39,25 +35,38 @@ SECONDS_A_CELL = 600
 def main(root: Path) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="a chapter, such as 05")
-    parser.add_argument("--all", action="store_true", help="every chapter, with new pictures")
+    parser.add_argument("--all", action="store_true", help="every notebook")
     options = parser.parse_args()
     # A user's own kernel of the same name may have another Python.
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
-    memory = root / "_build" / "notebooks.json"
-    known = json.loads(memory.read_text()) if memory.exists() else {}
     book = root / "book"
-    paths = [*stored(book), *book.glob("_template/*.ipynb")]
-    for path in chosen(paths, options.names):
-        name = path.relative_to(book).as_posix()
-        if not (options.all or options.names) and known.get(name) == state(root, path):
-            continue
-        print(name, flush=True)
-        execute(path, keep_pictures=not options.all)
+    paths = chosen([*stored(book), *book.glob("_template/*.ipynb")], options.names)
+    if not (options.all or options.names):
+        paths = [path for path in paths if not is_known(root, path)]
+    failures = []
+
+    def done(path: Path, notebook: Any) -> None:
+        put_away(path, notebook, book)
         if path.name.startswith("00_"):
             draw_first_figure(path, book / "_static" / "weights_by_rank.png")
-        known[name] = state(root, path)
-        memory.parent.mkdir(exist_ok=True)
-        memory.write_text(json.dumps(known, indent=1))
+        known = record(root) | {name_of(root, path): digest(root, path)}
+        there = {name: known[name] for name in sorted(known) if (book / name).exists()}
+        (root / RECORD).write_text(json.dumps(there, indent=1) + "\n", "utf-8", newline="\n")
+
+    def failed(path: Path, cell: int, error: Exception) -> None:
+        failures.append(f"{error}\n{path.name}, cell {cell + 1}, failed; the notebook is as it was")
+
+    asyncio.run(
+        execute(
+            sorted(paths, reverse=True),  # the longest first, so that none runs on alone
+            begin=lambda path: print(name_of(root, path), flush=True),
+            done=done,
+            failed=failed,
+            timeout=SECONDS_A_CELL,
+        )
+    )
+    if failures:
+        sys.exit("\n".join(failures))
 
 
 def stored(book: Path) -> list[Path]:
@@ -65,7 +74,7 @@ def stored(book: Path) -> list[Path]:
     return sorted([*book.glob("*.ipynb"), *book.glob("[!._]*/*.ipynb")])
 
 
-def chosen(paths: list[Path], names: list[str]) -> Iterable[Path]:
+def chosen(paths: list[Path], names: list[str]) -> list[Path]:
     """Those whose file name begins with one of ``names``, as those of a chapter and of its notes do
     with 04, or whose folder and name do; without names all of them.
     """
@@ -77,37 +86,10 @@ def chosen(paths: list[Path], names: list[str]) -> Iterable[Path]:
     return [p for p in paths if any(told.startswith(tuple(names or [""])) for told in called[p])]
 
 
-def state(root: Path, path: Path) -> str:
-    """A digest of the code cells with their outputs, and of what they depend on."""
-    cells = [cell for cell in read(path).cells if cell.cell_type == "code"]
-    told = [(cell.source, cell.execution_count, cell.outputs) for cell in cells]
-    return hashlib.sha256(
-        json.dumps([digest(root, path), told], sort_keys=True).encode()
-    ).hexdigest()
-
-
-def execute(path: Path, *, keep_pictures: bool) -> None:
-    """Run the cells of one chapter and store what they put out, or nothing where one raises."""
-    notebook, before = read(path), read(path)
-    started = []
-    client = NotebookClient(
-        notebook,
-        timeout=SECONDS_A_CELL,
-        record_timing=False,
-        coalesce_streams=True,
-        resources={"metadata": {"path": str(path.parent)}},
-        extra_arguments=["--log-level=ERROR"],  # no word from each kernel about its transport
-        on_cell_start=lambda cell, cell_index: started.append(cell_index),
-    )
-    try:
-        client.execute()
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        sys.exit(f"{error}\n{path.name}, cell {started[-1] + 1}, failed; the notebook is as it was")
-    if keep_pictures:
-        for old, new in zip(before.cells, notebook.cells, strict=True):
-            take_pictures(old.get("outputs", []), new.get("outputs", []))
+def put_away(path: Path, notebook: Any, book: Path) -> None:
+    """Store what was executed, without what another machine would write otherwise."""
+    part(notebook, folder_of(path, book))
     for cell in notebook.cells:
-        leave_out_narrow(cell.get("outputs", []))
         if is_folded(cell):
             cell.metadata.setdefault("jupyter", {})["source_hidden"] = True
     language = {"language_info": {"name": notebook.metadata.language_info.name}}
@@ -132,21 +114,6 @@ def draw_first_figure(path: Path, picture: Path) -> None:
     plt.close(figure)
 
 
-def take_pictures(old: list[Any], new: list[Any]) -> None:
-    """Put the old outputs' pictures into those of the new ones that say the same."""
-    for before, after in zip(old, new, strict=False):
-        if words(before) == words(after):
-            for kind in pictures(after) & pictures(before):
-                after.data[kind] = before.data[kind]
-
-
-def leave_out_narrow(outputs: list[Any]) -> None:
-    """Take the drawing for narrow screens out of each SVG."""
-    for output in outputs:
-        if drawn := output.get("data", {}).get("image/svg+xml"):
-            output.data["image/svg+xml"] = NARROW.sub("", drawn)
-
-
 def is_folded(cell: Any) -> bool:
     """Whether the site folds a cell's code, and so JupyterLab does: what a reader need not see, and
     what draws.
@@ -164,10 +131,6 @@ def words(output: Any) -> dict[str, Any]:
 
 def pictures(output: Any) -> set[str]:
     return {kind for kind in output.get("data", {}) if kind.startswith("image/")}
-
-
-def read(path: Path) -> Any:
-    return nbformat.read(path, nbformat.NO_CONVERT)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from sphinx_revealjs.nodes import revealjs_section
 
 import stored
 from explorable import SHOWN
-from figures import NARROW
+from narrow import NARROW
 from predictions import RIGHT
 from table_names import table, typeset
 
