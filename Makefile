@@ -14,7 +14,7 @@ export JUPYTER_PREFER_ENV_PATH := 1
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 19
 
-book: $(INSTALLED) ## execute the chapters that changed and build the site
+book: $(INSTALLED) ## build the site, and execute what changed (every notebook: FRESH=1)
 	@rm -f _build/html/index.html _build/html/*.pdf
 	$(BIN)/jupyter-book build . -W --keep-going || { \
 	  echo "The book was not built. Where a cell raised, its traceback is above and in _build/html/reports/" >&2; exit 1; }
@@ -59,7 +59,7 @@ explorables: ## check the JavaScript of the explorables and the search, and bund
 	npm run --prefix book/_explore lint
 	npm run --prefix book/_explore bundle
 
-notebooks: $(INSTALLED) ## execute the chapters that changed and store their outputs (one: CHAPTER=05; every one, with new pictures: ALL=1)
+notebooks: $(INSTALLED) ## execute the chapters that changed and store their outputs (one: CHAPTER=05; every one: ALL=1)
 	$(BIN)/python -m sdpa_book.ledger > sdpa_book/ledger/claims.csv
 	$(BIN)/python book/_ext/notebooks.py $(if $(ALL),--all) $(CHAPTER)
 

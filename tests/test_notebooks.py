@@ -73,7 +73,7 @@ def test_every_figure_says_what_is_seen(path):
     for cell, output in outputs(path):
         drawn = [kind for kind in output.get("data", {}) if kind.startswith("image/")]
         if drawn:
-            assert drawn == ["image/svg+xml"], "run `make notebooks ALL=1`"
+            assert drawn == ["image/svg+xml"], "run `make notebooks`"
             if not MOVABLE.search(cell.source):
                 assert len(cell.metadata["mystnb"]["image"]["alt"]) > 40
                 assert cell.source.rstrip().endswith("plt.show()")
