@@ -226,6 +226,14 @@ def test_a_phone_gets_its_drawing_of_a_stored_figure(book: Book) -> None:
     assert not drawing.exists()
 
 
+def test_a_line_that_arrives_in_pieces_is_shown_whole(book: Book) -> None:
+    code = "import time\nfor part in ('one line', ' in', ' pieces'):\n"
+    code += "    print(part, end='', flush=True)\n    time.sleep(0.4)"
+    book.write_chapter("two", code)
+    assert book.build()[0] == 0
+    assert book.shows("two", "one line in pieces")
+
+
 def test_two_chapters_are_executed_at_a_time(book: Book) -> None:
     """Each waits for the other, which one after the other would never come."""
     for name, other in (("one", "two"), ("two", "one")):
