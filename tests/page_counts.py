@@ -31,7 +31,8 @@ LIMITS = {
     "words": 2500,  # in the open, with exercises and captions
     "displays": 6,
     "folds": 5,
-    "code": 25,
+    "code": 25,  # lines that are not folded
+    "cell": 25,  # lines of the longest cell
     "asides": 2,  # in 1,000 words
     "dense": 0,  # paragraphs of more than three measured numbers
     "caption": 40,
@@ -117,6 +118,7 @@ def counts(path: Path) -> dict[str, float]:
         "displays": sum(map(displays, [c for c in cells[:ask] if c.cell_type == "code"])),
         "folds": len(FOLD.findall(before)),
         "code": sum(map(open_lines, [c for c in cells[:ask] if c.cell_type == "code"])),
+        "cell": max((len(c.source.splitlines()) for c in code), default=0),
         "asides": round(1000 * len(asides) / max(said, 1), 1),
         "dense": sum(len(MEASURED.findall(paragraph)) > 3 for paragraph in paragraphs),
         "caption": max(map(words, told), default=0),

@@ -58,6 +58,7 @@ def test_what_is_counted(tmp_path):
         "displays": 2,
         "folds": 1,
         "code": 2,
+        "cell": 3,
         "asides": round(1000 / 32, 1),
         "dense": 1,
         "caption": 4,
