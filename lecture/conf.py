@@ -17,8 +17,6 @@ exclude_patterns = ["lab.md", "revealjs/css", "revealjs/plugin/[!n]*", "revealjs
 exclude_patterns += ["**/*.map", "**/*.esm.js", "**/reset.css", "**/plugin.js", "**/*.html"]
 
 lecture_minutes = 90
-lecture_reserve = 5
-lecture_pace = 120
 revealjs_html_theme = "revealjs-simple"
 revealjs_style_theme = "lecture.css"
 revealjs_static_path = ["static"]

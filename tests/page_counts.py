@@ -2,7 +2,8 @@
 
 Counted is what stands open on the site: words of prose, captions and headings, a formula as one
 word; pictures, tables and prints; lines of code that are not folded. What stands in a fold is
-counted by itself.
+counted by itself. An exclamation mark stands behind what is over its limit. Of all this a test
+refuses only a page that is too long; the rest is for whoever writes to judge.
 """
 
 from __future__ import annotations
@@ -25,6 +26,21 @@ MEASURED = re.compile(
 )
 MOVABLE = re.compile(r'^movable\("', re.M)
 EXERCISES = "## Exercises"
+
+LIMITS = {
+    "words": 2500,  # in the open, with exercises and captions
+    "displays": 6,
+    "folds": 5,
+    "code": 25,  # lines that are not folded
+    "cell": 25,  # lines of the longest cell
+    "asides": 2,  # in 1,000 words
+    "dense": 0,  # paragraphs of more than three measured numbers
+    "caption": 40,
+    "answer": 90,
+    "unknown": 80,
+    "summing_up": 200,  # words of the answer, of the interview and of what to remember, together
+}
+"""What a chapter may have of each."""
 
 
 def plain(markdown: str) -> str:
@@ -102,6 +118,7 @@ def counts(path: Path) -> dict[str, float]:
         "displays": sum(map(displays, [c for c in cells[:ask] if c.cell_type == "code"])),
         "folds": len(FOLD.findall(before)),
         "code": sum(map(open_lines, [c for c in cells[:ask] if c.cell_type == "code"])),
+        "cell": max((len(c.source.splitlines()) for c in code), default=0),
         "asides": round(1000 * len(asides) / max(said, 1), 1),
         "dense": sum(len(MEASURED.findall(paragraph)) > 3 for paragraph in paragraphs),
         "caption": max(map(words, told), default=0),
@@ -111,19 +128,32 @@ def counts(path: Path) -> dict[str, float]:
     }
 
 
+def limits(page: str) -> dict[str, int]:
+    """What a page may have: notes and the ledger, which are looked up, whatever they need."""
+    if page.startswith(("notes/", "ledger")):
+        return {}
+    return LIMITS | {"words": 2400} if page.startswith("studies/") else LIMITS
+
+
+def over(page: str, found: dict[str, float]) -> set[str]:
+    """Of what a page has more than it may."""
+    return {name for name, most in limits(page).items() if found[name] > most}
+
+
+def pages() -> dict[str, dict[str, float]]:
+    return {path.relative_to(BOOK).as_posix()[:-6]: counts(path) for path in stored(BOOK)}
+
+
 def main() -> None:
-    rows = {path.relative_to(BOOK).as_posix()[:-6]: counts(path) for path in stored(BOOK)}
-    names = list(next(iter(rows.values())))
-    print(f"{'':36}" + "".join(f"{name:>11}" for name in names))
+    rows = pages()
+    names = next(iter(rows.values()))
+    print(" " * 42 + "".join(f"{name:>11}" for name in names))
+    for kind, most in (("chapters", LIMITS), ("studies", limits("studies/"))):
+        print(f"{'at most, ' + kind:42}" + "".join(f"{most.get(name, ''):>11}" for name in names))
     for page, row in rows.items():
-        print(f"{page:36}" + "".join(f"{row[name]:11}" for name in names))
-    notes = [row for page, row in rows.items() if page.startswith(("notes/", "ledger"))]
-    others = [row for page, row in rows.items() if not page.startswith(("notes/", "ledger"))]
-    print(f"open on chapters and studies: {sum(row['words'] for row in others)}")
-    print(
-        f"in notes and folds: {sum(row['words'] for row in notes)} + "
-        f"{sum(row['folded'] for row in rows.values())}"
-    )
+        much = over(page, row)
+        marked = (f"{number:>10}{'!' if name in much else ' '}" for name, number in row.items())
+        print(f"{page:42}" + "".join(marked).rstrip())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import nbformat
-import pytest
 from notebooks import stored
 from table_names import table, typeset
 
@@ -17,15 +16,6 @@ from sdpa_book.names import display_name, names_of_code
 from sdpa_lib.sampling import DISTRIBUTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPTS = sorted((ROOT / "book" / "_explore" / "src").glob("*.js"))
-MODULES = sorted(
-    path
-    for folder in ("book/_ext", "sdpa_book")
-    for path in (ROOT / folder).rglob("*.py")
-    if path != ROOT / "sdpa_book" / "names.py"
-)
-CHAPTERS = stored(ROOT / "book")
-
 TYPED = {*names_of_code().values(), "nothing"}
 """No text that a program writes is one of these: it asks for the name. Within a sentence they are
 words. The last is what scores that are undivided were called besides.
@@ -41,27 +31,26 @@ def texts_of_python(source):
             yield node.value
 
 
-def typed(texts):
-    """The display names among these texts, whichever apostrophe they have."""
-    return TYPED & {text.replace("'", "’") for text in texts}
+def texts_of(path):
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".js":
+        return itertools.chain(*JAVASCRIPT_TEXT.findall(text))
+    if path.suffix == ".py":
+        return texts_of_python(text)
+    cells = [c.source for c in nbformat.reads(text, 4).cells if c.cell_type == "code"]
+    return itertools.chain.from_iterable(map(texts_of_python, cells))
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
-def test_no_script_has_a_name_of_its_own(path):
-    found = JAVASCRIPT_TEXT.findall(path.read_text(encoding="utf-8"))
-    assert not typed(itertools.chain(*found)), "the build gives it, as `label` or in a table"
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
-def test_no_module_has_a_name_of_its_own(path):
-    assert not typed(texts_of_python(path.read_text(encoding="utf-8"))), "display_name gives it"
-
-
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.name)
-def test_no_chapter_has_a_name_of_its_own(path):
-    cells = [c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
-    texts = itertools.chain.from_iterable(map(texts_of_python, cells))
-    assert not typed(texts), "display_name gives it"
+def test_no_script_module_or_chapter_has_a_name_of_its_own():
+    """Whichever apostrophe it has."""
+    scripts = (ROOT / "book" / "_explore" / "src").glob("*.js")
+    modules = [*(ROOT / "book" / "_ext").rglob("*.py"), *(ROOT / "sdpa_book").rglob("*.py")]
+    modules.remove(ROOT / "sdpa_book" / "names.py")
+    typed = {}
+    for path in (*scripts, *modules, *stored(ROOT / "book")):
+        if names := TYPED & {text.replace("'", "’") for text in texts_of(path)}:
+            typed[path.relative_to(ROOT).as_posix()] = names
+    assert not typed, "display_name gives it, and to a script the build, as `label` or in a table"
 
 
 def test_names_differ():

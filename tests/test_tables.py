@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from sdpa_book.measured import Measured
 from sdpa_book.tables import Table
 
 
@@ -29,8 +28,3 @@ def test_every_number_has_a_cell(cell, shown):
     table = Table({"figure": [cell]})
     assert repr(table).splitlines()[1].strip() == shown
     assert f'<td class="number">{shown}</td>' in table._repr_html_()
-
-
-def test_a_figure_is_a_pair():
-    pair = (2.0123, 0.012)
-    assert repr(Table({"a": [Measured(*pair)]})) == repr(Table({"a": [pair]}))

@@ -25,6 +25,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
 from chapter_numbers import number_of
+from node_text import defines_a_symbol, text
 
 INDEX = re.compile(r"(?<![\w&.])([A-Za-zκσ])_([A-Za-z]\w*)")
 KINDS = ("single:", "pair:", "see:", "seealso:")
@@ -100,16 +101,9 @@ def spoken(node: nodes.Element) -> str:
     """A term in one line, formulas as one would type them, without what defines it: its symbol, or
     what stands behind an equals sign. Within a sentence it has no capital.
     """
-    from search_index import text
-
     bold = node.next_node(nodes.strong)
     said = bold.astext() if bold else re.split(r"\s?=", text(*node.children))[0].strip()
     return said[0].lower() + said[1:] if said[1:2].islower() else said
-
-
-def defines_a_symbol(row: nodes.row) -> bool:
-    head = row.parent.parent.next_node(nodes.thead)
-    return head not in (None, row.parent) and head.next_node(nodes.entry).astext() == "Symbol"
 
 
 def plain(heading: str) -> str:

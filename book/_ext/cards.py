@@ -27,10 +27,10 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from book_index import defines_a_symbol
 from chapter_numbers import number_of
 from folds import Fold
 from mathml import mathml
+from node_text import defines_a_symbol
 
 PAGE = "notation"
 SCRIPT = Path(__file__).with_name("cards.js")

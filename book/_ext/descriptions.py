@@ -14,7 +14,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from search_index import text
+from node_text import text
 
 SUMMED_UP = re.compile(r"(?:The answer|Abstract)\. ")
 AT_LEAST, AT_MOST = 60, 162  # characters

@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
-from xml.etree import ElementTree
 
 from docutils import nodes
 from pybtex.richtext import Text
@@ -29,16 +28,11 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
-from book_index import defines_a_symbol
 from citations import authors
 from folds import Fold
-from mathml import mathml
+from node_text import defines_a_symbol, text
 
 SYNONYMS = Path(__file__).with_name("search_synonyms.txt")
-CODE = (nodes.literal_block, nodes.doctest_block)
-ENTRIES = (nodes.section, nodes.definition_list_item, nodes.citation, addnodes.desc)
-TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<td[^>]*>[^A-Za-z<]*</td>|<[^>]+>", re.S)
-"""What a reader of HTML does not see, with cells that hold a number, which nobody searches for."""
 EXPLAINS, REPEATS, LOOKED_UP = 0, 1, 2
 """How far a place is from the explanation of a thing: it is there; it is repeated or proved there;
 or it is a record that is looked up by its name."""
@@ -198,74 +192,3 @@ def closest_section(node: nodes.Node) -> nodes.Node:
     while not isinstance(node, nodes.section):
         node = node.parent
     return node
-
-
-def text(*content: nodes.Node) -> str:
-    """What a reader sees, formulas as one would type them. Code is left out, and what has an entry
-    of its own.
-    """
-    parts = []
-    for node in content:
-        if isinstance(node, nodes.Text):
-            parts.append(node.astext())
-        elif isinstance(node, nodes.math | nodes.math_block):
-            parts.append(typed(ElementTree.fromstring(mathml(node.astext(), "inline", node))))
-        elif isinstance(node, nodes.raw) and not left_out(node):
-            parts.append(TAG.sub(" ", node.astext()))
-        elif not left_out(node):
-            space = "" if isinstance(node, nodes.Inline) else " "
-            parts.append(space + text(*node.children) + space)
-    return "".join(parts)
-
-
-def left_out(node: nodes.Node) -> bool:
-    return (
-        isinstance(node, (*CODE, *ENTRIES, nodes.title))
-        or "answering" in getattr(node, "attributes", {}).get("classes", ())
-        or (isinstance(node, nodes.row) and (bool(node["ids"]) or defines_a_symbol(node)))
-        or (isinstance(node, Fold) and "code" in node["classes"])
-    )
-
-
-def typed(formula: ElementTree.Element) -> str:
-    """A formula of MathML in one line.
-
-    Example:
-        >>> typed(ElementTree.fromstring("<msqrt><msub><mi>d</mi><mi>k</mi></msub></msqrt>"))
-        '√d_k'
-    """
-    parts = [typed(child) for child in formula]
-    tag = formula.tag.rpartition("}")[2]
-    if tag in ("math", "mrow", "mtd", "mstyle", "mpadded"):
-        # an index or an exponent ends before the letter that follows it
-        parts = [f"{part}\u200b" if "_" in part or "^" in part else part for part in parts]
-        return re.sub("\u200b(?!\\w)", "", "".join(parts))
-    if tag == "mfrac":
-        return f"{bracketed(parts[0])}/{bracketed(parts[1])}"
-    if tag == "msqrt":
-        return f"√{bracketed(''.join(parts))}"
-    if tag in ("msub", "munder"):
-        return f"{parts[0]}_{step(parts[1])}"
-    if tag == "mover":  # a bar or a hat
-        return parts[0]
-    if tag == "msup":
-        return f"{parts[0]}^{step(parts[1])}"
-    if tag in ("msubsup", "munderover"):
-        return f"{parts[0]}_{step(parts[1])}^{step(parts[2])}"
-    if tag in ("mspace", "mtr"):
-        return " " + "".join(parts)
-    return (formula.text or "").strip() + "".join(parts)
-
-
-def bracketed(part: str) -> str:
-    return part if re.fullmatch(r"√?[\w.]+", part) else f"({part})"
-
-
-def step(part: str) -> str:
-    """What stands lower or higher, in brackets if a step of its own would be read as of the whole.
-
-    Example:
-        >>> step("k"), step("d_k")
-        ('k', '(d_k)')
-    """
-    return part if re.fullmatch(r"[^\W_]+|\d*\.\d+", part) else f"({part})"

@@ -13,10 +13,8 @@
 - ``{part} Softmax saturates`` is where a part begins, and ``{part}`` alone shows all of them.
 - ``{notes} 3`` is what the presenter says in three minutes, and each slide has it; ``backup`` in
   place of minutes is for a slide behind the last, shown if somebody asks. ``:late:`` says what a
-  late class leaves out, and ``:early:`` what an early one sees besides; with ``:check:`` the clock
-  is looked at within a part, too. A table at the end of the first slide's notes has all of it.
-  Paragraphs that begin with "If asked" take no minutes. All minutes are ``lecture_minutes`` without
-  ``lecture_reserve``, and no slide has fewer than it takes (``needed``), nor many more.
+  late class leaves out, and ``:early:`` what an early one sees besides. The plan at the end of the
+  first slide's notes has all of it, with the sum of the minutes, which nobody checks.
 - ``{book}`` says where the book, the lab and the package are to be found.
 """
 
@@ -46,33 +44,16 @@ from table_names import table, typeset
 FIRST, SAID, LAST = range(3)
 """The order of a slide's notes: how to vote, what to say, and the caption of what is shown."""
 SPARE = '<p class="spare" title="A late class saves time here">◇</p>'
-CLOCK = (
+PLAN = (
     "<table><thead><tr><th>minute</th><th>part</th><th>late: leave out</th><th>early: backup</th>"
-    "</tr></thead><tbody>{}</tbody></table><p>Three minutes behind where a part begins: leave out "
-    "what stands there. Three ahead: add the backup, which takes three. In reserve: {} minutes.</p>"
+    "</tr></thead><tbody>{rows}</tbody></table><p>{slides} slides and {backups} in reserve; "
+    "{minutes:g} minutes, and {free:g} kept free. The notes are about {words:,} words, which are "
+    "{talk} minutes of talk: the rest hangs on polls and the room.</p><p>Three minutes behind "
+    "where a part begins: leave out what stands there. Three ahead: add the backup, which takes "
+    "three.</p>"
 )
-
-TAKES = {
-    "to look": (r"(?<!</iframe>)<img|<table|<svg", 1.0),
-    "for numbers": (r"<b>[^<]*\d", 0.1),
-    "to say what was measured": ("<setup>", 0.4),
-    "for formulas": ("<math_block", 0.5),
-    "to draw": (r"\bDraw\b", 0.6),
-    "to move the figure": ("<iframe", 2.5),
-    "to vote": ('<ol type="A"', 2.25),
-    "with the neighbour": ("minute with the neighbour", 0.5),
-    "for answers": (r"\bAsk\b", 1.0),
-}
-"""What a slide has beside its words, how it is found there, and its minutes."""
-TURNED, TAKEN_IN = 0.4, 1.08
-"""Minutes to turn to a slide and be quiet, and how much longer all of it takes before a class. A
-lecturer with a clock needed 94 minutes for the 23 slides of an earlier edition, 36.5 of them for
-learning, where these come to 94, and 36.
-"""
-UNUSED = 1.25
-"""Minutes that a slide may have beyond those, for the board."""
-ASIDE = "If asked"
-"""How a paragraph of notes begins that takes no minutes."""
+PACE = 120
+"""Words a minute."""
 
 LETTERS = """<style>
 g:has(> g[transform*="scale(0.1"]:only-child > use ~ use),
@@ -95,8 +76,6 @@ logger = logging.getLogger(__name__)
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("lecture_minutes", 90, "env")
-    app.add_config_value("lecture_reserve", 0, "env")
-    app.add_config_value("lecture_pace", 0, "env")  # words a minute; with 0 nobody counts
     app.add_config_value("lecture_address", "", "env")
     app.add_config_value("lecture_repository", "", "env")
     app.add_node(notes, revealjs=(visit_notes, depart_notes))
@@ -280,7 +259,7 @@ class Part(SphinxDirective):
 
 class Notes(SphinxDirective):
     required_arguments = 1
-    option_spec: ClassVar = {"late": str, "early": str, "check": flag}
+    option_spec: ClassVar = {"late": str, "early": str}
     has_content = True
 
     def run(self) -> list[nodes.Node]:
@@ -308,68 +287,18 @@ class Book(SphinxDirective):
         return [raw("".join(lines))]
 
 
-def words(node: nodes.Node) -> str:
-    """The words of a slide and its notes, and of all else in it the tags."""
-    if isinstance(node, nodes.raw):
-        return node.astext()
-    if isinstance(node, nodes.Text):
-        return f"{escape(node.astext(), quote=False)} "
-    if isinstance(node, nodes.math):
-        return "x "
-    if isinstance(node, nodes.math_block):
-        return "<math_block>"
-    if isinstance(node, nodes.table):
-        return f"<table>{''.join(one.astext() for one in node.findall(nodes.raw))}</table>"
-    if (isinstance(node, notes) and node["place"] == LAST) or node.astext().startswith(ASIDE):
-        return ""
-    said = "".join(words(one) for one in node.children if not isinstance(one, nodes.section))
-    setup = isinstance(node, nodes.container) and "setup" in node["classes"]
-    return f"<setup>{said}" if setup else said
-
-
-def needed(slide: nodes.section, pace: float) -> dict[str, float]:
-    """Minutes that a slide takes, by what they go to: its words and those of its notes at so many a
-    minute, and what there is to look at, to move, to vote on and to answer.
-    """
-    html = words(slide)
-    said = re.sub(
-        r'<(svg|table).*?</\1>|<p class="(from|spare)">.*?</p>|<[^>]*>', " ", html, flags=re.S
-    )
-    talk = TURNED + len(re.findall(r"\w[\w.,'’-]*", said)) / pace
-    found = {what: len(re.findall(mark, html)) * each for what, (mark, each) in TAKES.items()}
-    return {what: TAKEN_IN * taken for what, taken in {**found, "to talk": talk}.items() if taken}
-
-
-def shares(minutes: float, need: dict[str, float]) -> str:
-    """The minutes of a slide to the quarter, by what they go to; talk and the board have the rest.
-
-    Example:
-        >>> shares(4, {"to vote": 2.7, "to talk": 1.1})
-        '2.75 to vote, 1.25 to talk'
-    """
-    found = {what: round(4 * taken) / 4 for what, taken in need.items()}
-    found["to talk"] += minutes - sum(found.values())
-    return ", ".join(f"{taken:g} {what}" for what, taken in found.items() if taken > 0)
-
-
 @dataclass
 class Stretch:
     """A part of the lecture: what a late class leaves out of it, and what an early one adds."""
 
     name: str
     begins: float
-    notes: notes | None = None
     late: list[str] = field(default_factory=list)
     early: list[str] = field(default_factory=list)
 
     def row(self) -> str:
         cells = f"{self.begins:g}", self.name, "; ".join(self.late), "; ".join(self.early)
         return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-
-    def checkpoint(self) -> nodes.raw:
-        late = f" If you are later: {escape('; '.join(self.late))}" if self.late else ""
-        begins = f"<em>{escape(self.name)}</em> begins at minute {self.begins:g}"
-        return raw(f"<p><b>Checkpoint: {begins}.</b>{late}</p>")
 
 
 def strip(plan: list[str], name: str) -> nodes.raw:
@@ -383,7 +312,8 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
     plan = [one["name"] for one in document.findall(part) if one["name"]]
     stretches = [Stretch("The question", 0.0)]
     now, column, row = 0.0, 0, 0
-    opening: notes | None = None
+    shown: list[notes] = []
+    backups = words = 0
     for slide in list(document.findall(nodes.section)):
         below = isinstance(slide.parent.parent, nodes.section)
         column, row = (column, row + 1) if below else (column + 1, 1)
@@ -393,24 +323,20 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
             logger.warning("a slide has one {notes}, this one %d", len(mains), location=slide)
             continue
         (main,) = mains
-        opening = opening or main
         minutes = main["minutes"]
         if main["backup"]:
             time = "Backup: show it if somebody asks."
             mark = raw(f'<p class="spare backup">backup {column}.{row}</p>')
             slide.insert(slide.index(main), mark)  # before sections below this one
+            backups += 1
         else:
             time = f"Minutes {now:g} to {now + minutes:g}"
-            if pace := app.config.lecture_pace:
-                need = needed(slide, pace)
-                check_minutes(slide, minutes, sum(need.values()))
-                time += f": {shares(minutes, need)}"
+            shown.append(main)
+            words += len(main.astext().split())
         for begins in [one for one in slide.children if isinstance(one, part)]:
             if begins["name"]:
-                stretches.append(Stretch(begins["name"], now, main))
+                stretches.append(Stretch(begins["name"], now))
             slide.replace(begins, strip(plan, begins["name"]))
-        if "check" in main:
-            stretches.append(Stretch(slide.next_node(nodes.title).astext(), now, main))
         first = [raw(f"<p><b>{time}</b></p>")]
         if late := main.get("late"):
             title = slide.next_node(nodes.title).astext().rstrip("?")
@@ -426,19 +352,14 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
         counted = {"data-visibility": "uncounted"} if main["backup"] else {}
         slide.append(revealjs_section(**{"data-timing": round(60 * minutes)}, **counted))
         now += minutes
-    for one in stretches[1:]:
-        assert one.notes is not None
-        one.notes.insert(1, one.checkpoint())
-    if opening:
-        rows = "".join(one.row() for one in [*stretches, Stretch("The end", now)])
-        opening.append(raw(CLOCK.format(rows, app.config.lecture_reserve)))
-    if now + app.config.lecture_reserve != app.config.lecture_minutes:
-        asked = app.config.lecture_minutes - app.config.lecture_reserve
-        logger.warning("the slides take %g minutes, not %g", now, asked)
-
-
-def check_minutes(slide: nodes.section, minutes: float, need: float) -> None:
-    """Warn of a slide that has fewer minutes than it takes, or many more."""
-    if need > minutes + 0.125 or minutes > need + UNUSED:
-        told = "a slide of %g minutes takes %.2f to say and to show"
-        logger.warning(told, minutes, need, location=slide)
+    if shown:
+        told = PLAN.format(
+            rows="".join(one.row() for one in [*stretches, Stretch("The end", now)]),
+            slides=len(shown),
+            backups=backups,
+            minutes=now,
+            free=app.config.lecture_minutes - now,
+            words=round(words, -1),
+            talk=round(words / PACE),
+        )
+        shown[0].append(raw(told))
