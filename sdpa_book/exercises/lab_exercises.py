@@ -1,7 +1,9 @@
 """Exercises of the lab of an hour that no chapter has."""
 
 import math
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -49,7 +51,7 @@ def _train(
     for batch in _batches()[:steps]:
         loss = lookup.lookup_loss(W_Q, W_K, *batch, divisor)
         losses.append(loss.detach().mean())
-        lines = {
+        lines: dict[str, Callable[[], Any]] = {
             "clear": update.zero_grad,
             "backward": (sign * loss).sum().backward,
             "step": update.step,
