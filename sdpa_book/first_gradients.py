@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from sdpa_lib._checks import check_count, check_number
 from sdpa_lib.sampling import sample
 
 N_KEYS, D_MODEL, D_V = 32, 128, 64
@@ -49,6 +50,9 @@ def layers_at_start(d_k: int, c: float, layers: int = 400) -> dict[str, Tensor]:
         >>> layers_at_start(64, 8.0, layers=2)["queries"].shape
         torch.Size([2, 32])
     """
+    check_count("d_k", d_k)
+    check_number("c", c, above=0.0)
+    check_count("layers", layers)
     x = F.layer_norm(sample(layers, N_KEYS, D_MODEL, seed=4), (D_MODEL,))
     W_Q, W_K, W_V = (
         sample(layers, D_MODEL, d, seed=4, stream=s) / math.sqrt(D_MODEL)

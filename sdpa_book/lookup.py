@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 
 from sdpa_book.measured import mean_and_error
+from sdpa_book.names import known_rescaling
 from sdpa_lib import attention_weights, scaled_dot_product_attention
+from sdpa_lib._checks import check_count
 from sdpa_lib.sampling import sample
 
 SEEDS = range(3, 11)
@@ -42,6 +44,9 @@ def train(
     Returns:
         (8, steps).
 
+    Raises:
+        ValueError: ``d_k`` or ``steps`` is below 1, or ``name`` is of no rescaling.
+
     Example:
         >>> train("sqrt_d_k", 64, steps=2).shape
         torch.Size([8, 2])
@@ -49,7 +54,7 @@ def train(
     W_Q, W_K = matrices(d_k)
     update = optimiser([W_Q, W_K], lr=rate)  # type: ignore[call-arg]
     batches, losses = draw_batches(), []
-    for step in range(steps):
+    for step in range(check_count("steps", steps)):
         loss = lookup_loss(W_Q, W_K, *batches[step % BATCHES], name)
         update.zero_grad()
         loss.sum().backward()  # type: ignore[no-untyped-call]
@@ -122,6 +127,8 @@ def first_gradients(name: str, d_k: int, batches: int = 2) -> Tensor:
         torch.Size([2, 8, 96])
     """
     W_Q, W_K = matrices(d_k)
+    if check_count("batches", batches) > BATCHES:
+        raise ValueError(f"batches must be at most {BATCHES}, got {batches}")
     gradients = []
     for batch in draw_batches()[:batches]:
         loss = lookup_loss(W_Q, W_K, *batch, name).sum()
@@ -185,8 +192,8 @@ def heard_agree(
     """
     W_Q, W_K = (W.detach() for W in matrices(d_k, seeds))
     tokens, keys, values = (torch.cat(x, 1) for x in zip(*draw_batches(seeds), strict=True))
-    queries = (tokens @ W_Q.unsqueeze(1)).requires_grad_()
-    weights = attention_weights(queries, keys @ W_K.unsqueeze(1), rescaling=name)
+    queries, known = (tokens @ W_Q.unsqueeze(1)).requires_grad_(), known_rescaling(name)
+    weights = attention_weights(queries, keys @ W_K.unsqueeze(1), rescaling=known)
     loss = (weights @ values - values[..., :1, :]).square().sum()
     (at_queries,) = torch.autograd.grad(loss, queries)
     tokens, at_queries = tokens.squeeze(-2), at_queries.squeeze(-2)
@@ -223,6 +230,7 @@ def _mean_product(vectors: Tensor) -> Tensor:
 
 def matrices(d_k: int, seeds: Iterable[int] = SEEDS) -> tuple[Tensor, Tensor]:
     """Fresh W_Q and W_K of the eight layers, each (8, WIDTH, d_k)."""
+    check_count("d_k", d_k)
     first, second = (_draw(WIDTH, d_k, stream=s, seeds=seeds) / WIDTH**0.5 for s in (0, 1))
     return first.requires_grad_(), second.requires_grad_()
 
@@ -237,6 +245,7 @@ def draw_batches(seeds: Iterable[int] = SEEDS) -> list[tuple[Tensor, Tensor, Ten
 
 def _draw_batch(queries: int, stream: int) -> tuple[Tensor, Tensor, Tensor]:
     """Fresh queries, keys and values, in the shapes of one of ``draw_batches``."""
+    check_count("queries", queries)
     data = _draw(queries, KEYS, 2 * WIDTH, stream=stream)
     noise = 0.3 * _draw(queries, 1, WIDTH, stream=stream + 1)
     keys, values = data[..., :WIDTH], data[..., WIDTH:]
@@ -249,7 +258,7 @@ def lookup_loss(
     """The squared error of an output that should be the first value, (8,)."""
     q = (queries.flatten(1, 2) @ W_Q).reshape(*queries.shape[:3], -1)
     k = (keys.flatten(1, 2) @ W_K).reshape(*keys.shape[:3], -1)
-    out = scaled_dot_product_attention(q, k, values, rescaling=name)
+    out = scaled_dot_product_attention(q, k, values, rescaling=known_rescaling(name))
     return (out - values[..., :1, :]).square().mean((1, 2, 3))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from sdpa_lib._checks import unknown_name
 from sdpa_lib.rescaling import RESCALINGS, Rescaling, get_rescaling, known_rescalings
 
 OTHERS = {
@@ -47,6 +48,23 @@ def word_for(name: str) -> str:
         ('root', 'undivided')
     """
     return "root" if name == "sqrt_d_k" else display_name(name)
+
+
+def known_rescaling(name: str | Rescaling) -> str | Rescaling:
+    """A rescaling as it came, if code knows it.
+
+    Raises:
+        ValueError: no rescaling of that name; what people mean by it is suggested.
+
+    Example:
+        >>> known_rescaling("root")
+        Traceback (most recent call last):
+        ValueError: rescaling 'root' is not known. Did you mean 'sqrt_d_k'? Known names: ...
+    """
+    if isinstance(name, str) and name not in (known := known_rescalings()):
+        people = {call(code): code for code in known for call in (display_name, word_for)}
+        raise unknown_name("rescaling", name, known, meant=people.get(name))
+    return name
 
 
 def plot_label(rescaling: str | Rescaling) -> str:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 import sdpa_lib as sdpa
 from sdpa_book.measured import Measured, mean_and_error
+from sdpa_book.names import known_rescaling
 from sdpa_lib._checks import check_count
 
 
@@ -81,6 +82,8 @@ def related(
     """Normal vectors of variance 1, (models, n, width), any two of a model with this correlation in
     each component.
     """
+    if not 0 <= correlation <= 1:
+        raise ValueError(f"correlation must be between 0 and 1, got {correlation}")
     own, shared = (
         sdpa.sample(models, m, width, seed=seed, stream=s, dtype=dtype)
         for m, s in ((n, stream), (1, stream + 10))
@@ -117,6 +120,10 @@ def at_weights(
         gamma: correlation of the gradients that arrive at any two outputs.
         layers, d_model, n: how many layers, and their size.
     """
+    known_rescaling(rescaling)
+    for name, size in {"d_k": d_k, "d_model": d_model, "n": n}.items():
+        check_count(name, size)
+    check_count("layers", layers, minimum=2)
     x = related(layers, n, d_model, rho, 0)
     x = torch.nn.functional.layer_norm(x, (d_model,))
     W_Q, W_K, W_V = (

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 import sdpa_lib as sdpa
+from sdpa_lib._checks import check_count, check_number
 
 
 def border(n: float) -> float:
@@ -45,6 +46,9 @@ def largest_scores(log_n: float, rows: int = 5000, top: int = 100, seed: int = 9
         >>> largest_scores(math.log(10**100), rows=2).shape
         torch.Size([2, 100])
     """
+    check_number("log_n", log_n, minimum=0.0)
+    check_count("rows", rows)
+    check_count("top", top)
     if log_n <= math.log(1024) + 1e-9:
         return sdpa.sample(
             rows, round(math.exp(log_n)), seed=seed, device="cpu", dtype=torch.float64

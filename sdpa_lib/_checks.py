@@ -115,11 +115,15 @@ def check_value(key: Tensor, value: Tensor) -> None:
         )
 
 
-def unknown_name(argument: str, name: object, known: Iterable[str]) -> ValueError:
-    """The error for a name that is not in a registry, with the nearest names suggested."""
+def unknown_name(
+    argument: str, name: object, known: Iterable[str], meant: str | None = None
+) -> ValueError:
+    """The error for a name that is not in a registry, with the nearest names suggested, or the one
+    that is ``meant``.
+    """
     names = list(known)
     # difflib would read all of a long name, and no known name is near to one
-    near = difflib.get_close_matches(str(name)[:200], names, n=3, cutoff=0.5)
+    near = [meant] if meant else difflib.get_close_matches(str(name)[:200], names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return ValueError(
         f"{argument} {shown(name)} is not known.{hint} Known names: {', '.join(names)}"

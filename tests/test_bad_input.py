@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import sdpa_lib as sdpa
-from sdpa_book import check, plotting
+from sdpa_book import check, first_gradients, lookup, plotting, query_gradients, scores_by_rank
 from sdpa_book.tables import Table
 from sdpa_lib import RunningDivisor, device, get_rescaling
 from sdpa_lib import scaled_dot_product_attention as attend
@@ -50,6 +50,32 @@ TYPE_ERRORS = {
 }
 
 VALUE_ERRORS = {
+    "'root' is not known. Did you mean 'sqrt_d_k'": lambda: lookup.train("root", 64),
+    "'√d_k' is not known. Did you mean 'sqrt_d_k'": lambda: lookup.heard_agree("√d_k", 64),
+    "'undivided' is not known. Did you mean 'none'": lambda: query_gradients.at_weights(
+        "undivided", 64
+    ),
+    "^d_k must be at least 1, got 0": lambda: lookup.train("sqrt_d_k", 0),
+    "d_k must be at least 1, got -1": lambda: lookup.heard_agree("none", -1),
+    "steps must be at least 1, got 0": lambda: lookup.train("sqrt_d_k", 64, steps=0),
+    "batches must be at least 1, got 0": lambda: lookup.first_gradients("none", 4, batches=0),
+    "batches must be at most 120, got 121": lambda: lookup.first_gradients("none", 4, batches=121),
+    "queries must be at least 1, got 0": lambda: lookup.steps_to_learn("none", 4, 0),
+    "d_k must be at least 1, got -2": lambda: first_gradients.layers_at_start(-2, 8.0),
+    "c must be a finite number greater than 0, got 0": lambda: first_gradients.layers_at_start(
+        64, 0.0
+    ),
+    "layers must be at least 1": lambda: first_gradients.layers_at_start(64, 8.0, layers=0),
+    "d_k must be at least 1, got -3": lambda: query_gradients.at_weights("none", -3),
+    "n must be at least 1, got 0": lambda: query_gradients.at_weights("none", 64, n=0),
+    "d_model must be at least 1": lambda: query_gradients.at_weights("none", 64, d_model=0),
+    "layers must be at least 2, got 1": lambda: query_gradients.at_weights("none", 64, layers=1),
+    "correlation must be between 0 and 1, got 1.5": lambda: query_gradients.at_weights(
+        "none", 64, 1.5
+    ),
+    "log_n must be .* of at least 0": lambda: scores_by_rank.largest_scores(-1.0),
+    "rows must be at least 1": lambda: scores_by_rank.largest_scores(2.0, rows=0),
+    "top must be at least 1": lambda: scores_by_rank.largest_scores(20.0, top=0),
     r"query must .*got \(4,\)": lambda: attend(Q[0], K, V),
     r"their last dimension d_k, got \(2, 3\) and \(3, 4\)": lambda: attend(Q[:, :3], K, V),
     r"value must .*got \(2, 5\)": lambda: attend(Q, K, V[:2]),

@@ -9,7 +9,7 @@ import teaching
 import torch
 from nbclient import NotebookClient
 
-from sdpa_book import check
+from sdpa_book import check, lookup
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,29 @@ def spread(queries, keys):
     return products.square().mean() ** 0.5
 
 
-def found(d_k, divisor, seed=1):
+def trained(order=("clear", "backward", "step"), optimiser=torch.optim.Adam):
+    """As the lab's cell has it, with the three lines in an order."""
+
+    def train(divisor, steps):
+        W_Q, W_K = lookup.matrices(64)
+        update = optimiser([W_Q, W_K], lr=0.003)
+        losses = []
+        for batch in lookup.draw_batches()[:steps]:
+            loss = lookup.lookup_loss(W_Q, W_K, *batch, divisor)
+            losses.append(loss.detach().mean())
+            lines = {
+                "clear": update.zero_grad,
+                "step": update.step,
+                "backward": loss.sum().backward,
+            }
+            for line in order:
+                lines[line]()
+        return torch.stack(losses)
+
+    return train
+
+
+def found(d_k, divisor, seed=1, winner=False):
     """Keys drawn one by one, with numbers of one's own."""
     drawn = torch.Generator().manual_seed(seed)
     share, weight, queries = 0, 0, 300
@@ -161,7 +183,7 @@ def found(d_k, divisor, seed=1):
         keys[0] = 0.25 * q + 0.9375**0.5 * noise
         p = (keys @ q / divisor).softmax(0)
         share += (p[0] == p.max()).item() / queries
-        weight += p[0].item() / queries
+        weight += p[p.argmax() if winner else 0].item() / queries
     return [share, weight]
 
 
@@ -187,6 +209,17 @@ def test_a_right_answer_by_another_way_passes(name, answer):
     [
         ("lab.spread", lambda q, k: (q * k).sum(-1).std(), "its own key alone"),
         ("lab.power", 0.25, "a root already"),
+        (
+            "lab.train",
+            trained(("step", "clear", "backward")),
+            "call update.step() after backward()",
+        ),
+        ("lab.train", trained(("clear", "step", "backward")), "right after backward() call"),
+        ("lab.train", trained(("backward", "clear", "step")), "right after backward() call"),
+        ("lab.train", trained(optimiser=torch.optim.SGD), "plain gradient descent"),
+        ("lab.together", lambda k, c: (k * c / (1 + (k - 1) * c)) ** 0.5, "square it"),
+        ("lab.found", lambda *of: found(*of, winner=True), "the winner's weight"),
+        ("lab.found", lambda *of: [100 * x for x in found(*of)], "in per cent"),
     ],
 )
 def test_a_near_miss_has_a_hint_of_its_own(name, answer, hint):
@@ -195,7 +228,7 @@ def test_a_near_miss_has_a_hint_of_its_own(name, answer, hint):
 
 def test_an_answer_of_another_form_is_told_the_form():
     for given in (2413, [2, 4, 1, 3], {"1": "b"}):
-        assert "letters in quotes" in check("growth.diagnosis", given).message
+        assert "letters, such as 'abc'" in check("growth.diagnosis", given).message
 
 
 def test_what_stops_in_the_training_for_many_losses_is_told_why():

@@ -287,3 +287,43 @@ def test_figures_have_one_lettering(path):
             column = min(704, points * 96 / 72)
             found = {100 * float(scale) * column / points for scale in LETTERS.findall(drawn)}
             assert all(12 < pixels < 16.1 for pixels in found), found
+
+
+SHOWN = """\
+class Table:
+    def __repr__(self):
+        return "keys  weight\\n   3    0.12"
+
+    def _repr_html_(self):
+        return "<table><tr><td>3</td><td>0.12</td></tr></table>"
+
+
+Table()"""
+
+
+def test_a_failure_of_nbval_names_the_cell_and_shows_the_plain_text_before_html(tmp_path):
+    now = {"text/html": "<table><tr><td>3</td><td>0.12</td></tr></table>"}
+    now["text/plain"] = "keys  weight\n   3    0.12"
+    then = {kind: text.replace("0.12", "0.34") for kind, text in now.items()}
+    found = [
+        nbformat.v4.new_output("execute_result", data, execution_count=1) for data in (then, now)
+    ]
+    code = [
+        nbformat.v4.new_code_cell(SHOWN, id=name, outputs=[output], execution_count=1)
+        for name, output in zip(("a-table", "as-stored"), found, strict=True)
+    ]
+    code.append(nbformat.v4.new_code_cell("1 / 0", id="raises", execution_count=1))
+    texts = ("# A chapter\n\n## Break it", "text", "### Exercises")
+    text = [nbformat.v4.new_markdown_cell(text) for text in texts]
+    cells = [text[0], text[1], *code[:2], text[2], code[2]]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "page.ipynb")
+    shutil.copy(BOOK / "conftest.py", tmp_path)
+    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "--color=no", "."]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "2 failed, 1 passed" in run.stdout
+    assert "page.ipynb, cell a-table, below “Break it”" in run.stdout
+    assert "page.ipynb, cell raises, below “Exercises”" in run.stdout
+    assert "mismatch 'text/plain'" in run.stdout
+    assert "-    3    0.12" in run.stdout
+    assert "+    3    0.34" in run.stdout
+    assert "text/html" not in run.stdout

@@ -15,8 +15,7 @@ from typing import Any
 
 from docutils import nodes
 from sdpa_book.exercises import exercises_of
-from sdpa_book.exercises.exercise import UNANSWERED
-from sdpa_lib import RESCALINGS
+from sdpa_book.exercises.exercise import UNANSWERED, form
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
@@ -77,7 +76,7 @@ def field(chapter: str, name: str) -> str:
         return ""
     known = {
         "answer": exercise.answer,
-        "kind": kind(exercise.answer),
+        "form": form(exercise.answer),
         "tolerance": exercise.tolerance,
         "mistakes": [[mistake, hint] for hint, mistake in exercise.mistakes.items()],
     }
@@ -86,16 +85,3 @@ def field(chapter: str, name: str) -> str:
         '<input name="given" aria-label="Your answer" placeholder="Your answer" autocomplete="off" '
         'required><button>Check</button><output aria-live="polite"></output></form>\n'
     )
-
-
-def kind(answer: str | float | list[float]) -> str:
-    """What an answer looks like, for those who have typed something else.
-
-    Example:
-        >>> kind([0.5, 1.5])
-        '2 numbers'
-    """
-    if isinstance(answer, str):
-        named = answer in RESCALINGS
-        return "one of the names in the question" if named else "letters, such as abc"
-    return f"{len(answer)} numbers" if isinstance(answer, list) else "a number"

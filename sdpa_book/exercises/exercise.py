@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
-
-from sdpa_lib import RESCALINGS
+from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,26 @@ _OF_DOTS = re.compile("'ellipsis'|not ellipsis$", re.I)
 _OF_MANY = "What goes backward is one number, such as loss.sum()."
 """Said where PyTorch says that grad can be implicitly created only for scalar outputs."""
 
+PER_CENT = "This is in per cent; the share itself is wanted, of which 1 is the whole."
+"""The hint of every exercise whose answer is a share."""
+
 SHOWN = 9
 """How many numbers a message shows at most."""
+
+_LETTERS = re.compile("[a-f]+")
+"""An answer that is made of a question's letters, and is no word."""
+
+_NO_NUMBER = (TypeError, ValueError, RuntimeError)
+"""What reading numbers raises where there are none; the last by tensors that PyTorch can't read."""
 
 
 @dataclass(frozen=True)
 class Exercise:
     """One exercise: the right answer, the inputs on which an answer is tried, and the mistakes
     people make.
+
+    Numbers may come in any type of Python, NumPy or PyTorch; one of few digits, such as bfloat16,
+    has to be right to as many as it has. No feedback says what the right answer is.
 
     Attributes:
         answer: the right answer: a function, or a number, string, list or tensor.
@@ -67,18 +79,17 @@ class Exercise:
     def judge(self, given: Any) -> Feedback:
         """Compare an answer with the right one, then with each known mistake.
 
-        An answer that no known mistake leads to is told the first case on which it fails, what it
-        gave there and what was expected; a number is told no more than its side and, where it is
-        near, how near it has to be.
+        An answer that no known mistake leads to is told where it is wrong: a function the first
+        case on which it fails, a number its side and, where it is near, how near it has to be.
         """
-        if given is ... or given is None:
+        if _missing(given):
             return UNANSWERED
         if not callable(self.answer):
             return self._judge_value(given)
         if not callable(given):
             return Feedback(False, "Pass the function itself, without calling it.")
         outcomes = [_outcome(given, case) for case in self.cases]
-        if outcomes[0] is ... or outcomes[0] is None:
+        if _missing(outcomes[0]):
             return UNANSWERED
         if any(isinstance(one, TypeError) and _OF_DOTS.search(str(one)) for one in outcomes):
             return DOTS
@@ -91,7 +102,8 @@ class Exercise:
                 return Feedback(False, hint)
         first = right.index(False)
         case = _named(self.answer, self.cases[first])
-        return Feedback(False, f"Not yet. {case}{_difference(outcomes[first], expected[first])}")
+        told = self._difference(outcomes[first], expected[first])
+        return Feedback(False, f"Not yet. {case}{told}")
 
     def _judge_value(self, given: Any) -> Feedback:
         """Judge an answer that is no function."""
@@ -105,16 +117,33 @@ class Exercise:
             if self._same(given, mistake):
                 return Feedback(False, hint)
         try:
-            value, answer = float(given), float(self.answer)
-        except (TypeError, ValueError, RuntimeError):  # the last by a tensor of several numbers
-            value = answer = math.nan
-        if math.isnan(value):
-            form = f" Expected: {_form(self.answer)}." if isinstance(self.answer, str) else ""
-            return Feedback(False, f"Not yet: {_shown(given)} is not the right answer.{form}")
-        side = "large" if value > answer else "small"
+            value, answer = _alike(given, self.answer)
+        except _NO_NUMBER:
+            value = answer = torch.tensor(math.nan)
+        if value.dim() or answer.dim() or value.isnan():
+            wanted = "" if _has_form(given, self.answer) else f" Expected: {form(self.answer)}."
+            return Feedback(False, f"Not yet: {_shown(given)} is not the right answer.{wanted}")
         near = abs(value - answer) <= min(20 * self.tolerance, 0.2) * abs(answer)
         wanted = f", by little: the answer is wanted to within {self.tolerance:.2g} of itself"
-        return Feedback(False, f"Not yet: {_shown(given)} is too {side}{wanted if near else ''}.")
+        told = f"{_shown(given)} is {_side(value, answer)}{wanted if near else ''}"
+        return Feedback(False, f"Not yet: {told}.")
+
+    def _difference(self, given: Any, expected: Any) -> str:
+        """What a function did on a case, and what is wrong with it."""
+        if isinstance(given, Exception):
+            told = f"stops with {type(given).__name__}: {given}."
+            return f"{told} {_OF_MANY}" if "scalar outputs" in str(given) else told
+        try:
+            a, b = _alike(given, expected)
+        except _NO_NUMBER:
+            return f"gives {_shown(given)}. Expected: {form(expected)}."
+        if a.shape != b.shape:
+            shapes = [f"the shape {tuple(x.shape)}" if x.dim() else "a number" for x in (a, b)]
+            return f"gives {shapes[0]}. Expected: {shapes[1]}."
+        wrong = ~torch.isclose(a, b, rtol=self._within(given), atol=1e-9)
+        place = tuple(torch.nonzero(wrong)[0].tolist())
+        told = f"gives {a[place]:.4g}{f' at {place}' if place else ''}"
+        return f"{told}." if a[place].isnan() else f"{told}, which is {_side(a[place], b[place])}."
 
     def _led_to(self, outcomes: list[Any], slip: list[Any], right: list[bool]) -> bool:
         """Whether a mistake explains an answer: it gives the same wherever neither of them raises,
@@ -131,10 +160,22 @@ class Exercise:
         if isinstance(second, str):
             return _spelt(first) == _spelt(second)
         try:
-            a, b = (_numbers(x) for x in (first, second))
-        except (TypeError, ValueError, RuntimeError):  # what is no number, and so not the same
+            a, b = _alike(first, second)
+        except _NO_NUMBER:
             return False
-        return a.shape == b.shape and torch.allclose(a, b, rtol=self.tolerance, atol=1e-9)
+        return a.shape == b.shape and torch.allclose(a, b, rtol=self._within(first), atol=1e-9)
+
+    def _within(self, given: Any) -> float:
+        """The relative tolerance, or what the type of ``given`` can tell apart, if that is more."""
+        numbers = _tensor(given)
+        apart = torch.finfo(numbers.dtype).eps if numbers.is_floating_point() else 0.0
+        return max(self.tolerance, apart)
+
+
+def _missing(answer: Any) -> bool:
+    """Whether dots still stand for an answer, or for a part of it."""
+    parts = answer if isinstance(answer, list | tuple) else [answer]
+    return answer is None or any(one is ... for one in parts)
 
 
 def _outcome(function: Any, case: tuple[Any, ...]) -> Any:
@@ -155,6 +196,8 @@ def _spelt(answer: Any) -> str | None:
         >>> _spelt(["b", "d"]), _spelt("B, d"), _spelt("√d_k"), _spelt(2)
         ('bd', 'bd', 'sqrtdk', None)
     """
+    if isinstance(answer, np.ndarray):
+        answer = answer.tolist()
     if isinstance(answer, list | tuple) and all(isinstance(one, str) for one in answer):
         answer = "".join(answer)
     if not isinstance(answer, str):
@@ -162,14 +205,76 @@ def _spelt(answer: Any) -> str | None:
     return re.sub(r"[\s,_\"'()\[\]-]", "", answer.replace("√", "sqrt")).lower()
 
 
-def _form(answer: str) -> str:
-    """What a text looks like that is an answer."""
-    named = answer in RESCALINGS
-    return "one of the names in the question" if named else "letters in quotes, such as 'abc'"
+def form(answer: Any) -> str:
+    """What an answer looks like, for those who have given something else.
+
+    Example:
+        >>> [form(answer) for answer in ("bdac", "k_mean", 0.25, [0.5, 1.5])]
+        ["letters, such as 'abc'", 'one of the words in the question', 'a number', '2 numbers']
+    """
+    if isinstance(answer, str):
+        lettered = _LETTERS.fullmatch(answer)
+        return "letters, such as 'abc'" if lettered else "one of the words in the question"
+    numbers = _tensor(answer)
+    return f"{numbers.numel()} numbers" if numbers.dim() else "a number"
 
 
-def _numbers(value: Any) -> torch.Tensor:
-    return torch.as_tensor(value).detach().cpu().double()
+def _has_form(given: Any, answer: Any) -> bool:
+    """Whether ``given`` is of the form of the right answer, and only its content is wrong."""
+    if isinstance(answer, str):
+        return bool(_LETTERS.fullmatch(answer) and _LETTERS.fullmatch(_spelt(given) or ""))
+    try:
+        a, b = _alike(given, answer)
+    except _NO_NUMBER:
+        return False
+    return a.shape == b.shape
+
+
+def _tensor(value: Any) -> Tensor:
+    """A number, or several, of any type of Python, NumPy or PyTorch.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> _tensor([Fraction(1, 2), np.float32(1), 2 + 0j])
+        tensor([0.5000, 1.0000, 2.0000], dtype=torch.float64)
+    """
+    if isinstance(value, Tensor):
+        found = value.detach().cpu()
+    elif isinstance(value, str | bytes):  # some of which float() would read
+        raise TypeError("a text is no number")
+    elif hasattr(value, "__array__"):
+        array = np.asarray(value)
+        if array.dtype.kind == "O":
+            return _tensor(array.tolist())
+        if array.dtype.kind not in "biufc":
+            raise TypeError(f"{array.dtype} holds no numbers")
+        # PyTorch lacks some of NumPy's types, and of those that it lacks none is coarse
+        wide = np.complex128 if array.dtype.kind == "c" else np.float64
+        found = torch.tensor(array if array.dtype == np.float16 else array.astype(wide))
+    elif isinstance(value, Sequence):
+        found = torch.stack([_tensor(one) for one in value])
+    elif isinstance(value, complex):
+        found = torch.tensor(value, dtype=torch.complex128)
+    else:
+        try:
+            found = torch.tensor(float(value), dtype=torch.float64)
+        except OverflowError:  # a whole number beyond all floats
+            found = torch.tensor(math.inf if value > 0 else -math.inf, dtype=torch.float64)
+    if not found.is_complex():
+        return found
+    if found.imag.any():
+        raise TypeError("the imaginary part is not 0")
+    return found.real
+
+
+def _alike(first: Any, second: Any) -> tuple[Tensor, Tensor]:
+    """Two answers in double precision; what is one number has the shape of the second."""
+    a, b = (_tensor(x).double() for x in (first, second))
+    return (a.reshape(b.shape) if a.numel() == b.numel() == 1 else a), b
+
+
+def _side(value: Tensor, answer: Tensor) -> str:
+    return "too large" if value > answer else "too small"
 
 
 def _named(function: Any, case: tuple[Any, ...]) -> str:
@@ -182,31 +287,13 @@ def _named(function: Any, case: tuple[Any, ...]) -> str:
     )
 
 
-def _difference(given: Any, expected: Any) -> str:
-    """What a function did on a case, and what it should have done."""
-    if isinstance(given, Exception):
-        told = f"stops with {type(given).__name__}: {given}. Expected: {_shown(expected)}."
-        return f"{told} {_OF_MANY}" if "scalar outputs" in str(given) else told
-    try:
-        a, b = _numbers(given), _numbers(expected)
-    except (TypeError, ValueError, RuntimeError):
-        return f"gives {_shown(given)}. Expected: {_shown(expected)}."
-    if a.shape != b.shape:
-        shapes = [f"the shape {tuple(x.shape)}" if x.dim() else "a number" for x in (a, b)]
-        return f"gives {shapes[0]}. Expected: {shapes[1]}."
-    if b.numel() > SHOWN:
-        place = tuple(torch.nonzero(~torch.isclose(a, b))[0].tolist())
-        return f"gives {a[place]:.4g} at {place}. Expected there: {b[place]:.4g}."
-    return f"gives {_shown(given)}. Expected: {_shown(expected)}."
-
-
 def _shown(value: Any) -> str:
     """A value, short enough for a sentence."""
     if isinstance(value, str):
-        return repr(value)
+        return repr(str(value))
     try:
-        numbers = _numbers(value)
-    except (TypeError, ValueError, RuntimeError):
+        numbers = _tensor(value).double()
+    except _NO_NUMBER:
         return f"a {type(value).__name__}"
     if numbers.numel() > SHOWN:
         return f"a tensor of shape {tuple(numbers.shape)}"

@@ -2,7 +2,7 @@
 
 import torch
 
-from sdpa_book.exercises.exercise import Exercise
+from sdpa_book.exercises.exercise import PER_CENT, Exercise
 
 _KEYS = (
     torch.tensor([[3.0, 1.0], [3.0, -1.0]], dtype=torch.float64),
@@ -34,6 +34,7 @@ EXERCISES: dict[str, Exercise] = {
         answer=lambda k: k.mean(0).square().sum() / k.square().sum(-1).mean(),
         cases=tuple((k,) for k in _KEYS),
         mistakes={
+            PER_CENT: lambda k: 100 * k.mean(0).square().sum() / k.square().sum(-1).mean(),
             "This is what the keys do not share: one less it.": lambda k: (
                 1 - k.mean(0).square().sum() / k.square().sum(-1).mean()
             ),

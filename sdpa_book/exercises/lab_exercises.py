@@ -1,13 +1,15 @@
 """Exercises of the lab of an hour that no chapter has."""
 
 import math
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from sdpa_book import lookup
-from sdpa_book.exercises.exercise import Exercise
+from sdpa_book.exercises.exercise import PER_CENT, Exercise
 from sdpa_lib.sampling import sample
 
 
@@ -35,21 +37,33 @@ def _batches() -> list[tuple[Tensor, Tensor, Tensor]]:
 
 
 def _train(
-    divisor: str, steps: int, *, clear: bool = True, move: bool = True, sign: int = 1
+    divisor: str,
+    steps: int,
+    *,
+    order: tuple[str, ...] = ("clear", "backward", "step"),
+    sign: int = 1,
+    optimiser: type[torch.optim.Optimizer] = torch.optim.Adam,
 ) -> Tensor:
     """The mean loss of the eight lookup layers before each of their steps."""
     W_Q, W_K = lookup.matrices(64)
-    update = torch.optim.Adam([W_Q, W_K], lr=0.003)
+    update = optimiser([W_Q, W_K], lr=0.003)  # type: ignore[call-arg]
     losses = []
     for batch in _batches()[:steps]:
         loss = lookup.lookup_loss(W_Q, W_K, *batch, divisor)
         losses.append(loss.detach().mean())
-        if clear:
-            update.zero_grad()
-        (sign * loss).sum().backward()  # type: ignore[no-untyped-call]
-        if move:
-            update.step()
+        lines: dict[str, Callable[[], Any]] = {
+            "clear": update.zero_grad,
+            "backward": (sign * loss).sum().backward,
+            "step": update.step,
+        }
+        for line in order:
+            lines[line]()
     return torch.stack(losses)
+
+
+def _winners(d_k: int, divisor: float) -> list[float]:
+    weights = torch.softmax(_dots(d_k) / divisor, dim=-1)
+    return [_found(_dots(d_k))[0], weights.amax(-1).mean().item()]
 
 
 def _above_half(d_k: int, divisor: float) -> list[float]:
@@ -103,10 +117,21 @@ EXERCISES: dict[str, Exercise] = {
         answer=_train,
         cases=(("sqrt_d_k", 5), ("none", 4)),
         mistakes={
+            # also where step() comes between the two, or zero_grad() does
             "The weights stay where they are: right after backward() call "
-            "update.step().": lambda divisor, steps: _train(divisor, steps, move=False),
+            "update.step().": lambda divisor, steps: _train(
+                divisor, steps, order=("clear", "backward")
+            ),
             "The gradients of all steps add up: call update.zero_grad() before "
-            "backward().": lambda divisor, steps: _train(divisor, steps, clear=False),
+            "backward().": lambda divisor, steps: _train(
+                divisor, steps, order=("backward", "step")
+            ),
+            "This steps along the gradients of the batch before: call update.step() after "
+            "backward().": lambda divisor, steps: _train(
+                divisor, steps, order=("step", "clear", "backward")
+            ),
+            "This is plain gradient descent: let update, which is Adam, take the "
+            "step.": lambda divisor, steps: _train(divisor, steps, optimiser=torch.optim.SGD),
             "This goes up the loss: backward() belongs to loss.sum(), without a "
             "minus.": lambda divisor, steps: _train(divisor, steps, sign=-1),
         },
@@ -126,6 +151,8 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "The noise gets shorter with the root of k, so its square with k: the cosine is a "
             "share of squares.": lambda k, c: c / (c + (1 - c) / k**0.5),
+            "This is the cosine of an average and the shared part itself. Between two averages the "
+            "noise of both counts: square it.": lambda k, c: (k * c / (1 + (k - 1) * c)) ** 0.5,
             "c is a share of the squared length already: it is not squared once "
             "more.": lambda k, c: k * c**2 / (1 + (k - 1) * c**2),
             "c and 1 - c are squared lengths already: square neither of them.": lambda k, c: (
@@ -150,6 +177,9 @@ EXERCISES: dict[str, Exercise] = {
             "The divisor is not used, or multiplied with.": lambda d_k, divisor: _found(_dots(d_k)),
             "Softmax ran over the queries; each query's weights must sum to "
             "1.": lambda d_k, divisor: _found(_dots(d_k) / divisor, dim=0),
+            "This is the winner's weight, whichever key it is; the right key is the first "
+            "one.": _winners,
+            PER_CENT: lambda d_k, divisor: [100 * x for x in _found(_dots(d_k) / divisor)],
             "The largest weight need not be above one half.": _above_half,
             "The right key has to beat the best of the others, not their average.": _above_average,
         },

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from sdpa_book.exercises.exercise import Exercise
+from sdpa_book.exercises.exercise import PER_CENT, Exercise
 
 _ROWS = (
     (torch.tensor([0.7, 0.2, 0.1]).double(), torch.tensor([1.0, -2.0, 3.0]).double()),
@@ -24,6 +24,7 @@ EXERCISES: dict[str, Exercise] = {
                 a - b
             ),
             "This is the weight of the other key.": lambda a, b: 1 / (1 + math.exp(a - b)),
+            PER_CENT: lambda a, b: 100 / (1 + math.exp(b - a)),
         },
     ),
     "needed_gap": Exercise(

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sdpa_book.exercises.exercise import Exercise
+from sdpa_book.exercises.exercise import PER_CENT, Exercise
 from sdpa_book.studies.heads.plan import DecoderRun
 from sdpa_book.studies.heads.read import LONGER, load_vectors
 from sdpa_lib.sampling import sample
@@ -104,6 +104,7 @@ EXERCISES: dict[str, Exercise] = {
                 one_head=True
             ),
             "This is the share in which they differ.": 1.0 - _same_winner(),
+            PER_CENT: 100 * _same_winner(),
         },
     ),
 }

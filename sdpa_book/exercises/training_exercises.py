@@ -3,7 +3,7 @@
 import math
 import statistics
 
-from sdpa_book.exercises.exercise import Exercise
+from sdpa_book.exercises.exercise import PER_CENT, Exercise
 
 
 def _median(times: list[int | None]) -> float:
@@ -41,6 +41,7 @@ EXERCISES: dict[str, Exercise] = {
             ),
             "This is the share p at which all n learn with a chance of 5 %: ask for none of "
             "them.": lambda n: 0.05 ** (1 / n),
+            PER_CENT: lambda n: 100 * (1 - 0.05 ** (1 / n)),
             "For many seeds that is close (the rule of three); for few it is above 1.": lambda n: (
                 3 / n
             ),
@@ -53,6 +54,7 @@ EXERCISES: dict[str, Exercise] = {
             "0.": 0.08,
             "The other way round: the entropy at step 0 is what to divide by.": 1 / 0.51,
             "These are the root's models.": 0.35,
+            PER_CENT: 51,
         },
         tolerance=0.05,
     ),

@@ -7,6 +7,7 @@ import pytest
 from conftest import SITE
 
 from sdpa_book.exercises import all_exercises
+from sdpa_book.exercises.exercise import form
 from sdpa_lib import RESCALINGS
 
 LAB = "lab."  # the lecture's, which is no page
@@ -76,10 +77,21 @@ def test_a_field_reads_what_people_type(fields):
 
 
 def test_an_answer_that_nobody_foresaw_is_told_what_kind_is_expected(fields):
-    for name, given, kind in (
-        *((name, "the mean", "one of the names in the question") for name in NAMES),
-        ("growth.diagnosis", "1234", "letters, such as abc"),
-        *((name, "7, 8", f"{len(VALUES[name].answer)} numbers") for name in SEVERAL),
-    ):
-        expected = f"✗ Not yet: {given} is not the right answer. Expected: {kind}."
-        assert said(fields[name], given) == expected
+    for name, exercise in VALUES.items():
+        if isinstance(exercise.answer, str):
+            told = f"✗ Not yet: 12 is not the right answer. Expected: {form(exercise.answer)}."
+            assert said(fields[name], "12") == told
+        else:
+            assert said(fields[name], "a few") == f"✗ The answer is {form(exercise.answer)}."
+    for name in SEVERAL:
+        assert said(fields[name], "7, 8") == "✗ Not yet: 7, 8 is not the right answer."
+    assert said(fields["growth.diagnosis"], "abcd") == "✗ Not yet: abcd is not the right answer."
+
+
+def test_a_wrong_number_is_told_what_check_tells_of_it(fields):
+    for name, exercise in VALUES.items():
+        if isinstance(exercise.answer, int | float):
+            near = 1 + 3 * exercise.tolerance
+            for factor in (10, 100, 1.5, 0.5, -1, near, 2 - near):
+                given = float(f"{factor * exercise.answer:.4g}")
+                assert said(fields[name], f"{given:.4g}") == repr(exercise.judge(given)), name

@@ -127,7 +127,8 @@
   const numbers = (text) => text.replace(/[[\]()]/g, "").replace(/\s*%/g, "%").split(/[,;\s]+/).filter(Boolean)
     .map((one) => one.endsWith("%") ? number(one.slice(0, -1)) / 100 : number(one));
   const spelled = (text) => text.replace(/√/g, "sqrt").replace(/[\s,_"'()[\]-]/g, "").toLowerCase();
-  const judge = (given, { answer, kind, tolerance, mistakes }) => {
+  const letters = (text) => /^[a-f]+$/.test(spelled(text));
+  const judge = (given, { answer, form, tolerance, mistakes }) => {
     const text = given.trim().replace(/−/g, "-"), values = numbers(text);
     const same = (value) => typeof value === "string" ? spelled(text) === spelled(value)
       : [value].flat().length === values.length
@@ -136,9 +137,11 @@
     const known = mistakes.find(([mistake]) => same(mistake));
     if (known) return `✗ ${known[1]}`;
     if (typeof answer !== "string" && (values.length !== [answer].flat().length || values.some(Number.isNaN)))
-      return `✗ The answer is ${kind}.`;
-    if (typeof answer !== "number") return `✗ Not yet: ${text} is not the right answer. Expected: ${kind}.`;
-    const near = Math.abs(values[0] - answer) <= Math.min(20 * tolerance, 0.2) * Math.abs(answer) ? ", by little" : "";
+      return `✗ The answer is ${form}.`;
+    if (typeof answer === "string" && !(letters(answer) && letters(text))) return `✗ Not yet: ${text} is not the right answer. Expected: ${form}.`;
+    if (typeof answer !== "number") return `✗ Not yet: ${text} is not the right answer.`;
+    const near = Math.abs(values[0] - answer) <= Math.min(20 * tolerance, 0.2) * Math.abs(answer)
+      ? `, by little: the answer is wanted to within ${tolerance} of itself` : "";
     return `✗ Not yet: ${text} is too ${values[0] > answer ? "large" : "small"}${near}.`;
   };
   for (const form of document.querySelectorAll("form.answer")) {
