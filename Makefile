@@ -77,7 +77,7 @@ lab: $(INSTALLED) ## open the chapters in JupyterLab
 	@# Without trust, which you give your own clone here, Jupyter shows no stored figure.
 	$(BIN)/jupyter trust book/*.ipynb book/*/*.ipynb > /dev/null
 	@# Jupyter refuses to run as root, as containers do, unless it is told to.
-	$(BIN)/jupyter-lab book $(if $(filter 0,$(shell id -u)),--allow-root)
+	$(BIN)/python book/_ext/lab.py book $(if $(filter 0,$(shell id -u)),--allow-root)
 
 lint: $(INSTALLED) ## ruff, mypy in strict mode, and pyright
 	$(BIN)/ruff check .
