@@ -8,6 +8,7 @@ import json
 import re
 import unicodedata
 from base64 import b64decode
+from collections import Counter
 from io import BytesIO
 from urllib.parse import unquote, urlsplit
 
@@ -34,12 +35,13 @@ class Links(html.parser.HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.ids, self.links = set(), []
+        self.ids, self.links = [], []
         self.feed(page.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attributes):
         values = dict(attributes)
-        self.ids.add(values.get("id") or "")
+        if values.get("id"):
+            self.ids.append(values["id"])
         for name in ("href", "src"):
             if values.get(name):
                 self.links.append(values[name])
@@ -103,6 +105,12 @@ def test_every_link_within_the_site_leads_somewhere():
             ):
                 dead.append(f"{page.relative_to(SITE)}: {link}")
     assert dead == []
+
+
+@pytest.mark.smoke
+def test_no_two_parts_of_a_page_have_one_id():
+    pages = {page: Counter(Links(page).ids) for page in SITE.rglob("*.html")}
+    assert [(page.name, one) for page, ids in pages.items() for one in ids if ids[one] > 1] == []
 
 
 @pytest.mark.smoke
