@@ -86,6 +86,16 @@ def test_a_page_fits_a_phone(tab, base, page):
     assert opened.locator(scrolling).evaluate_all(silent) == []
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_with_letters_twice_as_large_or_written_from_the_right_fits_a_phone(tab, base, page):
+    opened, _ = tab(base + page, width=412)
+    for change in ("style.fontSize = '200%'", "dir = 'rtl'"):
+        opened.evaluate(f"document.documentElement.{change}")
+        # What scrolls in itself is found after the layout.
+        opened.wait_for_function("document.documentElement.scrollWidth <= 412", timeout=5000)
+        opened.evaluate("document.documentElement.style.fontSize = ''")
+
+
 @pytest.mark.smoke
 def test_every_link_within_the_site_leads_somewhere():
     pages = {page: Links(page) for page in SITE.rglob("*.html")}
@@ -105,6 +115,13 @@ def test_every_link_within_the_site_leads_somewhere():
             ):
                 dead.append(f"{page.relative_to(SITE)}: {link}")
     assert dead == []
+
+
+@pytest.mark.smoke
+def test_every_page_names_its_icon():
+    """Else a browser asks the server for one that is not there."""
+    pages = SITE.rglob("*.html")
+    assert [page for page in pages if '<link rel="icon"' not in page.read_text("utf-8")] == []
 
 
 @pytest.mark.smoke
