@@ -19,15 +19,17 @@ class Notebooks(AsyncLargeFileManager):
     """The files of the folder that JupyterLab shows."""
 
     async def get(self, path: str, *arguments: Any, **options: Any) -> dict[str, Any]:
-        model: dict[str, Any] = await super().get(path, *arguments, **options)
+        files: Any = super()  # jupyter_server's functions have no types
+        model: dict[str, Any] = await files.get(path, *arguments, **options)
         language = of_language(model)
         if language.get("name") == IPythonKernel.language_info["name"]:
             language.setdefault("version", IPythonKernel.language_info["version"])
         return model
 
     async def save(self, model: dict[str, Any], path: str = "") -> dict[str, Any]:
+        files: Any = super()
         of_language(model).pop("version", None)
-        saved: dict[str, Any] = await super().save(model, path)
+        saved: dict[str, Any] = await files.save(model, path)
         return saved
 
 
