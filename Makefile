@@ -9,6 +9,11 @@ INSTALLED := .venv/.installed
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
 
+# Where only ASCII is known, packages can't be installed in a folder whose name has other letters.
+ifneq ($(shell locale charmap),UTF-8)
+export LC_ALL := C.UTF-8
+endif
+
 .PHONY: help book pdf epub test test-plain test-pretend test-transformers test-site lighthouse explorables notebooks study bench serve lab lint clean
 
 help: ## list the targets
@@ -77,7 +82,7 @@ lab: $(INSTALLED) ## open the chapters in JupyterLab
 	@# Without trust, which you give your own clone here, Jupyter shows no stored figure.
 	$(BIN)/jupyter trust book/*.ipynb book/*/*.ipynb > /dev/null
 	@# Jupyter refuses to run as root, as containers do, unless it is told to.
-	$(BIN)/jupyter-lab book $(if $(filter 0,$(shell id -u)),--allow-root)
+	$(BIN)/python book/_ext/lab.py book $(if $(filter 0,$(shell id -u)),--allow-root)
 
 lint: $(INSTALLED) ## ruff, mypy in strict mode, and pyright
 	$(BIN)/ruff check .

@@ -11,6 +11,7 @@ extensions = ["myst_parser", "sphinx_revealjs", "mathml", "headings", "slides"]
 myst_all_links_external = True  # to pages of the book
 myst_enable_extensions = ["amsmath", "dollarmath"]
 html_copy_source = False
+html_favicon = "../book/_theme/sdpa/static/favicon.svg"
 html_math_renderer = "mathml"
 # Of reveal.js what the slides load; and lab.md is for the notebooks of the lab.
 exclude_patterns = ["lab.md", "revealjs/css", "revealjs/plugin/[!n]*", "revealjs/dist/theme"]

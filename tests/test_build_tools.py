@@ -405,3 +405,17 @@ def test_a_builder_that_does_nothing_is_found_out_behind_an_earlier_site(tmp_pat
     made = subprocess.run(make, cwd=tmp_path, capture_output=True, text=True)
     assert made.returncode != 0
     assert "No book was built" in made.stderr
+
+
+@pytest.mark.skipif(os.name != "posix" or not shutil.which("make"), reason="no make here")
+def test_make_installs_and_builds_where_the_locale_knows_only_ascii() -> None:
+    """Else pip can't install in a folder whose name has other letters."""
+    told = subprocess.run(
+        ["make", "-s", "-f", "Makefile", "-f", "-", "told"],
+        input="told:\n\t@locale charmap\n",
+        cwd=ROOT,
+        env=os.environ | {"LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+    )
+    assert told.stdout == "UTF-8\n", told.stderr

@@ -11,6 +11,8 @@ from nbclient import NotebookClient
 
 from sdpa_book import check, lookup
 
+CHAPTER = stored.path_of("00")
+
 
 @pytest.fixture(scope="module")
 def notebooks():
@@ -19,6 +21,11 @@ def notebooks():
         nbformat.validate(notebook)
         NotebookClient(notebook, kernel_name="python3", timeout=600).execute()
     return made
+
+
+@pytest.mark.parametrize("solved", [False, True])
+def test_the_lab_says_of_its_kernel_what_a_chapter_says(solved):
+    assert teaching.lab(solved=solved).metadata == nbformat.read(CHAPTER, as_version=4).metadata
 
 
 def said(notebook):

@@ -163,10 +163,7 @@ def test_what_is_stored_names_no_machine_and_no_time(chapters: Chapters) -> None
     chapters.executed("01")
     text = chapters.path("01_one").read_text(encoding="utf-8")
     notebook = json.loads(text)
-    assert notebook["metadata"] == {
-        "kernelspec": {"display_name": "Python 3", "name": "python3"},
-        "language_info": {"name": "python"},
-    }
+    assert notebook["metadata"] == notebooks.METADATA
     folded = {"jupyter": {"source_hidden": True}}  # the cell draws
     assert [cell["metadata"] for cell in notebook["cells"]] == [{}, folded]
     assert [cell["id"] for cell in notebook["cells"]] == ["prose", "c0"]

@@ -10,6 +10,8 @@ from pathlib import Path
 import nbformat
 import pytest
 from chapter_numbers import number_of
+from ipykernel.ipkernel import IPythonKernel
+from jupyter_client.kernelspec import get_kernel_spec
 from notebooks import is_folded, stored
 from PIL import Image
 
@@ -65,6 +67,23 @@ def test_outputs_are_stored_and_stable(path):
         text += output.get("text", "")
         assert not re.search(r"0x[0-9a-f]{6,}|/home/|/tmp/|cuda|mps\b", text)
         assert "nan" not in re.findall(r"[a-z]+", text)
+
+
+@pytest.mark.parametrize("path", [*CHAPTERS, TEMPLATE], ids=lambda p: p.stem)
+def test_a_notebook_says_of_its_kernel_what_jupyter_would_add(path):
+    """Else JupyterLab counts it as changed, nbconvert makes no ``.py`` of it, and the site doesn't
+    colour its code.
+    """
+    kernel = get_kernel_spec("python3")
+    said = IPythonKernel.language_info | {"version": None}
+    assert nbformat.read(path, as_version=4).metadata == {
+        "kernelspec": {
+            "display_name": kernel.display_name,
+            "language": kernel.language,
+            "name": "python3",
+        },
+        "language_info": {key: value for key, value in said.items() if value},
+    }
 
 
 @pytest.mark.parametrize("path", [*CHAPTERS, TEMPLATE], ids=lambda p: p.stem)

@@ -92,7 +92,8 @@ def compare(app: Sphinx, doctree: nodes.document) -> None:
 
 class SetEntries(SphinxPostTransform):
     """Gives entries their keys as addresses and citations what their entries say, and sets the
-    mathematics that titles write out.
+    mathematics that titles write out. A citation by role loses its address, to which nothing leads:
+    each docstring of a page counts its own from 1.
     """
 
     default_priority = 10  # after the bibliography's entries are there
@@ -105,6 +106,9 @@ class SetEntries(SphinxPostTransform):
             page, _, key = link.get("refuri", "").partition(f"{PAGE}.html#")
             if key in texts and not page.startswith("http"):
                 link["reftitle"] = texts[key].render_as("plaintext")
+        for cited in self.document.findall(nodes.inline):
+            if "bibtex-citation" in cited["classes"]:
+                cited["ids"] = []
         for citation in self.document.findall(nodes.citation):
             citation["ids"] += [keys[name] for name in citation["ids"] if name in keys]
             for text in list(citation.findall(nodes.Text)):

@@ -30,6 +30,24 @@ from freshness import RECORD, digest, is_known, name_of, record
 from narrow import folder_of, part
 
 SECONDS_A_CELL = 600
+METADATA = {
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+    },
+}
+"""All that a kernel says of itself and Jupyter adds to a notebook, but for the version of Python,
+which is the reader's: ``lab.py`` fills it in.
+"""
 
 
 def main(root: Path) -> None:
@@ -92,9 +110,7 @@ def put_away(path: Path, notebook: Any, book: Path) -> None:
     for cell in notebook.cells:
         if is_folded(cell):
             cell.metadata.setdefault("jupyter", {})["source_hidden"] = True
-    language = {"language_info": {"name": notebook.metadata.language_info.name}}
-    kernel = {key: told for key, told in notebook.metadata.items() if key == "kernelspec"}
-    notebook.metadata = nbformat.NotebookNode(kernel | language)
+    notebook.metadata = nbformat.from_dict(METADATA)
     nbformat.write(notebook, path)
 
 

@@ -71,6 +71,10 @@ VIEW = re.compile(r'width="[^"]*" height="[^"]*" viewBox="0 0 (\S+) (\S+)"')
 WORKED = {"exp": math.exp, "int": int, "sqrt": math.sqrt}
 """What a sum that is worked out on a slide may use."""
 
+NO_SCRIPT = """<noscript><style>.reveal { height: 100vh }</style>
+<p style="padding: 2rem; pointer-events: auto">The slides need JavaScript.
+<a href="../index.html">The book</a> has all that they show, and needs none.</p></noscript>"""
+
 logger = logging.getLogger(__name__)
 
 
@@ -85,6 +89,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_role("number", role(lambda asked: f"<b>{typeset(stored.number(asked))}</b>"))
     app.add_role("worked", role(worked))
     app.connect("doctree-read", set_times)
+    app.connect("html-page-context", say_what_is_needed)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -102,6 +107,13 @@ def visit_notes(translator: Any, _node: notes) -> None:
 
 def depart_notes(translator: Any, _node: notes) -> None:
     translator.body.append("</aside>\n")
+
+
+def say_what_is_needed(
+    _app: Sphinx, _name: str, _template: str, context: dict[str, Any], _tree: nodes.document | None
+) -> None:
+    """Without scripts reveal.js shows no slide: then there is a sentence."""
+    context["body"] = NO_SCRIPT + context.get("body", "")
 
 
 def raw(html: str) -> nodes.raw:

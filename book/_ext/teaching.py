@@ -20,6 +20,7 @@ from sphinx.util import logging
 
 import stored
 from edition import first_cell
+from notebooks import METADATA
 
 LECTURE = Path(__file__).parents[2] / "lecture"
 LISTED = re.compile(r"^\| (\d+) \| ([a-z_]+\.[a-z_]+) \|\n", re.M)
@@ -94,8 +95,7 @@ def lab(pages: str | None = None, repository: str | None = None, *, solved: bool
         cells += [new_markdown_cell(f"## At the end\n\n{told.strip()}"), new_code_cell(code)]
     for place, cell in enumerate(cells):
         cell["id"] = f"lab-{place:02}"  # the same in each build
-    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    return new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    return new_notebook(cells=cells, metadata=METADATA)
 
 
 class Exercise:

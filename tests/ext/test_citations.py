@@ -34,6 +34,14 @@ def test_a_citation_leads_to_its_entry_and_names_it(build, tmp_path):
     assert "Divide by sqrt(d_k)" in built.page().select_one("p a")["title"]
 
 
+def test_two_docstrings_cite_and_share_no_id(build, tmp_path):
+    docstring = "```{eval-rst}\n:cite:t:`one2020`\n```\n"
+    page = site(build, tmp_path, f"# A\n\n{docstring}\n{docstring}").page()
+    assert len(page.select(".bibtex-citation")) == 2
+    ids = [part["id"] for part in page.select("[id]")]
+    assert len(ids) == len(set(ids))
+
+
 def test_a_wrong_name_year_or_key_is_a_warning(build, tmp_path):
     wrong = "# A\n\n[Nair (2021)](bibliography.md#one2020), [He (2021)](bibliography.md#many2021)"
     told = site(build, tmp_path, f"{wrong} [Who (2020)](bibliography.md#nobody)\n").warnings

@@ -63,6 +63,14 @@ def test_the_lecture_works_from_a_folder_and_every_slide_holds_what_it_shows(tab
     assert elsewhere(wrong) == []
 
 
+def test_without_a_script_a_sentence_leads_to_the_book(tab):
+    page, wrong = tab(LECTURE, java_script_enabled=False)
+    page.get_by_role("link", name="The book").click()
+    assert page.url.startswith(SITE.as_uri())
+    assert "lecture" not in page.url
+    assert elsewhere(wrong) == []
+
+
 def test_a_backup_is_shown_by_its_number(tab):
     page, wrong = tab(LECTURE)
     for key in ("g", "8", ".", "2", "Enter"):

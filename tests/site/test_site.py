@@ -8,6 +8,7 @@ import json
 import re
 import unicodedata
 from base64 import b64decode
+from collections import Counter
 from io import BytesIO
 from urllib.parse import unquote, urlsplit
 
@@ -34,12 +35,13 @@ class Links(html.parser.HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.ids, self.links = set(), []
+        self.ids, self.links = [], []
         self.feed(page.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attributes):
         values = dict(attributes)
-        self.ids.add(values.get("id") or "")
+        if values.get("id"):
+            self.ids.append(values["id"])
         for name in ("href", "src"):
             if values.get(name):
                 self.links.append(values[name])
@@ -84,6 +86,16 @@ def test_a_page_fits_a_phone(tab, base, page):
     assert opened.locator(scrolling).evaluate_all(silent) == []
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_with_letters_twice_as_large_or_written_from_the_right_fits_a_phone(tab, base, page):
+    opened, _ = tab(base + page, width=412)
+    for change in ("style.fontSize = '200%'", "dir = 'rtl'"):
+        opened.evaluate(f"document.documentElement.{change}")
+        # What scrolls in itself is found after the layout.
+        opened.wait_for_function("document.documentElement.scrollWidth <= 412", timeout=5000)
+        opened.evaluate("document.documentElement.style.fontSize = ''")
+
+
 @pytest.mark.smoke
 def test_every_link_within_the_site_leads_somewhere():
     pages = {page: Links(page) for page in SITE.rglob("*.html")}
@@ -103,6 +115,19 @@ def test_every_link_within_the_site_leads_somewhere():
             ):
                 dead.append(f"{page.relative_to(SITE)}: {link}")
     assert dead == []
+
+
+@pytest.mark.smoke
+def test_every_page_names_its_icon():
+    """Else a browser asks the server for one that is not there."""
+    pages = SITE.rglob("*.html")
+    assert [page for page in pages if '<link rel="icon"' not in page.read_text("utf-8")] == []
+
+
+@pytest.mark.smoke
+def test_no_two_parts_of_a_page_have_one_id():
+    pages = {page: Counter(Links(page).ids) for page in SITE.rglob("*.html")}
+    assert [(page.name, one) for page, ids in pages.items() for one in ids if ids[one] > 1] == []
 
 
 @pytest.mark.smoke

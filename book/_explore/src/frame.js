@@ -128,14 +128,16 @@ function addPanel(app, parent, [name, title, height, margin]) {
     svg.node(),
   );
   parent.append(box);
+  let width = 320; // px, of a drawing that has not been seen yet
   app.panels[name] = {
     svg,
     height,
     natural: height,
     heading,
     margin: { top: 22, right: 12, bottom: 40, left: 40, ...margin },
+    /** That of the box, or the last that it had where it is not shown, as on paper: a drawing needs room for its margins. */
     get width() {
-      return Math.max(120, box.clientWidth);
+      return (width = box.clientWidth || width);
     },
     /** What the drawing shows, for those who do not see it; `role` "group" where it holds handles. */
     describe(text, role = "img") {

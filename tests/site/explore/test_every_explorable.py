@@ -113,6 +113,29 @@ def test_a_page_for_lectures_fills_the_screen_and_keeps_the_setting(begin, tab, 
     assert wrong == []
 
 
+@pytest.mark.parametrize("name", PLACES)
+def test_an_explorable_that_is_not_shown_draws_nothing_impossible(begin, name):
+    """On paper its picture stands in its place, and a drawing has no width."""
+    figure, wrong = begin(name)
+    page = figure.page
+    page.emulate_media(media="print")
+    page.evaluate(DRAWN)
+    assert not figure.locator(".explorable-app").is_visible()
+    for way in ("min", "max"):
+        figure.evaluate(
+            """(figure, way) => {
+                for (const button of figure.querySelectorAll("button")) button.click();
+                for (const input of figure.querySelectorAll("[type=range]")) {
+                    input.value = input[way];
+                    input.dispatchEvent(new Event("input"));
+                }
+            }""",
+            way,
+        )
+        page.evaluate(DRAWN)
+    assert wrong == []
+
+
 def test_coming_back_to_an_explorable_moves_nothing(begin):
     """It is not brought into view again, as it was when the address named it."""
     figure, _ = begin("blend", "z1=5")

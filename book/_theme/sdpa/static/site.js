@@ -270,7 +270,7 @@
       target.classList.toggle("scrolls", scrolls[i]);
     });
   });
-  for (const box of document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math, .formula")) reach.observe(box);
+  for (const box of document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math, .formula, :is(p, dd):has(> math, > .together)")) reach.observe(box);
 
   // Where the reader is, in the page's own contents.
   const links = document.querySelectorAll(".contents > ul > li > ul > li > a"); // those that are shown
