@@ -10,7 +10,7 @@ TOOLS := .venv/.installed-tools
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
 
-.PHONY: help book pdf epub test test-plain test-pretend test-transformers test-tools test-site lighthouse explorables notebooks study bench serve lab lint clean
+.PHONY: help book pdf epub test test-plain test-pretend test-transformers test-tools test-site lighthouse explorables notebooks study bench serve lab lint release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 19
@@ -90,6 +90,10 @@ lint: $(TOOLS) ## ruff, mypy in strict mode, and pyright
 	$(BIN)/mypy
 	@# Pyright asks the network whether there is a newer one, unless it is told not to.
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
+
+release-check: pdf epub ## all of a release but the publishing, into _build/release: build, check and try the library, with the notes, PDF and EPUB (TAG=v4.1.0, if there is one)
+	$(PYTHON) tests/release.py $(TAG)
+	cp _build/html/*.pdf _build/*.epub _build/release
 
 clean: ## remove what was built; the next book starts from nothing
 	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis

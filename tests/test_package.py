@@ -15,6 +15,7 @@ from email import message_from_bytes
 from pathlib import Path
 
 import pytest
+import release
 import yaml
 from packaging.specifiers import SpecifierSet
 
@@ -218,3 +219,13 @@ assert kept == (torch.get_default_dtype(), torch.is_grad_enabled(), dict(os.envi
     environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
     environment["MATPLOTLIBRC"] = str(tmp_path)
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_the_notes_of_a_release_are_its_section_of_the_changelog() -> None:
+    changes = "# Changes\n\n## 4.1.0\n\nNew.\n\n### Fixed\n- It.\n\n## 4.1.0rc1\ny\n"
+    assert release.notes(changes, "4.1.0") == "New.\n\n### Fixed\n- It.\n"
+    assert release.notes(changes, "4.1.0rc1") == "y\n"
+    with pytest.raises(SystemExit, match=r"no section 4\.1$"):
+        release.notes(changes, "4.1")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert len(release.notes(changes, sdpa_lib.__version__)) > 1000
