@@ -101,7 +101,9 @@ clean: ## remove what was built; the next book starts from nothing
 $(INSTALLED): requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("%s is Python %d.%d; the book needs 3.11 or newer: make PYTHON=python3.x" % (sys.executable, *sys.version_info[:2]) if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -r requirements.txt
+	$(BIN)/python -m pip install --no-compile -r requirements.txt
+	@# Two thirds of pip's time went into compiling, on one core. Some packages hold files that no Python compiles.
+	$(BIN)/python -W ignore -m compileall -qq -j 0 .venv/lib || true
 	@# Matplotlib lists the machine's fonts once, and says so: here, not in a chapter.
 	$(BIN)/python -c 'import matplotlib.font_manager'
 	@touch $@
