@@ -23,7 +23,8 @@ import doctest, importlib, pkgutil, sys, sdpa_lib
 print("Doctests of", sdpa_lib.__file__)
 assert sdpa_lib.__file__.startswith(sys.prefix)
 names = [f"sdpa_lib.{module.name}" for module in pkgutil.iter_modules(sdpa_lib.__path__)]
-results = [doctest.testmod(importlib.import_module(name)) for name in names]
+modules = [importlib.import_module(name) for name in names]
+results = [doctest.testmod(m, optionflags=doctest.ELLIPSIS) for m in modules]  # pytest's default
 print(sum(r.attempted for r in results), "examples,", sum(r.failed for r in results), "failed")
 sys.exit(any(r.failed for r in results) or not any(r.attempted for r in results))
 """
