@@ -5,6 +5,7 @@ PORT ?= 8000
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+TOOLS := .venv/.installed-tools
 
 # The kernel that runs the notebooks is the one in .venv, also where the user has registered one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
@@ -14,7 +15,7 @@ ifneq ($(shell locale charmap),UTF-8)
 export LC_ALL := C.UTF-8
 endif
 
-.PHONY: help book pdf epub test test-plain test-pretend test-transformers test-site lighthouse explorables notebooks study bench serve lab lint clean
+.PHONY: help book pdf epub test test-plain test-pretend test-transformers test-tools test-site lighthouse explorables notebooks study bench serve lab lint release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 19
@@ -28,7 +29,7 @@ book: $(INSTALLED) ## build the site, and execute what changed (every notebook: 
 	  echo "No book was built: jupyter-book is another version than requirements.txt asks for" >&2; exit 1; }
 	@echo "The book is ready. Open $(CURDIR)/_build/html/index.html"
 
-pdf: book ## print the whole book as one PDF, which the site then offers (needs Chromium)
+pdf: book $(TOOLS) ## print the whole book as one PDF, which the site then offers (needs Chromium)
 	$(BIN)/python book/_ext/pdf.py
 
 epub: $(INSTALLED) ## make the whole book an EPUB for reading devices
@@ -51,12 +52,15 @@ test-transformers: $(INSTALLED) ## try every rescaling in models of Hugging Face
 	$(BIN)/python -m pip install -q -r tests/hugging_face/requirements.txt
 	$(BIN)/python -m pytest tests/hugging_face -n 2
 
-test-site: book ## open every page of the built site in a headless Chromium and use it, and in Firefox if it is there (the quick tests: SMOKE=1)
+test-tools: $(TOOLS) ## the tests of what requirements-tools.txt brings: a cluster that loses a worker, the types that users see, the pins
+	$(BIN)/python -m pytest tests -m tools
+
+test-site: book $(TOOLS) ## open every page of the built site in a headless Chromium and use it, and in Firefox if it is there (the quick tests: SMOKE=1)
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null || { \
 	  echo "The site's tests need Chromium: sudo apt-get install chromium, or any Chrome on the path" >&2; exit 1; }
 	$(BIN)/python -m pytest tests/site -n 2 --dist $(if $(SMOKE),load -m smoke,loadfile)
 
-lighthouse: book ## measure the built site with Lighthouse, mobile, median of five runs (needs Node and Chromium)
+lighthouse: book $(TOOLS) ## measure the built site with Lighthouse, mobile, median of five runs (needs Node and Chromium)
 	$(BIN)/python tests/site/lighthouse.py
 
 explorables: ## check the JavaScript of the explorables and the search, and bundle it anew (needs Node)
@@ -79,25 +83,36 @@ serve: book ## serve the site on 127.0.0.1 (PORT=8000)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 lab: $(INSTALLED) ## open the chapters in JupyterLab
+	$(BIN)/python -m pip install -q -c requirements-tools.txt jupyterlab
 	@# Without trust, which you give your own clone here, Jupyter shows no stored figure.
 	$(BIN)/jupyter trust book/*.ipynb book/*/*.ipynb > /dev/null
 	@# Jupyter refuses to run as root, as containers do, unless it is told to.
 	$(BIN)/python book/_ext/lab.py book $(if $(filter 0,$(shell id -u)),--allow-root)
 
-lint: $(INSTALLED) ## ruff, mypy in strict mode, and pyright
+lint: $(TOOLS) ## ruff, mypy in strict mode, and pyright
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	@# Pyright asks the network whether there is a newer one, unless it is told not to.
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
+release-check: pdf epub ## all of a release but the publishing, into _build/release: build, check and try the library, with the notes, PDF and EPUB (TAG=v4.1.0, if there is one)
+	$(PYTHON) tests/release.py $(TAG)
+	cp _build/html/*.pdf _build/*.epub _build/release
+
 clean: ## remove what was built; the next book starts from nothing
-	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(INSTALLED): requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("%s is Python %d.%d; the book needs 3.11 or newer: make PYTHON=python3.x" % (sys.executable, *sys.version_info[:2]) if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -r requirements.txt
+	$(BIN)/python -m pip install --no-compile -r requirements.txt
+	@# Two thirds of pip's time went into compiling, on one core. Some packages hold files that no Python compiles.
+	$(BIN)/python -W ignore -m compileall -qq -j 0 .venv/lib || true
 	@# Matplotlib lists the machine's fonts once, and says so: here, not in a chapter.
 	$(BIN)/python -c 'import matplotlib.font_manager'
+	@touch $@
+
+$(TOOLS): requirements-tools.txt $(INSTALLED)
+	$(BIN)/python -m pip install -r requirements-tools.txt
 	@touch $@

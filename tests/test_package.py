@@ -15,6 +15,7 @@ from email import message_from_bytes
 from pathlib import Path
 
 import pytest
+import release
 import yaml
 from packaging.specifiers import SpecifierSet
 
@@ -22,8 +23,9 @@ import sdpa_lib
 from sdpa_lib.rescaling import MODEL_RESCALINGS, get_rescaling
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-LIBRARY = {"py.typed", *(path.name for path in (ROOT / "sdpa_lib").glob("*.py"))}
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, BACKEND = SETTINGS["project"], SETTINGS["build-system"]["build-backend"]
+LIBRARY = {"README.md", "py.typed", *(path.name for path in (ROOT / "sdpa_lib").glob("*.py"))}
 README = (ROOT / PROJECT["readme"]).read_text(encoding="utf-8")
 NEEDED_BY_THE_BOOK = ("matplotlib", "joblib", "sklearn", "scipy", "tqdm")
 
@@ -32,23 +34,31 @@ def snippets(text: str) -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
 
 
-@pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a wheel and a source distribution, built of a copy, which building litters."""
-    pytest.importorskip("setuptools", minversion="77", reason="an old torch brings no new one")
-    source = tmp_path_factory.mktemp("source")
+def copied(folder: Path) -> Path:
+    """A folder with what may go into a distribution, and the tests, which may not."""
+    folder.mkdir()
     for path in ROOT.iterdir():
         if path.is_file() and not path.name.startswith("."):
-            shutil.copy(path, source)
+            shutil.copy(path, folder)
     for name in ("sdpa_lib", "tests"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    built = tmp_path_factory.mktemp("dist")
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def build(source: Path, built: Path) -> None:
+    """Put a wheel and a source distribution into ``built``, as ``pip install`` would make them."""
     code = f"""
-from setuptools import build_meta
-build_meta.build_sdist({str(built)!r})
-build_meta.build_wheel({str(built)!r})
+from {BACKEND} import build_sdist, build_wheel
+build_sdist({str(built)!r})
+build_wheel({str(built)!r})
 """
     subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("dist")
+    build(copied(tmp_path_factory.mktemp("copy") / "source"), built)
     return built
 
 
@@ -60,6 +70,13 @@ def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)
     return folder
+
+
+def test_building_leaves_nothing_in_the_folder_that_it_builds_from(tmp_path: Path) -> None:
+    source = copied(tmp_path / "source")
+    before = set(source.rglob("*"))
+    build(source, tmp_path)
+    assert set(source.rglob("*")) - before == set()
 
 
 def test_the_wheel_holds_the_library_alone_and_says_what_it_is(installed: Path) -> None:
@@ -78,17 +95,14 @@ def test_the_source_distribution_holds_what_builds_the_wheel(dist: Path) -> None
     (archive,) = dist.glob("*.tar.gz")
     with tarfile.open(archive) as source:
         files = {member.name.partition("/")[2] for member in source if member.isfile()}
-    about = {"CHANGELOG.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "pyproject.toml"}
-    made = {"PKG-INFO", "setup.cfg"}
-    assert {name for name in files if ".egg-info/" not in name} == about | made | {
-        f"sdpa_lib/{name}" for name in ("README.md", *LIBRARY)
-    }
+    about = {"CHANGELOG.md", "CITATION.cff", "LICENSE", "PKG-INFO", "pyproject.toml"}
+    assert files == about | {f"sdpa_lib/{name}" for name in LIBRARY}
 
 
 def test_every_module_of_the_wheel_and_its_readme_run_with_torch_and_numpy_alone(
     installed: Path,
 ) -> None:
-    modules = [Path(name).stem for name in LIBRARY - {"py.typed", "__init__.py"}]
+    modules = [Path(name).stem for name in LIBRARY - {"README.md", "py.typed", "__init__.py"}]
     code = f"""
 import importlib, sys
 for name in {NEEDED_BY_THE_BOOK}:
@@ -174,9 +188,9 @@ def test_the_pythons_listed_are_those_supported_and_tried() -> None:
     assert tried == set(classified)
 
 
+@pytest.mark.tools
 def test_every_type_of_the_public_interface_is_declared(installed: Path) -> None:
     """So that type checkers agree on what they make of a user's code."""
-    pytest.importorskip("pyright", reason="the requirements are not installed here")
     places = {"PYTHONPATH": str(installed), "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
     places["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     command = [sys.executable, "-m", "pyright", "--verifytypes", "sdpa_lib", "--ignoreexternal"]
@@ -205,3 +219,13 @@ assert kept == (torch.get_default_dtype(), torch.is_grad_enabled(), dict(os.envi
     environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
     environment["MATPLOTLIBRC"] = str(tmp_path)
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_the_notes_of_a_release_are_its_section_of_the_changelog() -> None:
+    changes = "# Changes\n\n## 4.1.0\n\nNew.\n\n### Fixed\n- It.\n\n## 4.1.0rc1\ny\n"
+    assert release.notes(changes, "4.1.0") == "New.\n\n### Fixed\n- It.\n"
+    assert release.notes(changes, "4.1.0rc1") == "y\n"
+    with pytest.raises(SystemExit, match=r"no section 4\.1$"):
+        release.notes(changes, "4.1")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert len(release.notes(changes, sdpa_lib.__version__)) > 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from importlib import metadata
@@ -36,29 +37,62 @@ def needed(package: str, extra: str = "") -> set[tuple[str, str]]:
     return found
 
 
-def test_every_requirement_and_constraint_is_an_exact_pin() -> None:
-    first, *direct, last = lines("requirements.txt")
-    assert (first, last) == ("-c constraints.txt", "-e .[book]")
-    listed = direct + lines("constraints.txt")
-    assert [line for line in listed if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
-    names = [canonicalize_name(line.split("==")[0]) for line in listed]
-    assert sorted(names) == sorted(set(names))
-
-
-def test_everything_that_the_requirements_need_is_pinned() -> None:
-    pytest.importorskip("jupyterlab", reason="the requirements are not installed here")
-    pinned = pins("requirements.txt") | pins("constraints.txt")
-    reached = {(name, "") for name in pins("requirements.txt")} | needed("sdpa-lib", "book")
-    todo = list(reached)
+def brought(*wanted: tuple[str, str]) -> set[str]:
+    """The names of what the installation of packages with extras brings, torch's own left out."""
+    reached, todo = set(wanted), list(wanted)
     while todo:
         name, extra = todo.pop()
         if not BROUGHT_BY_TORCH.match(name):
             new = needed(name, extra) - reached
             reached |= new
             todo += new
-    names = {name for name, _ in reached if not BROUGHT_BY_TORCH.match(name)}
+    return {name for name, _ in reached if not BROUGHT_BY_TORCH.match(name)} - {"sdpa-lib"}
+
+
+BOOK = [("sdpa-lib", "book"), *((name, "") for name in pins("requirements.txt"))]
+TOOLS = [(name, "") for name in pins("requirements-tools.txt")]
+
+
+def test_every_requirement_and_constraint_is_an_exact_pin() -> None:
+    first, *direct, last = lines("requirements.txt")
+    also, *tools = lines("requirements-tools.txt")
+    assert (first, last, also) == ("-c constraints.txt", "-e .[book]", "-c constraints.txt")
+    listed = direct + tools + lines("constraints.txt")
+    assert [line for line in listed if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
+    names = [canonicalize_name(line.split("==")[0]) for line in listed]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.tools
+def test_everything_that_the_requirements_need_is_pinned() -> None:
+    pinned = pins("requirements.txt") | pins("requirements-tools.txt") | pins("constraints.txt")
+    names = brought(*BOOK, *TOOLS)
     assert len(names) > 100
     assert sorted(names - set(pinned)) == []
+
+
+@pytest.mark.tools
+def test_what_the_book_and_its_tests_import_needs_no_tools() -> None:
+    """With the tools installed, nothing else would tell."""
+    of_tools = brought(*TOOLS) - brought(*BOOK)
+    assert len(of_tools) > 20
+    modules = {
+        module
+        for module, names in metadata.packages_distributions().items()
+        if {canonicalize_name(name) for name in names} <= of_tools
+    }
+    files = [*(ROOT / "book" / "_ext").glob("*.py"), *(ROOT / "tests").glob("*.py")]
+    for folder in ("sdpa_lib", "sdpa_book", "benchmarks", "tests/ext"):
+        files += (ROOT / folder).rglob("*.py")
+    imported = {
+        (path.name, name.partition(".")[0])
+        for path in files
+        for node in ast.parse(path.read_text(encoding="utf8")).body
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+    }
+    found = {path for path, name in imported if name in modules}
+    assert found == {"pdf.py"}  # which `make pdf` runs
 
 
 def test_torch_is_free_to_bring_its_own_platform_packages() -> None:

@@ -552,9 +552,10 @@ def test_a_file_that_holds_no_study_is_refused(tmp_path, text, message):
         load_study(path)
 
 
+@pytest.mark.tools
 def test_a_cluster_that_loses_a_worker_loses_no_run_and_makes_none_twice(tmp_path, whole):
     """Two workers, of which one is killed in the middle of the study."""
-    distributed = pytest.importorskip("distributed")
+    import distributed
     import psutil  # comes with distributed
 
     path, alone = tmp_path / STORED.name, tmp_path / "alone.jsonl"
