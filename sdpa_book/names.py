@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from sdpa_lib.rescaling import RESCALINGS, Rescaling, get_rescaling, known_rescalings
+from sdpa_lib.rescaling import RESCALINGS, AnyRescaling, get_rescaling, known_rescalings
 
 OTHERS = {
     "qk_norm": "QK-norm",
@@ -26,7 +26,7 @@ RESCALED = {"none": "undivided", "sqrt_d_k": "√d_k", "n_sqrt_d_k": "n√d_k"}
 """Rescalings, by their own names. A norm of key lengths is called as in the text: k_4."""
 
 
-def display_name(name: str | Rescaling) -> str:
+def display_name(name: AnyRescaling) -> str:
     """The name that people read, where no formula can stand.
 
     Example:
@@ -49,7 +49,7 @@ def word_for(name: str) -> str:
     return "root" if name == "sqrt_d_k" else display_name(name)
 
 
-def plot_label(rescaling: str | Rescaling) -> str:
+def plot_label(rescaling: AnyRescaling) -> str:
     r"""A rescaling's name for Matplotlib: the text's name where that is a word or a length of keys,
     else the formula.
 
