@@ -40,6 +40,9 @@ test: $(INSTALLED) ## run the tests, the doctests, and every notebook through nb
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(PARTS)
 
 test-plain: export ATEN_CPU_CAPABILITY := default
+# oneDNN, too: on a processor with AMX PyTorch's attention in bfloat16 lays out memory for oneDNN's AMX, whatever kernels
+# PyTorch itself was told to take, and raises "pack_vnni2 is only supported when avx512 is supported".
+test-plain: export ONEDNN_MAX_CPU_ISA := SSE41
 test-plain: $(INSTALLED) ## the same with the kernels that PyTorch and NumPy have for the plainest processor
 	@# NumPy is told by name what not to use, and only what this processor has.
 	NPY_DISABLE_CPU_FEATURES="$$($(BIN)/python -c 'import numpy; print(*numpy.show_config("dicts")["SIMD Extensions"].get("found", []))')" \

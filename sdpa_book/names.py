@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from sdpa_lib._checks import unknown_name
-from sdpa_lib.rescaling import RESCALINGS, Rescaling, get_rescaling, known_rescalings
+from sdpa_lib.rescaling import RESCALINGS, AnyRescaling, get_rescaling, known_rescalings
 
 OTHERS = {
     "qk_norm": "QK-norm",
@@ -27,7 +27,7 @@ RESCALED = {"none": "undivided", "sqrt_d_k": "√d_k", "n_sqrt_d_k": "n√d_k"}
 """Rescalings, by their own names. A norm of key lengths is called as in the text: k_4."""
 
 
-def display_name(name: str | Rescaling) -> str:
+def display_name(name: AnyRescaling) -> str:
     """The name that people read, where no formula can stand.
 
     Example:
@@ -50,7 +50,7 @@ def word_for(name: str) -> str:
     return "root" if name == "sqrt_d_k" else display_name(name)
 
 
-def known_rescaling(name: str | Rescaling) -> str | Rescaling:
+def known_rescaling(name: AnyRescaling) -> AnyRescaling:
     """A rescaling as it came, if code knows it.
 
     Raises:
@@ -67,7 +67,7 @@ def known_rescaling(name: str | Rescaling) -> str | Rescaling:
     return name
 
 
-def plot_label(rescaling: str | Rescaling) -> str:
+def plot_label(rescaling: AnyRescaling) -> str:
     r"""A rescaling's name for Matplotlib: the text's name where that is a word or a length of keys,
     else the formula.
 

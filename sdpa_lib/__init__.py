@@ -3,6 +3,9 @@ does. Here is what it takes to compute attention; what draws samples, measures m
 device is in ``sdpa_lib.sampling``, ``sdpa_lib.moments`` and ``sdpa_lib.device``.
 """
 
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
+
 from sdpa_lib.attention import attention_scores, attention_weights, scaled_dot_product_attention
 from sdpa_lib.decoding import RunningDivisor
 from sdpa_lib.moments import (
@@ -72,3 +75,11 @@ __all__ = [
     "scaled_dot_product_attention",
     "softmax_jacobian",
 ]
+
+if not TYPE_CHECKING:  # which would take any name for one that there is
+
+    def __getattr__(name: str) -> object:
+        """The modules that nothing here needs, once they are asked for."""
+        if name in ("models", "transformers"):
+            return resolve_name(f"{__name__}.{name}:")  # with a colon it is a module
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -25,14 +25,32 @@ def shown(value: object) -> str:
     return _SHORT.repr(value)
 
 
+def type_of(value: object) -> str:
+    """The name of a value's type as an error shows it: NumPy's, whose ``bool`` is not Python's,
+    with its module.
+    """
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+COMPUTED_IN = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+"""The dtypes in which PyTorch computes: of an eighth precision it only stores numbers."""
+
+
 def check_tensor(name: str, value: object, *, min_dim: int = 1, shape: str = "") -> Tensor:
     """Return ``value`` if it is a floating-point tensor of at least ``min_dim`` dimensions."""
     if not isinstance(value, Tensor):
-        raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+        raise TypeError(f"{name} must be a torch.Tensor, got {type_of(value)}")
     if value.is_nested:
         raise TypeError(f"{name} must be a dense tensor, got a nested one")
     if not value.is_floating_point():
         raise TypeError(f"{name} must have a floating-point dtype, got {value.dtype}")
+    if value.dtype not in COMPUTED_IN:
+        *others, last = (str(dtype) for dtype in COMPUTED_IN)
+        raise TypeError(
+            f"{name} must have dtype {', '.join(others)} or {last}, got {value.dtype}, in which "
+            "PyTorch only stores numbers"
+        )
     if value.dim() < min_dim:
         expected = shape or f"at least {min_dim} dimensions"
         raise ValueError(f"{name} must have shape {expected}, got {tuple(value.shape)}")
@@ -51,7 +69,7 @@ def check_finite(name: str, value: Tensor) -> Tensor:
 def check_count(name: str, value: object, *, minimum: int = 1) -> int:
     """Return ``value`` if it is a whole number of at least ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be an int, got {type(value).__name__}")
+        raise TypeError(f"{name} must be an int, got {type_of(value)}")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
     return value
@@ -62,7 +80,7 @@ def check_number(
 ) -> float:
     """Return ``value`` as a finite float greater than ``above`` and at least ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
+        raise TypeError(f"{name} must be a number, got {type_of(value)}")
     # Compared, not given to math.isfinite: torch.compile may have a symbol for the number.
     if not -math.inf < value < math.inf or value <= above or value < minimum:
         bound = f" greater than {above:g}" if above > -math.inf else ""

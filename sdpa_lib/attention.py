@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_lib._checks import as_number, check_query_key, check_value
+from sdpa_lib._checks import as_number, check_query_key, check_value, type_of
 from sdpa_lib.device import computation_dtype, peek_range
 from sdpa_lib.rescaling import (
     AnyRescaling,
@@ -35,10 +35,16 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_PYTORCHS = F.scaled_dot_product_attention
+"""Bound here, so that whoever puts this module's function into the place of PyTorch's does not have
+it call itself.
+"""
+
 
 def _cast_by_autocast(function: Callable[P, R]) -> Callable[P, R]:
     """Under autocast tensors are cast once, as PyTorch casts those of its own function; what is
-    computed from them is not cast again.
+    computed from them is not cast again, nor is a number such as ``scale``, which may come as a
+    tensor without dimensions.
     """
 
     @functools.wraps(function)
@@ -51,9 +57,9 @@ def _cast_by_autocast(function: Callable[P, R]) -> Callable[P, R]:
 
         def cast(x: Any) -> Any:
             castable = (torch.float32, torch.float16, torch.bfloat16)
-            if isinstance(x, Tensor) and not _is_causal_bias(x) and x.dtype in castable:
-                return x.to(dtype)
-            return x
+            if not isinstance(x, Tensor) or x.dim() == 0 or _is_causal_bias(x):
+                return x
+            return x.to(dtype) if x.dtype in castable else x
 
         call: Any = function
         with torch.autocast(device, enabled=False):
@@ -168,7 +174,8 @@ def scaled_dot_product_attention(
         dropout_p: probability in [0, 1] of dropping a weight; applied whenever it is above 0.
         is_causal: query i sees keys 0 ... i (aligned top left). Not together with ``attn_mask``.
         scale: what the dot products are multiplied by, in place of a division by a rescaling. A
-            finite number, which may be NumPy's or a tensor without dimensions or gradient.
+            finite number, which may be NumPy's or a tensor without dimensions or gradient. Neither
+            this nor ``dropout_p`` may be True, which PyTorch takes for 1.
         rescaling: what the dot products are divided by: a name in
             :func:`~sdpa_lib.rescaling.known_rescalings`, an instance, or a function of ``(key,
             visible)`` that gives the divisor (..., L, 1).
@@ -180,7 +187,7 @@ def scaled_dot_product_attention(
         (..., L, Ev) in the dtype of ``query``; with ``return_weights`` a pair (output, weights).
 
     Raises:
-        TypeError: not a floating-point tensor, or dtypes that differ.
+        TypeError: not a tensor of float64, float32, bfloat16 or float16, or dtypes that differ.
         ValueError: shapes or devices that do not fit, a parameter out of range, an unknown
             rescaling.
 
@@ -247,7 +254,7 @@ def scaled_dot_product_attention(
             divided = divided.to(query.dtype)
     else:
         scale = divide
-    output = F.scaled_dot_product_attention(
+    output = _PYTORCHS(
         divided, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
     )
     # Where there is nothing to add up PyTorch's function has the query's batch.
@@ -433,13 +440,13 @@ def _visible(
     """
     n_queries, n_keys = query.shape[-2], key.shape[-2]
     if not isinstance(is_causal, bool):
-        raise TypeError(f"is_causal must be a bool, got {type(is_causal).__name__}")
+        raise TypeError(f"is_causal must be a bool, got {type_of(is_causal)}")
     if attn_mask is None:
         everything = EveryKey(n_keys, groups)
         causal = CausalOrder(n_queries, n_keys, groups) if is_causal else everything
         return None, is_causal, causal
     if not isinstance(attn_mask, Tensor):
-        raise TypeError(f"attn_mask must be a torch.Tensor, got {type(attn_mask).__name__}")
+        raise TypeError(f"attn_mask must be a torch.Tensor, got {type_of(attn_mask)}")
     if is_causal:
         raise ValueError(
             "attn_mask and is_causal=True exclude each other: put the causal order into attn_mask"

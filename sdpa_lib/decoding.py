@@ -7,9 +7,11 @@ number a key and head is kept beside the cache, 1/d_k of what the keys take.
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +19,14 @@ from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_tensor, shown
 from sdpa_lib.device import is_tracing, peek_range
-from sdpa_lib.rescaling import Rescaling, get_rescaling, key_lengths
+from sdpa_lib.rescaling import (
+    AnyRescaling,
+    Function,
+    Multiple,
+    Rescaling,
+    get_rescaling,
+    key_lengths,
+)
 from sdpa_lib.visibility import CausalOrder, Visible
 
 _WHOLE = (torch.int32, torch.int64)
@@ -38,7 +47,7 @@ class RunningDivisor(Rescaling):
     compiled.
 
     Args:
-        rescaling: a name or an instance.
+        rescaling: a name, an instance, or a function of ``(key, visible)``.
         window: the cache slides: with T new keys it holds them and the ``window - 1`` before, or as
             many as there are. ``None`` means that it holds all.
         static: the cache has empty places after the keys that were appended, which stand in order
@@ -72,10 +81,10 @@ class RunningDivisor(Rescaling):
     """
 
     def __init__(
-        self, rescaling: str | Rescaling, *, window: int | None = None, static: bool = False
+        self, rescaling: AnyRescaling, *, window: int | None = None, static: bool = False
     ) -> None:
         self.rescaling: Rescaling = get_rescaling(rescaling)
-        if isinstance(self.rescaling, RunningDivisor):
+        if self.rescaling.remembers:
             raise TypeError("rescaling must be none that remembers keys, got a RunningDivisor")
         if static and window is not None:
             raise ValueError(f"static and window exclude each other, got window={window}")
@@ -107,6 +116,10 @@ class RunningDivisor(Rescaling):
         return 0 if self._lengths is None else self._lengths.shape[-1]
 
     @property
+    def remembers(self) -> bool:
+        return True
+
+    @property
     def name(self) -> str:
         return f"running {self.rescaling.name}"
 
@@ -131,7 +144,9 @@ class RunningDivisor(Rescaling):
             if self.window is not None:
                 past = past[..., max(0, self._held - self.window + 1) :]
             first, last = past.shape[-1], past.shape[-1] + key.shape[-2]
-            if last > self._room.shape[-1] or self.window is not None:
+            # What inference mode has made can't be written to outside of it.
+            closed = self._room.is_inference() and not torch.is_inference_mode_enabled()
+            if last > self._room.shape[-1] or self.window is not None or closed:
                 self._room = past.new_empty(*past.shape[:-1], 2 * last)
                 self._room[..., :first] = past
             self._room[..., first:last] = key_lengths(key.detach())
@@ -167,6 +182,12 @@ class RunningDivisor(Rescaling):
             raise TypeError(
                 f"index must be whole numbers (B,) in a torch.Tensor, got {shown(index)}"
             )
+        n_sequences, seen = self._lengths.shape[0], peek_range(index)
+        if seen is not None and not 0 <= seen[0] <= seen[1] < n_sequences:
+            raise ValueError(
+                f"index must hold numbers from 0 to {n_sequences - 1}, of the {n_sequences} "
+                f"sequences of the batch, got {shown(index)}"
+            )
         self._lengths = self._room = self._lengths.index_select(0, index)
         self._kind = (*self._lengths.shape[:-1], self._kind[-1])
 
@@ -187,7 +208,7 @@ class RunningDivisor(Rescaling):
                 f"which it would show them the first: one query needs no mask, the last of several "
                 f"causal_lower_right"
             )
-        if is_tracing() or (key.requires_grad and torch.is_grad_enabled()):
+        if is_tracing(key) or (key.requires_grad and torch.is_grad_enabled()):
             return self.rescaling.divisor(key, visible)
         if key.is_cpu and self.n_keys >= self._check_at:
             self._check_cache(key, visible)
@@ -250,17 +271,35 @@ def with_lengths(key: Tensor, lengths: Callable[[], Tensor]) -> Tensor:
 
 def warn_of_reading(rescaling: Rescaling, key: Tensor, visible: Visible) -> None:
     """Say once of a rescaling that it reads the keys, although their lengths are known."""
-    kind = type(rescaling), rescaling.name
+    kind, name = _origin(rescaling)
     if kind in _SEEN:
         return
     _SEEN.add(kind)
     unknown = with_lengths(key.new_full((), math.nan).expand(key.shape), lambda: key_lengths(key))
     if bool(rescaling.divisor(unknown, visible).isnan().any()):
         warnings.warn(
-            f"{type(rescaling).__name__}.divisor reads the keys otherwise than by "
-            f"sdpa_lib.key_lengths: in decoding it is right, but reads all of them in each step",
+            f"{name} reads the keys otherwise than by sdpa_lib.key_lengths: in decoding it is "
+            f"right, but reads all of them in each step",
             stacklevel=2,
         )
 
 
-_SEEN: set[tuple[type, str]] = set()
+_SEEN: set[object] = set()
+
+
+def _origin(rescaling: Rescaling) -> tuple[object, str]:
+    """What is the same for all rescalings that read keys alike, and what to call it. Of a function
+    its code: all lambdas have one name, and each step may make a new function of the same code.
+    """
+    if isinstance(rescaling, Multiple):
+        return _origin(rescaling.rescaling)
+    if not isinstance(rescaling, Function):
+        kind = type(rescaling)
+        return (kind, rescaling.name), f"{kind.__name__}.divisor"
+    function: Any = rescaling.function
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return type(function), rescaling.name
+    return code, f"{rescaling.name} ({code.co_filename}:{code.co_firstlineno})"

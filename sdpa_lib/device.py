@@ -11,6 +11,7 @@ import textwrap
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 
 from sdpa_lib._checks import shown
 
@@ -34,14 +35,14 @@ def get_device(device: str | torch.device | None = None) -> torch.device:
     source = "device"
     if device is None:
         source = f"environment variable {ENVIRONMENT_VARIABLE}"
-        device = os.environ.get(ENVIRONMENT_VARIABLE) or _best_device()
+        device = os.environ.get(ENVIRONMENT_VARIABLE) or _devices()[0]
     try:
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
         raise ValueError(
-            f"{source} must name a device of this machine (cpu, cuda, mps), got {shown(device)}: "
-            f"{textwrap.shorten(str(error), 300)}"  # it repeats the name
+            f"{source} must name a device of this machine ({', '.join(_devices())}), got "
+            f"{shown(device)}: {textwrap.shorten(str(error), 300)}"  # it repeats the name
         ) from None
     return chosen
 
@@ -82,27 +83,31 @@ def computation_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
-def is_tracing() -> bool:
+def is_tracing(x: Tensor | None = None) -> bool:
     """Whether what is computed is not only for these values: a graph is being recorded, by
-    ``torch.compile``, ``torch.export`` or ``torch.jit.trace``.
+    ``torch.compile``, ``torch.export`` or ``torch.jit.trace``; or ``x`` is a fake tensor, without
+    values, as in symbolic tracing.
 
     Example:
         >>> is_tracing()
         False
     """
-    return torch.compiler.is_compiling() or bool(torch.jit.is_tracing())  # type: ignore[attr-defined,no-untyped-call]
+    # What .item() gives of a fake tensor may be a symbol, which can't be compared.
+    if isinstance(x, FakeTensor) or torch.compiler.is_compiling():
+        return True
+    return bool(torch.jit.is_tracing())  # type: ignore[attr-defined,no-untyped-call]
 
 
 def peek_range(x: Tensor) -> tuple[float, float] | None:
     """The smallest and the largest number of a tensor where looking at them is free, on the CPU;
-    ``None`` on other devices, where there is no number, and where there is no one value: in a graph
-    being recorded, under vmap, or in forward mode before PyTorch 2.13.
+    ``None`` on other devices, where there is no number, and where there is no one value: where
+    :func:`is_tracing`, under vmap, or in forward mode before PyTorch 2.13.
 
     Example:
         >>> peek_range(torch.tensor([3.0, 1.0, 2.0]))
         (1.0, 3.0)
     """
-    if not x.is_cpu or x.numel() == 0 or is_tracing():
+    if not x.is_cpu or x.numel() == 0 or is_tracing(x):
         return None
     try:
         smallest, largest = (x.detach() if x.requires_grad else x).aminmax()
@@ -111,9 +116,7 @@ def peek_range(x: Tensor) -> tuple[float, float] | None:
         return None
 
 
-def _best_device() -> str:
-    if torch.cuda.is_available():
-        return "cuda"
-    if torch.backends.mps.is_available():
-        return "mps"
-    return "cpu"
+def _devices() -> list[str]:
+    """What this machine has, the best first."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    return [*(name for name, is_there in there.items() if is_there), "cpu"]

@@ -58,6 +58,13 @@ class Rescaling(ABC):
             raise NotImplementedError(f"{type(self).__name__} defines neither divisor nor constant")
         return key.new_full((1, 1), constant, dtype=computation_dtype(key.dtype))
 
+    @property
+    def remembers(self) -> bool:
+        """Whether it is of one layer, whose keys it keeps, as a
+        :class:`~sdpa_lib.decoding.RunningDivisor` does: then it has no name, and serves no other.
+        """
+        return False
+
     def constant(self, d_k: int) -> float | None:
         """The divisor, if nothing but ``d_k`` decides it, and None otherwise. What it gives is
         what counts: :meth:`divisor` is not asked then.
@@ -214,6 +221,10 @@ class Multiple(Rescaling):
     @property
     def formula(self) -> str:
         return rf"{self.factor:.4g}\,{self.rescaling.formula}"
+
+    @property
+    def remembers(self) -> bool:
+        return self.rescaling.remembers
 
     def constant(self, d_k: int) -> float | None:
         constant = self.rescaling.constant(d_k)
@@ -470,8 +481,10 @@ the sources and the others.
 
 
 _REGISTERED: dict[str, Rescaling] = {}
-TELL: list[Callable[[str], object]] = []
-"""Who wants to be told of a name that is registered."""
+_ON_REGISTER: list[Callable[[Rescaling, str], object]] = []
+"""Who is told of a rescaling and its name before these are known here: what raises keeps them from
+being known.
+"""
 
 
 def register(
@@ -481,12 +494,17 @@ def register(
 
     Args:
         rescaling: an instance, or a function of ``(key, visible)`` that gives the divisor.
-        name: what to call it, by default its own name, which a lambda has not. A name that you
+        name: what to call it, by default its own name, which a lambda has not. A name that was
             registered before is given to the new one; those of ``RESCALINGS`` and
-            ``MODEL_RESCALINGS`` are taken.
+            ``MODEL_RESCALINGS`` belong to these. Transformers takes a name with "flash" or
+            "flex_attention" in it for its own.
 
     Returns:
         The name.
+
+    Raises:
+        TypeError: no rescaling, or no name.
+        ValueError: a name that is taken, or a rescaling that remembers the keys of one layer.
 
     Example:
         >>> register(KeyLengthNorm(3.0))
@@ -494,18 +512,50 @@ def register(
         >>> get_rescaling("k_norm_3")
         KeyLengthNorm(p=3.0)
     """
+    check_order(rescaling, name)
     if isinstance(rescaling, str):
         raise not_a_rescaling("a Rescaling or a function of (key, visible)", rescaling)
     rescaling = get_rescaling(rescaling)
-    name = rescaling.name if name is None else name
-    if not isinstance(name, str) or not name or name == "<lambda>":
-        raise TypeError(f"name must be a str that is not empty, nor <lambda>, got {name!r}")
-    if name in RESCALINGS or name in MODEL_RESCALINGS:
-        raise ValueError(f"name {name!r} is taken: register the rescaling under another one")
-    _REGISTERED[name] = rescaling
-    for tell in TELL:
-        tell(name)
+    name = checked_name(rescaling, name)
+    store(rescaling, name)
     return name
+
+
+def check_order(rescaling: object, name: object) -> None:
+    """Refuse the arguments of a ``register`` where one stands in the other's place."""
+    if isinstance(rescaling, str) and name is not None and not isinstance(name, str):
+        raise TypeError(
+            f"register takes the rescaling first, and then its name: register(..., "
+            f"{rescaling!r}), got the name first"
+        )
+
+
+def checked_name(rescaling: Rescaling, name: str | None) -> str:
+    """The name that a rescaling gets, ``None`` meaning its own: one rule for every ``register``."""
+    if rescaling.remembers:
+        raise ValueError(
+            f"rescaling must serve every layer, and {rescaling.name!r} remembers the keys of one: "
+            "register what it was made of"
+        )
+    name = rescaling.name if name is None else name
+    if not isinstance(name, str) or not name or "<lambda>" in name:
+        raise TypeError(f"name must be a str that is not empty, nor <lambda>, got {name!r}")
+    if {**RESCALINGS, **MODEL_RESCALINGS}.get(name, rescaling) != rescaling:
+        raise ValueError(f"name {name!r} is taken: register the rescaling under another one")
+    if "flash" in name or "flex_attention" in name:
+        raise ValueError(
+            f"name must not contain 'flash' or 'flex_attention', which Transformers takes for its "
+            f"own, got {name!r}"
+        )
+    return name
+
+
+def store(rescaling: Rescaling, name: str) -> None:
+    """Have a rescaling known by a name that was checked."""
+    for tell in _ON_REGISTER:
+        tell(rescaling, name)
+    if name not in RESCALINGS and name not in MODEL_RESCALINGS:
+        _REGISTERED[name] = rescaling
 
 
 def known_rescalings() -> dict[str, Rescaling]:

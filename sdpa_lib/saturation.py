@@ -29,7 +29,7 @@ from sdpa_lib._checks import (
 from sdpa_lib.attention import attention_scores, divided_scores
 from sdpa_lib.device import computation_dtype, widest_dtype
 from sdpa_lib.moments import chi_squared, normal_scores
-from sdpa_lib.rescaling import Rescaling, get_rescaling
+from sdpa_lib.rescaling import AnyRescaling, get_rescaling
 from sdpa_lib.sampling import sample
 
 
@@ -176,7 +176,7 @@ def saturation_of_rows(
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
     *,
-    rescaling: str | Rescaling = "sqrt_d_k",
+    rescaling: AnyRescaling = "sqrt_d_k",
     enable_gqa: bool = False,
     entries: int = 2**22,
 ) -> RowSaturation:
@@ -238,7 +238,7 @@ def attention_gradients(
     key: Tensor,
     value: Tensor,
     *,
-    rescaling: str | Rescaling = "sqrt_d_k",
+    rescaling: AnyRescaling = "sqrt_d_k",
     upstream: Tensor | None = None,
     seed: int = 0,
 ) -> Gradients:
@@ -249,8 +249,8 @@ def attention_gradients(
         query: (..., L, d_k).
         key: (..., S, d_k), with the batch dimensions and the dtype of the query.
         value: (..., S, Ev), with these, too.
-        rescaling: a name in ``RESCALINGS`` or an instance. The gradient flows through a divisor
-            made of keys, too.
+        rescaling: as in :func:`~sdpa_lib.attention.scaled_dot_product_attention`. The gradient
+            flows through a divisor made of keys, too.
         upstream: (..., L, Ev), the gradient of a loss by the output. ``None`` draws standard normal
             components.
         seed: for that draw.
@@ -357,7 +357,7 @@ def sample_gradients(
     return squares.sqrt() / c.squeeze(-1)
 
 
-def _check_scores(scores: Tensor, rescaling: str | Rescaling) -> None:
+def _check_scores(scores: Tensor, rescaling: AnyRescaling) -> None:
     """Refuse scores that overflowed, of which softmax would make NaN."""
     if not bool((scores < math.inf).all()) or bool((scores == -math.inf).all(-1).any()):
         raise ValueError(

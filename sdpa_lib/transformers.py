@@ -50,6 +50,7 @@ from __future__ import annotations
 import copy
 import functools
 import importlib
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -59,9 +60,19 @@ from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from sdpa_lib.attention import scaled_dot_product_attention
-from sdpa_lib.decoding import RunningDivisor, warn_of_reading, with_lengths
+from sdpa_lib.decoding import warn_of_reading, with_lengths
 from sdpa_lib.device import is_tracing
-from sdpa_lib.rescaling import TELL, Rescaling, get_rescaling, key_lengths, known_rescalings
+from sdpa_lib.rescaling import (
+    _ON_REGISTER,
+    AnyRescaling,
+    Rescaling,
+    check_order,
+    checked_name,
+    get_rescaling,
+    key_lengths,
+    known_rescalings,
+    store,
+)
 from sdpa_lib.visibility import EveryKey
 
 PREFIX = "sdpa_lib"
@@ -70,6 +81,9 @@ PREFIX = "sdpa_lib"
 """
 
 Attention = Callable[..., tuple[Tensor, Tensor | None]]
+
+KNOWN = "5.23"
+"""The version of Transformers whose models were looked through for the two lists below."""
 
 _WITHOUT_EFFECT = {
     "cache_position",
@@ -102,53 +116,68 @@ _REFUSED = {
 """What some models ask of their attention and this one does not do."""
 
 
-def register(rescaling: str | Rescaling | None = None, name: str | None = None) -> list[str]:
+def register(rescaling: AnyRescaling | None = None, name: str | None = None) -> list[str]:
     """Make rescalings known to Transformers as attention implementations.
 
     ``register()`` makes known the model's own scaling, as ``"sdpa_lib"``, and all of
-    :func:`~sdpa_lib.rescaling.known_rescalings`, as ``"sdpa_lib:k_total"`` and so on.
-    ``register(LogCount(0.3))`` makes known that one, as ``"sdpa_lib:sqrt_d_k/0.3*ln_n"``, or, with
-    ``name="mine"``, as ``"sdpa_lib:mine"``. Done again, it changes nothing. All layers share one
+    :func:`~sdpa_lib.rescaling.known_rescalings`, as ``"sdpa_lib:k_total"`` and so on; and from then
+    on all that :func:`sdpa_lib.register <sdpa_lib.rescaling.register>` is given.
+    ``register(LogCount(0.3), "mine")`` registers that one there, by the same rules, and makes it
+    known here, as ``"sdpa_lib:mine"``. Done again, it changes nothing. All layers share one
     instance; what it learns, if it does, is not among the model's parameters.
 
     Args:
-        rescaling: a name or an instance; ``None`` means all, and the model's own scaling.
-        name: what to call an instance, after ``"sdpa_lib:"``.
+        rescaling: a name, an instance, or a function of ``(key, visible)``; ``None`` means all, and
+            the model's own scaling.
+        name: what to call it, after ``"sdpa_lib:"``; by default its own name.
 
     Returns:
         The names that ``attn_implementation=`` and ``set_attn_implementation`` take now.
 
     Raises:
         ImportError: Transformers is not installed.
-        ValueError: a name that Transformers reads in its own way, or that belongs to another
-            rescaling.
+        TypeError, ValueError: as of :func:`sdpa_lib.register <sdpa_lib.rescaling.register>`.
     """
-    known = known_rescalings()
+    check_order(rescaling, name)
     if rescaling is None:
         if name is not None:
             raise ValueError(f"name {name!r} needs a rescaling to call so")
-        implementations = {PREFIX: attention_function(None)}
-        implementations |= {f"{PREFIX}:{key}": attention_function(key) for key in known}
-    else:
-        chosen = get_rescaling(rescaling)
-        if name is None:
-            name = rescaling if isinstance(rescaling, str) else chosen.name
-        if known.get(name, chosen) != chosen:
-            raise ValueError(f"name {name!r} belongs to {known[name]!r}, give another")
-        if not name or any(word in name for word in ("flash", "flex_attention")):
-            raise ValueError(
-                f"name must not be empty, nor contain 'flash' or 'flex_attention', which "
-                f"Transformers takes for its own, got {name!r}"
-            )
-        implementations = {f"{PREFIX}:{name}": attention_function(chosen)}
-    try:
-        transformers = importlib.import_module("transformers")
-        sdpa_mask = importlib.import_module("transformers.masking_utils").sdpa_mask
-        caches = importlib.import_module("transformers.cache_utils")
-    except ImportError as error:
-        raise ImportError(
-            "sdpa_lib.transformers needs Hugging Face Transformers: pip install transformers"
-        ) from error
+        _follow()
+        _offer(None, None)
+        return [PREFIX, *(_offer(known, own) for own, known in known_rescalings().items())]
+    chosen = get_rescaling(rescaling)
+    name = checked_name(chosen, rescaling if isinstance(rescaling, str) and not name else name)
+    _follow()
+    store(chosen, name)
+    return [f"{PREFIX}:{name}"]
+
+
+def unregister() -> None:
+    """Undo :func:`register`: Transformers forgets all names that begin with ``"sdpa_lib"``, and its
+    caches are its own again. A model that has one of these names must be given another. What
+    ``sdpa_lib`` itself knows by name stays.
+    """
+    if _offer in _ON_REGISTER:
+        _ON_REGISTER.remove(_offer)
+    _FOLLOWED.clear()
+    transformers = sys.modules.get("transformers")
+    if transformers is None:
+        return
+    for interface in (transformers.AttentionInterface, transformers.AttentionMaskInterface):
+        names = interface._global_mapping
+        for key in [key for key in names if key == PREFIX or key.startswith(f"{PREFIX}:")]:
+            del names[key]
+    cache = importlib.import_module("transformers.cache_utils").Cache
+    for update, original in _WRAPPED:
+        if cache.update is update:  # else somebody has wrapped it once more: it does nothing now
+            cache.update = original
+            _WRAPPED.clear()
+
+
+def _offer(rescaling: Rescaling | None, name: str | None) -> str:
+    """Make one known to Transformers; the name that it takes."""
+    transformers = importlib.import_module("transformers")
+    sdpa_mask = importlib.import_module("transformers.masking_utils").sdpa_mask
 
     def mask(
         *, q_length: int, kv_length: int, allow_is_causal_skip: bool = True, **others: Any
@@ -162,13 +191,10 @@ def register(rescaling: str | Rescaling | None = None, name: str | None = None) 
             q_length=q_length, kv_length=kv_length, allow_is_causal_skip=skip, **others
         )
 
-    for key, attention in implementations.items():
-        transformers.AttentionInterface.register(key, attention)
-        transformers.AttentionMaskInterface.register(key, mask)
-    if register not in TELL:
-        TELL.append(register)  # a rescaling that is registered later is known here, too
-        _follow(caches)
-    return list(implementations)
+    key = PREFIX if name is None else f"{PREFIX}:{name}"
+    transformers.AttentionInterface.register(key, attention_function(rescaling))
+    transformers.AttentionMaskInterface.register(key, mask)
+    return key
 
 
 _STORED = WeakTensorKeyDictionary()
@@ -179,34 +205,50 @@ _RETURNED = WeakTensorKeyDictionary()
 """
 
 _FOLLOWED: set[type] = set()
-"""Classes of layers."""
+"""Classes of layers; none before :func:`register`."""
+
+_WRAPPED: list[tuple[Any, Any]] = []
+"""The ``Cache.update`` that is put into the other's place, and that other."""
 
 
-def _follow(caches: Any) -> None:
-    """Have ``Cache.update`` keep the lengths of what it stores."""
+def _follow() -> None:
+    """Have ``Cache.update`` keep the lengths of what it stores, and be told of new names."""
+    try:
+        importlib.import_module("transformers.masking_utils")
+        caches = importlib.import_module("transformers.cache_utils")
+    except ImportError as error:
+        raise ImportError(
+            "sdpa_lib.transformers needs Hugging Face Transformers: pip install transformers"
+        ) from error
+    if _offer not in _ON_REGISTER:
+        _ON_REGISTER.append(_offer)
     for name in ("Dynamic", "DynamicSlidingWindow", "Static", "StaticSlidingWindow"):
         _FOLLOWED.add(getattr(caches, f"{name}Layer"))
+    if _WRAPPED:
+        return
     original = caches.Cache.update
 
     @functools.wraps(original)
     def update(
         self: Any, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kw: Any
     ) -> Any:
-        if is_tracing():
+        if is_tracing() or not _FOLLOWED:
             return original(self, key_states, value_states, layer_idx, *args, **kw)
         of_lengths = _recall(self.layers[layer_idx]) if layer_idx < len(self.layers) else None
         keys, values = original(self, key_states, value_states, layer_idx, *args, **kw)
         layer, known = self.layers[layer_idx], None
-        if of_lengths is not None:
+        # What is made under inference mode counts no changes, and so is not followed.
+        if of_lengths is not None and not layer.keys.is_inference():
             new = key_lengths(key_states).unsqueeze(-1)
             lengths, _ = of_lengths.update(new, new[..., :0], *args, **kw)
-            known = keys._version, lengths.squeeze(-1)
+            known = None if keys.is_inference() else (keys._version, lengths.squeeze(-1))
             _STORED[layer.keys] = layer.keys._version, of_lengths
         if type(layer) in _FOLLOWED:
             _RETURNED[keys] = weakref.ref(layer), known
         return keys, values
 
     caches.Cache.update = update
+    _WRAPPED.append((update, original))
 
 
 def _recall(layer: Any) -> Any:
@@ -251,11 +293,12 @@ def _lengths(key: Tensor) -> Tensor:
     return of_key
 
 
-def attention_function(rescaling: str | Rescaling | None) -> Attention:
+def attention_function(rescaling: AnyRescaling | None) -> Attention:
     """The function that a model calls for attention: what :func:`register` makes known.
 
     Args:
-        rescaling: a name or an instance; ``None`` keeps the scaling that the model passes.
+        rescaling: a name, an instance, or a function of ``(key, visible)``; ``None`` keeps the
+            scaling that the model passes.
 
     Returns:
         A function of the module, query (B, Hq, L, d_k), key (B, H, S, d_k), value (B, H, S, Ev),
@@ -272,10 +315,10 @@ def attention_function(rescaling: str | Rescaling | None) -> Attention:
         (torch.Size([1, 3, 4, 8]), None)
     """
     chosen = None if rescaling is None else get_rescaling(rescaling)
-    if isinstance(chosen, RunningDivisor):
+    if chosen is not None and chosen.remembers:
         raise ValueError(
             f"rescaling must serve all layers of a model, and {chosen.name!r} remembers the keys "
-            f"of one: take {chosen.rescaling.name!r}"
+            f"of one: take what it was made of"
         )
 
     def attention(
@@ -295,7 +338,7 @@ def attention_function(rescaling: str | Rescaling | None) -> Attention:
         n_queries, n_keys = query.shape[-2], key.shape[-2]
         if chosen is not None:
             _check_unscaled(module, scaling)
-            reads = is_tracing() or (key.requires_grad and torch.is_grad_enabled())
+            reads = is_tracing(key) or (key.requires_grad and torch.is_grad_enabled())
             if not reads and chosen.constant(key.shape[-1]) is None and key in _RETURNED:
                 key = with_lengths(key, functools.partial(_lengths, key))
                 if n_queries < n_keys:
@@ -346,10 +389,14 @@ def _check_keywords(module: nn.Module, others: dict[str, Any]) -> None:
     """Refuse what would change the result and is not done here."""
     for name, value in others.items():
         if name not in _WITHOUT_EFFECT and value is not None and value is not False:
-            why = _REFUSED.get(name, "may change the result")
-            raise ValueError(
-                f"{type(module).__name__} passes {name}, which {why}: sdpa_lib does not do that"
-            )
+            if name in _REFUSED:
+                why = f"{_REFUSED[name]}: sdpa_lib does not do that"
+            else:
+                why = (
+                    f"may change the result: sdpa_lib knows what Transformers {KNOWN} passes, and "
+                    "a newer one needs a newer sdpa_lib"
+                )
+            raise ValueError(f"{type(module).__name__} passes {name}, which {why}")
 
 
 def _check_unscaled(module: nn.Module, scaling: float | None) -> None:

@@ -143,3 +143,25 @@ def test_scale_and_dropout_take_the_numbers_that_pytorch_takes(number):
     assert torch.equal(*results)
     with pytest.raises(TypeError, match="scale must be a number, got Tensor"):
         scaled_dot_product_attention(q, k, v, scale=torch.tensor(0.5, requires_grad=True))
+
+
+@pytest.mark.parametrize("size", [0.12345, 1e6])
+def test_a_scale_in_a_tensor_is_not_rounded_by_autocast(size):
+    """PyTorch casts what the number multiplies, and not the number."""
+    q, k, v = qkv(2, 3, dtype=torch.float32)
+    q = q / size
+    for dtype in (torch.bfloat16, torch.float16):
+        with torch.autocast("cpu", dtype=dtype):
+            for function in (
+                scaled_dot_product_attention,
+                lambda q, k, v, scale: attention_scores(q, k, scale=scale),
+                lambda q, k, v, scale: attention_weights(q, k, scale=scale),
+            ):
+                assert torch.equal(
+                    function(q, k, v, scale=torch.tensor(size)), function(q, k, v, scale=size)
+                )
+            dropped = []
+            for dropout_p in (0.12345, torch.tensor(0.12345)):
+                torch.manual_seed(0)
+                dropped.append(scaled_dot_product_attention(q, k, v, dropout_p=dropout_p))
+            assert torch.equal(*dropped)

@@ -6,6 +6,7 @@ import difflib
 import math
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 
@@ -37,7 +38,18 @@ TYPE_ERRORS = {
     "value must .*got torch.float16": lambda: attend(Q, K, V.half()),
     "attn_mask must be a torch.Tensor, got list": lambda: attend(Q, K, V, [[True]]),
     "attn_mask must be boolean, float32 or": lambda: attend(Q, K, V, torch.ones(2, 3).int()),
-    "is_causal must be": lambda: attend(Q, K, V, is_causal=1),
+    "is_causal must be a bool, got int": lambda: attend(Q, K, V, is_causal=1),
+    "is_causal must be a bool, got numpy.bool": lambda: attend(Q, K, V, is_causal=np.bool_(True)),
+    "scale must be a number, got numpy.bool": lambda: attend(Q, K, V, scale=np.bool_(True)),
+    "scale must be a number, got bool": lambda: attend(Q, K, V, scale=True),
+    "n_0 must be an int, got numpy.bool": lambda: sdpa.LogBeyond(np.bool_(True)),
+    "query must have dtype torch.float64, .* or torch.float16, got torch.float8_e5m2": lambda: (
+        attend(*(x.to(torch.float8_e5m2) for x in (Q, K, V)))
+    ),
+    "value must have dtype .*, got torch.float8_e4m3fn": lambda: attend(
+        Q, K, V.to(torch.float8_e4m3fn)
+    ),
+    "rescaling must be none that remembers": lambda: RunningDivisor(2 * RunningDivisor("k_rss")),
     "rescaling must .*got int": lambda: get_rescaling(2),
     r"class KeyLengthNorm: write KeyLengthNorm\(\)": lambda: get_rescaling(sdpa.KeyLengthNorm),
     "visible must be boolean": lambda: get_rescaling("k_total")(K, torch.ones(2, 3)),
@@ -209,4 +221,7 @@ def test_environment_variable_chooses_the_device(monkeypatch):
 def test_the_best_device_is_chosen_in_order(cuda, mps, best, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-    assert device._best_device() == best
+    assert device._devices()[0] == best
+    there = [name for name, is_there in (("cuda", cuda), ("mps", mps), ("cpu", True)) if is_there]
+    with pytest.raises(ValueError, match=rf"of this machine \({', '.join(there)}\), got 'warp'"):
+        get_device("warp")

@@ -1,5 +1,6 @@
 """Attention with a cache, a few tokens at a time, is that of the whole sequence."""
 
+import functools
 import warnings
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from sdpa_lib import (
     sample,
     scaled_dot_product_attention,
 )
+from sdpa_lib.rescaling import Function
 
 LENGTH = 12
 STEPS = [[1] * 12, [5, 1, 1, 3, 2], [12]]
@@ -309,3 +311,72 @@ def test_a_divisor_that_reads_the_keys_is_right_and_says_once_that_it_does():
         warnings.simplefilter("error")
         for rescaling in (Largest(), *EVERY):
             in_steps(*tensors, RunningDivisor(rescaling), STEPS[1])
+
+
+MODES = [torch.inference_mode, torch.no_grad, torch.enable_grad]
+
+
+@pytest.mark.parametrize("window", [None, 4])
+@every_pair(first=MODES, then=MODES, rescaling=["k_total", LastSeen()])
+def test_a_cache_may_be_filled_in_one_mode_and_continued_in_another(first, then, window, rescaling):
+    q, k, v = qkv()
+    q.requires_grad_()
+    running = RunningDivisor(rescaling, window=window)
+    held = slice(max(0, 9 - (window or 9)), 9)
+    with first():
+        running.append(k[..., :3, :])
+        running.reorder(torch.tensor([1, 0]))
+        for new in k.flip(0)[..., 3:5, :].split(1, dim=-2):  # from here on there is room
+            running.append(new)
+    with then():
+        for new in k.flip(0)[..., 5:9, :].split(1, dim=-2):
+            running.append(new)
+        tensors = q[..., 8:9, :], k.flip(0)[..., held, :], v[..., held, :]
+        ours = scaled_dot_product_attention(*tensors, rescaling=running)
+        close(ours, scaled_dot_product_attention(*tensors, rescaling=rescaling))
+        if then is torch.enable_grad:
+            torch.autograd.grad(ours.sum(), q)
+
+
+def test_the_number_of_a_sequence_must_be_one_of_the_batch():
+    running, k = appended(5)
+    for index in ([2], [0, -1], [0, 5]):
+        with pytest.raises(ValueError, match=r"numbers from 0 to 1, .* got tensor"):
+            running.reorder(torch.tensor(index))
+    close(running(k[..., :5, :]), KeyLengthNorm(1.0)(k[..., :5, :]))
+
+
+def test_each_function_that_reads_the_keys_is_told_of_once():
+    """All lambdas have one name, and a step may make the same one anew."""
+
+    def largest(key, visible, *, power=1):
+        return visible.max(key.abs().amax(-1)) ** power
+
+    def measuring(key, visible):
+        return visible.max(key_lengths(key))
+
+    functions = {
+        "largest": lambda: functools.partial(largest, power=2),
+        "<lambda>": lambda: lambda key, visible: visible.max(key.abs().amax(-1)),
+        "another": lambda: 2 * Function(lambda key, visible: visible.sum(key.norm(dim=-1))),
+        "none": lambda: measuring,
+        "nor": lambda: lambda key, visible: visible.max(key_lengths(key)),
+    }
+    k, told = qkv()[1], {}
+    for name, make in functions.items():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                running = RunningDivisor(make())
+                running.append(k)
+                running(k)
+        told[name] = [str(warning.message) for warning in caught]
+    assert {name: len(each) for name, each in told.items()} == {
+        "largest": 1,
+        "<lambda>": 1,
+        "another": 1,
+        "none": 0,
+        "nor": 0,
+    }
+    assert told["<lambda>"][0].startswith("<lambda> (")
+    assert "test_decoding.py:" in told["another"][0]

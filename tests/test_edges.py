@@ -7,20 +7,27 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from every import EVERY_CLASS, ONE_OF_EACH_CLASS, every_pair
+from every import EVERY_CLASS, ONE_OF_EACH_CLASS, RESCALINGS_OF_EVERY_KIND, every_pair, name
 from reference import Given, close, outputs, qkv, textbook
 from test_fused import LargestTensor
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import Dim
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 from sdpa_lib import (
     KeyLengthNorm,
+    RunningDivisor,
+    attention_gradients,
     attention_scores,
     attention_weights,
     key_lengths,
     sample,
+    saturation_of_rows,
     scaled_dot_product_attention,
 )
+from sdpa_lib.transformers import attention_function
 from sdpa_lib.visibility import HIDES, CausalOrder, EveryKey, Masked
 
 FROM_KEYS = ["k_total", "k_mean", "k_rss", "k_norm_4", "n_sqrt_d_k"]
@@ -445,3 +452,102 @@ def test_export_with_any_batch_and_lengths(rescaling, kind):
     for size, (n_queries, n_keys) in enumerate(LENGTHS[2:], 2):
         given = of_lengths(kind, size, n_queries, n_keys)
         torch.testing.assert_close(exported(*given), attend(*given), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "rescaling",
+    [*RESCALINGS_OF_EVERY_KIND, lambda key, visible: visible.max(key_lengths(key))],
+    ids=name,
+)
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_symbolic_tracing_serves_other_lengths_and_looks_at_no_value(rescaling, is_causal):
+    attend = Attention(rescaling, "causal" if is_causal else "every key")
+    traced = make_fx(attend, tracing_mode="symbolic")(*of_lengths("every key", 2, 5, 5))
+    targets = {node.target for node in traced.graph.nodes}
+    assert not targets & {
+        torch.ops.aten.aminmax.default,
+        torch.ops.aten._local_scalar_dense.default,
+    }
+    given = of_lengths("every key", 2, 9, 9)
+    torch.testing.assert_close(traced(*given), attend(*given), rtol=1e-5, atol=1e-6)
+
+
+def test_fake_tensors_have_no_values_to_remember():
+    with FakeTensorMode(shape_env=ShapeEnv()):
+        q, k, v = torch.ones(3, 1, 2, 5, 8)
+        running = RunningDivisor(lambda key, visible: visible.max(key.norm(dim=-1)))
+        running.append(k[..., :4, :])
+        running.append(k[..., 4:, :])
+        for ours in outputs(q, k, v, rescaling=running):
+            assert ours.shape == (1, 2, 5, 8)
+
+
+# In PyTorch's place
+
+
+@pytest.fixture
+def in_pytorchs_place(monkeypatch):
+    """What people do to try another attention in a model of theirs."""
+    monkeypatch.setattr(F, "scaled_dot_product_attention", scaled_dot_product_attention)
+
+
+def decoding(q, k, v):
+    running = RunningDivisor("k_total")
+    running.append(k)
+    return scaled_dot_product_attention(q, k, v, rescaling=running)
+
+
+torch.manual_seed(0)
+LAYERS = [
+    torch.nn.MultiheadAttention(16, 4, batch_first=True),
+    torch.nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True),
+]
+ORDER = torch.nn.Transformer.generate_square_subsequent_mask(9)
+CALLS = {
+    "F": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, None, 0.0, True, scale=0.2),
+    "the bias of the last queries": lambda q, k, v: F.scaled_dot_product_attention(
+        q[..., -3:, :], k, v, causal_lower_right(3, 9)
+    ),
+    "ours": lambda q, k, v: outputs(q, k, v, is_causal=True),
+    "keys": lambda q, k, v: outputs(q, k, v, rescaling="k_rss"),
+    "autocast": lambda q, k, v: torch.autocast("cpu")(outputs)(q, k, v, rescaling="k_rss"),
+    "compiled": lambda q, k, v: torch.compile(
+        F.scaled_dot_product_attention, fullgraph=True, backend="aot_eager"
+    )(q, k, v),
+    "scores": lambda q, k, v: attention_scores(q, k),
+    "weights": lambda q, k, v: attention_weights(q, k),
+    "rows": lambda q, k, v: saturation_of_rows(q, k, rescaling="k_rss"),
+    "gradients": lambda q, k, v: attention_gradients(q, k, v, rescaling="k_rss"),
+    "decoding": decoding,
+    "Transformers": lambda q, k, v: attention_function("k_total")(torch.nn.Module(), q, k, v, None)[
+        0
+    ],
+    "nn.MultiheadAttention": lambda q, k, v: LAYERS[0](
+        q[:, 0], k[:, 0], v[:, 0], need_weights=False
+    )[0],
+    "nn.TransformerEncoderLayer": lambda q, k, v: LAYERS[1](
+        q[:, 0], src_mask=ORDER, is_causal=True
+    ),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_everything_works_while_it_stands_in_pytorchs_place(call, request):
+    """And gives what it gave."""
+    tensors = [x.requires_grad_() for x in qkv(2, 4, n_keys=9, dtype=torch.float32)]
+    expected = CALLS[call](*tensors)
+    request.getfixturevalue("in_pytorchs_place")
+    found = CALLS[call](*tensors)
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_module_of_pytorchs_calls_what_stands_in_its_functions_place(monkeypatch):
+    called = []
+    monkeypatch.setattr(
+        F,
+        "scaled_dot_product_attention",
+        lambda *args, **kw: called.append(1) or scaled_dot_product_attention(*args, **kw),
+    )
+    for module in ("nn.MultiheadAttention", "nn.TransformerEncoderLayer"):
+        CALLS[module](*qkv(2, 4, n_keys=9, dtype=torch.float32))
+    assert len(called) == 2

@@ -12,6 +12,7 @@ from every import EVERY_CLASS, every_pair
 from reference import Given, close, outputs
 from torch import nn
 
+import sdpa_lib
 from sdpa_lib import (
     RESCALINGS,
     KeyLengthNorm,
@@ -25,7 +26,7 @@ from sdpa_lib import (
     sample,
     scaled_dot_product_attention,
 )
-from sdpa_lib.rescaling import _REGISTERED, Multiple
+from sdpa_lib.rescaling import _REGISTERED, Function, Multiple
 from sdpa_lib.visibility import CausalOrder, EveryKey, Masked
 
 qkv = functools.partial(reference.qkv, 2, n_queries=6, n_keys=6, d_k=8, d_v=8, heads=(4, 4))
@@ -231,9 +232,18 @@ def test_a_function_is_registered_under_its_own_name():
     ("arguments", "error", "message"),
     [
         (("k_total",), TypeError, "rescaling must be a Rescaling or a function of .*, got str"),
+        (("k_rms", KeyLengthNorm(5.0)), TypeError, "takes the rescaling first, and then its name"),
         ((lambda key, visible: key,), TypeError, "name must be .* nor <lambda>, got '<lambda>'"),
-        ((KeyLengthNorm(),), ValueError, "name 'k_total' is taken: register the rescaling under"),
+        ((2 * Function(lambda key, visible: key),), TypeError, "nor <lambda>, got '2.<lambda>'"),
+        ((PowerOfDk(0.4), "k_total"), ValueError, "'k_total' is taken: register the rescaling"),
         ((KeyLengthNorm(), "ssmax"), ValueError, "name 'ssmax' is taken"),
+        ((PowerOfDk(0.4), "my_flash"), ValueError, "must not contain 'flash' or 'flex_attention'"),
+        (
+            (RunningDivisor("k_rss"), "mine"),
+            ValueError,
+            "'running k_rss' remembers the keys of one",
+        ),
+        ((2 * RunningDivisor("k_rss"), "mine"), ValueError, "remembers the keys of one"),
         ((KeyLengthNorm(5.0), ""), TypeError, "name must be a str that is not empty, .*got ''"),
         ((KeyLengthNorm(5.0), 5), TypeError, "name must be a str that is not empty, .*got 5"),
     ],
@@ -242,6 +252,27 @@ def test_what_cannot_be_registered(arguments, error, message):
     before = known_rescalings()
     with pytest.raises(error, match=message):
         register(*arguments)
+    if arguments != ("k_total",):  # there a name, too, says which to offer
+        with pytest.raises(error, match=message):
+            sdpa_lib.transformers.register(*arguments)
+    assert known_rescalings() == before
+
+
+def test_a_rescaling_that_has_the_name_may_be_registered_again():
+    before = known_rescalings()
+    assert register(KeyLengthNorm()) == "k_total"
+    assert register(known_rescalings()["ssmax"], "ssmax") == "ssmax"
+    assert known_rescalings() == before
+
+
+def test_what_was_not_made_known_elsewhere_is_not_known_here(monkeypatch):
+    def refuse(rescaling, name):
+        raise RuntimeError(name)
+
+    monkeypatch.setattr("sdpa_lib.rescaling._ON_REGISTER", [refuse])
+    before = known_rescalings()
+    with pytest.raises(RuntimeError, match="k_norm_5"):
+        register(KeyLengthNorm(5.0))
     assert known_rescalings() == before
 
 

@@ -12,7 +12,7 @@ import torch
 from colours import contrast, linear, rgb
 
 from sdpa_book.drawing import plotting, svg
-from sdpa_lib import RESCALINGS, PowerOfDk, sample
+from sdpa_lib import RESCALINGS, PowerOfDk, get_rescaling, key_lengths, sample
 
 # Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009).
 DEFICIENCIES = {
@@ -107,11 +107,11 @@ def colour_apart_from(others):
     )
 
 
-@pytest.mark.parametrize("name", {**RESCALINGS, **LOOKS})
-def test_every_rescaling_has_a_look_that_every_reader_can_tell_apart(name):
+@pytest.mark.parametrize("name", LOOKS)
+def test_every_look_is_one_that_every_reader_can_tell_apart(name):
     others = [look for other, look in LOOKS.items() if other != name]
     colours = [look.color for look in others]
-    look = LOOKS.get(name)
+    look = LOOKS[name]
     apart = 15 if look in plotting.SPARE else 20
     if apart == 20:
         colours = [
@@ -119,11 +119,7 @@ def test_every_rescaling_has_a_look_that_every_reader_can_tell_apart(name):
             for colour, other in zip(colours, others, strict=True)
             if other not in plotting.SPARE
         ]
-    good = (
-        look is not None
-        and legible(look.color)
-        and min(distance(look.color, colour) for colour in colours) > apart
-    )
+    good = legible(look.color) and min(distance(look.color, colour) for colour in colours) > apart
     assert good, (
         f"{name} needs a Look({colour_apart_from(colours)!r}, line, marker): this is the colour "
         "that everyone can tell best from the others"
@@ -143,6 +139,20 @@ def test_rescalings_without_a_look_get_different_ones_and_keep_them():
     styles = [plotting.style(rescaling, marker=True) for rescaling in names]
     assert len({style["color"] for style in styles}) == len(names)
     assert [plotting.style(rescaling, marker=True) for rescaling in names] == styles
+
+
+@pytest.mark.parametrize("name", [*RESCALINGS, "k_new"])
+def test_every_rescaling_of_the_book_has_a_look_of_its_own_or_a_spare_one(name, monkeypatch):
+    """A new one needs nothing but its class: CONTRIBUTING.md, *Add a rescaling*."""
+
+    def k_new(key, visible):
+        return visible.max(key_lengths(key))
+
+    monkeypatch.setattr(plotting, "_GIVEN", {})
+    monkeypatch.setitem(RESCALINGS, "k_new", get_rescaling(k_new))
+    colours = {other: plotting.style(other)["color"] for other in RESCALINGS}
+    assert colours[name] in {look.color for look in LOOKS.values()}
+    assert list(colours.values()).count(colours[name]) == 1
 
 
 def test_shades_of_dimensions_differ_and_are_no_colour_of_the_root_or_of_undivided_scores():

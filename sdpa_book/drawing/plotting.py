@@ -23,7 +23,7 @@ from torch import Tensor
 from sdpa_book.drawing.svg import DescribedFigure
 from sdpa_book.names import plot_label
 from sdpa_lib._checks import check_count, check_finite
-from sdpa_lib.rescaling import RESCALINGS, Rescaling, get_rescaling
+from sdpa_lib.rescaling import RESCALINGS, AnyRescaling, get_rescaling
 
 INK, MUTED, GRID = "#1f2430", "#5b6472", "#d9dde3"
 
@@ -137,7 +137,7 @@ def figure(
         )
 
 
-def style(rescaling: str | Rescaling, *, marker: bool = False) -> dict[str, Any]:
+def style(rescaling: AnyRescaling, *, marker: bool = False) -> dict[str, Any]:
     r"""The keyword arguments that draw a rescaling's line in its own colour and style, with its
     label.
 

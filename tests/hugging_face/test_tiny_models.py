@@ -4,6 +4,7 @@ weights.
 Models compute in double precision, except where they normalise and rotate in float32.
 """
 
+import functools
 import math
 
 import pytest
@@ -21,7 +22,7 @@ from sdpa_lib.rescaling import (  # noqa: E402
     PowerOfDk,
     known_rescalings,
 )
-from sdpa_lib.transformers import register  # noqa: E402
+from sdpa_lib.transformers import register, unregister  # noqa: E402
 
 OWN = "sdpa_lib"
 register()
@@ -153,7 +154,56 @@ def test_the_names_are_those_of_the_rescalings():
     assert register("ssmax") == ["sdpa_lib:ssmax"]
     assert register(LogCount(0.25)) == ["sdpa_lib:sqrt_d_k/0.25*ln_n"]
     assert register(LogCount(0.25), "mine") == ["sdpa_lib:mine"]
+    assert known_rescalings()["mine"] == LogCount(0.25)  # one registry for both
     register(PowerOfDk(0.4), "mine")  # a name that is one's own may be given anew
+
+
+def test_what_is_refused_is_neither_known_nor_offered():
+    before = known_rescalings(), list(transformers.AttentionInterface._global_mapping)
+    for function in (sdpa_lib.register, register):
+        with pytest.raises(ValueError, match="'flash'"):
+            function(PowerOfDk(0.4), "my_flash")
+    assert before == (known_rescalings(), list(transformers.AttentionInterface._global_mapping))
+
+
+def test_unregister_leaves_transformers_as_it_was(monkeypatch):
+    cache, interface = transformers.cache_utils.Cache, transformers.AttentionInterface
+    ours = cache.update
+    unregister()
+    assert cache.update is not ours
+    assert not [name for name in interface()._global_mapping if name.startswith("sdpa_lib")]
+    sdpa_lib.register(PowerOfDk(0.2), "unheard")
+    assert "sdpa_lib:unheard" not in interface._global_mapping
+    del sdpa_lib.rescaling._REGISTERED["unheard"]
+    pristine = cache.update
+    register()
+    assert cache.update.__wrapped__ is pristine
+    # One who has wrapped it once more keeps that, and ours does nothing within.
+    theirs = functools.wraps(cache.update)(lambda *args, **kw: cache.update(*args, **kw))
+    monkeypatch.setattr(cache, "update", theirs)
+    unregister()
+    assert cache.update is theirs
+    monkeypatch.undo()
+    register()
+    for name in ONES_OWN:
+        register(ONES_OWN[name], name.partition(":")[2])
+
+
+@torch.no_grad()
+def test_a_cache_may_be_filled_in_one_mode_and_continued_in_another():
+    model = build(CONFIGURATIONS["Gemma 3"](), attn_implementation="sdpa_lib:k_total")
+    expected = model(tokens()).logits
+    no_grad, inference = torch.no_grad, torch.inference_mode
+    for kind, modes in (  # Transformers itself can't write to a static one that inference mode made
+        ("dynamic", [inference, no_grad, inference, no_grad, no_grad]),
+        ("dynamic", [no_grad, no_grad, inference, inference, no_grad]),
+        ("static", [no_grad, no_grad, inference, inference, no_grad]),
+    ):
+        cache, found = caches(model, kind), []
+        for part, mode in zip(tokens().split([5, 1, 1, 1, 2], dim=1), modes, strict=True):
+            with mode():
+                found.append(model(part, past_key_values=cache).logits)
+        close(torch.cat(found, dim=1), expected)
 
 
 def test_a_rescaling_that_is_registered_later_is_known():
