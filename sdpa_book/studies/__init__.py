@@ -6,7 +6,7 @@ question, and ``plan.py`` says what a table's fields mean. ``run.py`` makes one 
 was, and a plan with one more question makes that alone. ``read.py`` loads what is stored in
 ``results/`` and summarises it, for chapters; the package itself gives the names that they use.
 Other modules hold the science of one study. Beside the packages stand the model and the tasks that
-several share, and ``making``, the machinery of all.
+several share; and ``making`` and ``resuming``, the machinery of all.
 
 ``python -m sdpa_book.studies NAME`` makes one. A plan of one's own is another such TOML file::
 
