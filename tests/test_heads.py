@@ -13,6 +13,7 @@ import torch
 
 from sdpa_book.drawing import plotting
 from sdpa_book.drawing.attended_text import DARKEST, looked_at
+from sdpa_book.studies import resuming
 from sdpa_book.studies.heads import train as training
 from sdpa_book.studies.heads.corpus import is_held_out, load_corpus
 from sdpa_book.studies.heads.look import (
@@ -60,7 +61,6 @@ from sdpa_book.studies.heads.run import (
     PLACED,
     contribution,
     make,
-    make_results,
 )
 from sdpa_book.studies.heads.train import held_out_loss, make_model, passage_losses, train
 from sdpa_book.studies.transformer import turned
@@ -112,10 +112,7 @@ def model():
 @pytest.fixture(scope="module", params=STUDIES)
 def stored(request):
     """Each study, with its name."""
-    path = STORED.with_name(f"{request.param}.json.gz")
-    if not path.exists():
-        pytest.skip("declared, and not made yet")
-    return request.param, load_results(path)
+    return request.param, load_results(STORED.with_name(f"{request.param}.json.gz"))
 
 
 def normal(*shape, seed):
@@ -519,7 +516,7 @@ def test_a_training_leaves_small_numbers_as_they_were(trained):
 
 
 def test_an_interrupted_training_goes_on_to_the_same_end(trained, corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "SAVE_EVERY", 1)
+    monkeypatch.setattr(resuming, "SAVE_EVERY", 0.0)
     halfway = train(ROOT, -2.0, SMALL, corpus, tmp_path, until=3)
     assert halfway["step"] == 3
     done = train(ROOT, -2.0, SMALL, corpus, tmp_path)
@@ -534,9 +531,13 @@ def test_an_interrupted_training_goes_on_to_the_same_end(trained, corpus, tmp_pa
         assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-def test_a_study_is_made_and_read_again(library, tmp_path):
+def test_a_study_is_made_and_read_again(library, tmp_path, capsys, monkeypatch):
     path, runs = tmp_path / "out" / "heads.json.gz", (ROOT, DecoderRun("log_n", 8))
-    make_results(path, runs, SMALL, tmp_path / "state", kept_moments=2, library=library)
+    plan = {"heads": Study(SMALL, runs, 2)}
+    state = path.parent / "state" / "heads"
+    make(path.parent, plan, library=library)
+    said = capsys.readouterr().err.splitlines()
+    assert (said[0], said[-1]) == tuple(f"{k} of 9 stored in {path.parent}" for k in (0, 9))
     results = load_results(path)
     result = results[ROOT]
     assert result.moments == [0, 3, 6]
@@ -559,7 +560,7 @@ def test_a_study_is_made_and_read_again(library, tmp_path):
     assert query.shape == key.shape == (2, 2, 2, 16, 8)
     assert load_vectors(runs[1], "line", path)[0].shape == (1, 2, 2, 16, 8)
     value, output = load_values(ROOT, "line", path)
-    model = training.load_model(ROOT, 6, SMALL, tmp_path / "state")
+    model = training.load_model(ROOT, 6, SMALL, state)
     x = model.embedded(torch.tensor(list(LINE.encode()[:16])).unsqueeze(0))
     for layer, block in enumerate(model.blocks):
         weights = attention_weights(query[-1, layer], key[-1, layer], is_causal=True)
@@ -580,12 +581,18 @@ def test_a_study_is_made_and_read_again(library, tmp_path):
         results[DecoderRun("sqrt_d_k", 31)]
     # what is stored is not made again, and nothing with other settings is written over it
     content = path.read_bytes()
-    make(path.parent, {"heads": Study(SMALL, runs, 2)})
+    make(path.parent, plan)
     assert path.read_bytes() == content
     with pytest.raises(ValueError, match="d_model is 16 and not 128"):
         make(path.parent, {"heads": Study(Settings(), runs, 2)})
     with pytest.raises(ValueError, match="folder must hold a study with these settings"):
-        training.make_runs(runs, Settings(), tmp_path / "state", library=library)
+        training.check_folder(state, Settings(), library)
+    # without the files and one measurement, that one is made again, and no decoder is trained
+    path.unlink()
+    (state / f"{ROOT.name}, measured.json").unlink()
+    monkeypatch.setattr(training, "train", None)
+    make(path.parent, plan, library=library)
+    assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize(

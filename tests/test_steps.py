@@ -2,12 +2,14 @@
 
 import json
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 import torch
 
 from sdpa_book.studies import optimiser_steps as steps
+from sdpa_book.studies.optimiser_steps import run as making
 from sdpa_book.studies.optimiser_steps.plan import (
     OPTIMISERS,
     POWERS,
@@ -148,6 +150,23 @@ def test_a_study_goes_on_where_it_was_interrupted(tmp_path):
     assert torch.tensor(again["0.5"]["start"]).shape == (2, 2)
     with pytest.raises(ValueError, match="first steps, seeds is 2 and not 3; give another folder"):
         make(tmp_path, {"first steps": replace(plan["first steps"], seeds=3)})
+
+
+def test_a_search_for_rates_goes_on_after_the_widths_that_are_done(monkeypatch, tmp_path):
+    asked, question = [], replace(load_plan()["rates"], widths=(64, 256, 1024))
+
+    def best_of(d_k, *_, **__):
+        asked.append(d_k)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return {"end": [d_k], "mean": [0.0], "moved": [0.0]}
+
+    monkeypatch.setattr(making, "best_rates", best_of)
+    for interrupted in (True, False):
+        with pytest.raises(KeyboardInterrupt) if interrupted else nullcontext():
+            answered = answer(question, "SGD", 0.5, tmp_path / "state")
+    assert asked == [64, 256, 256, 1024]
+    assert answered["end"] == [[64], [256], [1024]]
 
 
 def test_what_is_declared_is_stored_and_made_with_these_settings(stored):

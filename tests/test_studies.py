@@ -5,12 +5,11 @@ from dataclasses import replace
 from importlib import import_module
 
 import pytest
-import torch
 
 from sdpa_book.drawing import plotting
 from sdpa_book.studies import NAMES, __main__, depth
 from sdpa_book.studies.heads.look import SWAPS
-from sdpa_book.studies.making import made, with_known_rescalings
+from sdpa_book.studies.making import with_known_rescalings
 from sdpa_book.studies.training import load_plan, load_study, reported
 from sdpa_lib.rescaling import RESCALINGS, PowerOfDk
 
@@ -73,6 +72,7 @@ def test_a_command_that_cannot_be_says_why(monkeypatch, tmp_path, capsys, argume
 
 
 PLAIN = {
+    "lookup": 'question = "?"\nrates = [0.1]\nqueries = [4]\n',
     "training": 'question = "?"\ntask = "recall 8"\nd_k = 4\nscalings = ["none"]\n',
     "crossing": 'question = "?"\ntask = "recall 8"\nd_k = 4\nwarm_up = 0\n',
     "gradient_worth": 'question = "?"\nd_k = [4]\n',
@@ -85,6 +85,7 @@ PLAIN = {
 @pytest.mark.parametrize(
     ("name", "slip", "message"),
     [
+        ("lookup", "d_k = 0", "d_k must be at least 1, got 0"),
         ("training", "bugdet = 3", "budget"),
         ("training", 'like = "yours"', "like of .mine."),
         ("training", 'contrasts = ["d_kk"]', "contrasts"),
@@ -110,12 +111,6 @@ def test_a_plan_with_a_slip_is_refused(tmp_path, name, slip, message):
     (tmp_path / "plan.toml").write_text(f"[mine]\n{PLAIN[name]}{slip}")
     with pytest.raises(ValueError, match=message):
         PLANS[name].load_plan(tmp_path / "plan.toml")
-
-
-def test_runs_come_with_their_places_from_processes_too():
-    calls = [(torch.tensor(x), 2) for x in (3.0, 4.0)]
-    alone = dict(made(torch.pow, calls, "powers"))
-    assert alone == dict(made(torch.pow, calls, "powers", workers=2)) == {0: 9.0, 1: 16.0}
 
 
 # What is not measured

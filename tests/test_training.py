@@ -15,6 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdpa_book.studies import resuming
 from sdpa_book.studies.tasks import CHOOSING, TASKS, Digits, LongRecall, Recall
 from sdpa_book.studies.training import read
 from sdpa_book.studies.training import run as making
@@ -374,6 +375,37 @@ def test_a_longer_warm_up_makes_other_first_steps():
     assert quick[1] < usual[1] < slow[1] < slow[0]
 
 
+@pytest.mark.parametrize("step", [1, 23, 38])
+@pytest.mark.parametrize("optimiser", ["adam", "momentum"])
+def test_an_interrupted_run_goes_on_bit_by_bit(monkeypatch, tmp_path, optimiser, step):
+    monkeypatch.setattr(resuming, "SAVE_EVERY", 0.0)
+    run, steps = Run(replace(SMALL, optimiser=optimiser), "learned", -2.0, 0), []
+
+    def take_step(optimiser, number, warm_up):
+        if number == interrupted:
+            raise KeyboardInterrupt
+        steps.append(number)
+        making.take_step.before(optimiser, number, warm_up)
+
+    take_step.before = making.take_step
+    monkeypatch.setattr(making, "take_step", take_step)
+    interrupted = None
+    whole = train(run, device="cpu", checkpoint=tmp_path / "whole")
+    interrupted = step
+    with pytest.raises(KeyboardInterrupt):
+        train(run, device="cpu", checkpoint=tmp_path / "parts")
+    interrupted = None
+    again = train(run, device="cpu", checkpoint=tmp_path / "parts")
+    assert steps == [*range(40), *range(40)]  # none is made twice
+    assert again == whole
+    ours, theirs = (torch.load(tmp_path / name) for name in ("parts", "whole"))
+    for name, there in theirs["model"].items():
+        assert torch.equal(ours["model"][name], there)
+    for number, there in theirs["optimiser"]["state"].items():
+        for name, value in there.items():
+            assert torch.equal(ours["optimiser"]["state"][number][name], value)
+
+
 # The plan
 
 FIVE = Comparison(
@@ -524,9 +556,10 @@ def test_runs_made_elsewhere_are_kept_and_say_where(tmp_path, whole, other, miss
     kept = [there, *runs[: len(runs) - missing]]
     path.write_text("".join(kept))
     make(tmp_path, PLAN)
-    assert path.read_text().startswith("".join([*kept, here]))  # what is made here comes after
+    # what is made here comes after a line that says so, and where nothing is made nothing changes
+    assert path.read_text().startswith("".join([*kept, here][: len(kept) + missing]))
     provenances, records = load_study(path)
-    assert provenances == [json.loads(there), json.loads(here)]
+    assert provenances == [json.loads(line) for line in (there, here)[: 1 + missing]]
     runs_once(records, [TINY])
     make(tmp_path, PLAN)
     assert load_study(path)[0] == provenances

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sdpa_book import lookup
 from sdpa_book.exercises.exercise import PER_CENT, Exercise
+from sdpa_book.studies import lookup
 from sdpa_lib.sampling import sample
 
 

@@ -6,12 +6,12 @@ question, and ``plan.py`` says what a table's fields mean. ``run.py`` makes one 
 was, and a plan with one more question makes that alone. ``read.py`` loads what is stored in
 ``results/`` and summarises it, for chapters; the package itself gives the names that they use.
 Other modules hold the science of one study. Beside the packages stand the model and the tasks that
-several share, and ``making``, the machinery of all.
+several share; and ``making`` and ``resuming``, the machinery of all.
 
 ``python -m sdpa_book.studies NAME`` makes one. A plan of one's own is another such TOML file::
 
     python -m sdpa_book.studies depth --plan mine.toml --out mine
 """
 
-NAMES = ("training", "crossing", "gradient_worth", "depth", "optimiser_steps", "heads")
-"""The studies: of chapter 9 (three), study B, study D and chapter 10."""
+NAMES = ("lookup", "training", "crossing", "gradient_worth", "depth", "optimiser_steps", "heads")
+"""The studies: of chapter 5, chapter 9 (three), study B, study D and chapter 10."""

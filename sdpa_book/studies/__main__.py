@@ -1,12 +1,14 @@
 """Make a study, or go on with it.
 
-What is stored is not made again, so that an interrupted study goes on where it was. Without --plan
-it is the book's, and its results are stored with the book.
+What is stored is not made again. Ctrl-C says what is stored, and the same command goes on from
+there, and from checkpoints that are at most five minutes old. Without --plan it is the book's, and
+its results are stored with the book.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -67,6 +69,9 @@ def main() -> None:
         run.make(out, chosen, workers=options.workers, scheduler=options.scheduler)
     except (ValueError, FileNotFoundError) as error:
         parser.error(str(error))
+    except KeyboardInterrupt as interrupted:
+        print(str(interrupted) or "Interrupted.", file=sys.stderr)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,11 @@
-"""What all studies are made with: plans from files, processes or a cluster that make runs, and what
-is noted beside them.
-"""
+"""What all studies are made with: plans from files, and how results are noted and written."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import platform
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from importlib.metadata import version
@@ -17,7 +13,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from tqdm import tqdm
 
 import sdpa_lib
 from sdpa_lib._checks import unknown_name
@@ -86,80 +81,6 @@ def with_known_rescalings(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*RESCALINGS, *names]))
 
 
-class InThisProcess(Executor):
-    """Makes a run where it is submitted: a process of its own takes seconds to start."""
-
-    def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        done: Future[T] = Future()
-        done.set_result(function(*args, **kwargs))
-        return done
-
-
-@contextmanager
-def executor(workers: int, scheduler: str | None) -> Iterator[tuple[Executor, int]]:
-    """Where runs are made, and how many at a time.
-
-    Args:
-        workers: processes of this machine; with one, this process.
-        scheduler: the address of a Dask scheduler, whose cluster makes the runs instead. A run
-            whose worker is lost is made by another one. Runs and records travel as pickles, so that
-            whoever answers there can run code here: give only the address of one that you trust.
-    """
-    if scheduler is None and workers == 1:
-        yield InThisProcess(), 1
-    elif scheduler is None:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, context) as pool:
-            yield pool, workers
-    else:
-        from distributed import Client  # an extra: pip install -e ".[cluster]"
-
-        with Client(scheduler) as client:  # type: ignore[no-untyped-call]
-            workers_there: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
-            threads = sum(worker["nthreads"] for worker in workers_there.values())
-            yield client.get_executor(pure=False, retries=3), max(1, threads)
-
-
-def made(
-    function: Callable[..., T],
-    calls: Sequence[tuple[Any, ...]],
-    what: str,
-    *,
-    workers: int = 1,
-    scheduler: str | None = None,
-) -> Iterator[tuple[int, T]]:
-    """The results of a function's calls as they come, each with its place among the calls.
-
-    Example:
-        >>> dict(made(max, [(1, 2), (4, 3)], "maxima"))
-        {0: 2, 1: 4}
-    """
-    if workers == 1 and scheduler is None:
-        for place, call in enumerate(tqdm(calls, what, disable=None)):
-            yield place, function(*call)
-        return
-    bar = tqdm(total=len(calls), desc=what, disable=None)
-    with executor(workers, scheduler) as (pool, _), bar:
-        places = {pool.submit(alone, function, *call): i for i, call in enumerate(calls)}
-        for done in as_completed(places):
-            bar.update()
-            yield places[done], done.result()
-
-
-def in_order(
-    function: Callable[..., T], calls: Sequence[tuple[Any, ...]], what: str, *, workers: int = 1
-) -> list[T]:
-    """The same results in the order of the calls."""
-    results = dict(made(function, calls, what, workers=workers))
-    return [results[place] for place in range(len(calls))]
-
-
-def alone(function: Callable[..., T], *call: Any) -> T:
-    """The result of a call with one thread."""
-    torch.set_num_threads(1)
-    return function(*call)
-
-
 @contextmanager
 def denormals_are_zero() -> Iterator[None]:
     """Within it, numbers too small for full precision are 0: weights of saturated rows underflow,
@@ -204,11 +125,11 @@ def check_settings(path: Path, there: Mapping[str, Any], here: Mapping[str, Any]
             )
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, content: str | bytes) -> None:
     """Write a file whole: an interruption leaves the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8")
+    part.write_bytes(content.encode() if isinstance(content, str) else content)
     os.replace(part, path)
 
 

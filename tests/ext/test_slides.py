@@ -14,7 +14,7 @@ from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from sdpa_book import lookup
+from sdpa_book.studies import lookup
 from sdpa_lib import attention_weights
 
 LECTURE = Path(__file__).parents[2] / "lecture"

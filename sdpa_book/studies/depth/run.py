@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,7 +19,8 @@ from torch import Tensor
 
 from sdpa_book.studies.depth.plan import TASK, Depth, Question, models
 from sdpa_book.studies.depth.read import STORED, ByBlock, Starts, load_depth
-from sdpa_book.studies.making import check_settings, device_name, made, short, versions, write
+from sdpa_book.studies.making import check_settings, device_name, short, versions, write
+from sdpa_book.studies.resuming import resume
 from sdpa_book.studies.training.plan import Cell, Run
 from sdpa_book.studies.training.run import make_model
 from sdpa_book.studies.transformer import check_scaling
@@ -116,7 +118,7 @@ def make(
     Args:
         out: the folder; made when it is not there.
         plan: the questions.
-        workers, scheduler: as in :func:`~sdpa_book.studies.making.executor`.
+        workers, scheduler: as in :func:`~sdpa_book.studies.resuming.executor`.
 
     Raises:
         ValueError: a scaling is not known, or the file was made with other settings.
@@ -132,14 +134,18 @@ def make(
     file, measured = load_depth(path) if path.exists() else (settings | here, {})
     check_settings(path, file, settings)
     elsewhere = None if file == file | here else here
-    missing = [
-        (cell, seeds)
+    missing = {
+        cell: partial(measure, cell, seeds)
         for cell, seeds in planned.items()
         if cell not in measured or len(measured[cell].total) != seeds
-    ]
-    for _, starts in made(measure, missing, "models", workers=workers, scheduler=scheduler):
-        measured[starts.cell] = replace(starts, made_with=elsewhere)
+    }
+
+    def store(cell: Depth, starts: Starts) -> None:
+        measured[cell] = replace(starts, made_with=elsewhere)
         write(path, _as_json(file, measured.values()))
+
+    stored = len(planned) - len(missing)
+    resume(path, stored, missing, store, workers=workers, scheduler=scheduler)
 
 
 def _as_json(provenance: Mapping[str, Any], measured: Iterable[Starts]) -> str:

@@ -4,8 +4,8 @@ loss, at the start of training and over its first steps.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from sdpa_book.studies.gradient_worth.plan import Question
-from sdpa_book.studies.gradient_worth.read import STORED, Figures, load_worth
-from sdpa_book.studies.making import denormals_are_zero, device_name, made, short, versions, write
+from sdpa_book.studies.gradient_worth.read import STORED, Figures
+from sdpa_book.studies.making import denormals_are_zero, device_name, short, versions
+from sdpa_book.studies.resuming import resume_tables
 from sdpa_book.studies.tasks import TASKS, Batch, Task
 from sdpa_book.studies.training.plan import Run
 from sdpa_book.studies.training.run import (
@@ -164,20 +165,20 @@ def make(
     Args:
         out: the folder; made when it is not there.
         plan: the questions.
-        workers, scheduler: as in :func:`~sdpa_book.studies.making.executor`.
+        workers, scheduler: as in :func:`~sdpa_book.studies.resuming.executor`.
     """
-    path = out / STORED.name
     here = versions("torch", "numpy", "scikit-learn")
     here["device"] = device_name(torch.device("cpu"))
-    stored: dict[str, Any] = load_worth(path) if path.exists() else {"provenance": here}
-    missing = [
-        (question, name, runs)
+    runs = {
+        (question.name, name): (runs, question.looks)
         for question in plan.values()
         for name, runs in question.models()
-        if len(stored.get(question.name, {}).get(name, {}).get("gradient", ())) != len(runs)
-    ]
-    calls = [(runs, question.looks) for question, _, runs in missing]
-    for place, figures in made(answer, calls, "models", workers=workers, scheduler=scheduler):
-        question, name, _ = missing[place]
-        stored.setdefault(question.name, {})[name] = figures
-        write(path, json.dumps(stored, allow_nan=False) + "\n")
+    }
+    resume_tables(
+        out / STORED.name,
+        {key: partial(answer, *of) for key, of in runs.items()},
+        here,
+        whole=lambda key, figures: len(figures["gradient"]) == len(runs[key][0]),
+        workers=workers,
+        scheduler=scheduler,
+    )

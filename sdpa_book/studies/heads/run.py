@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +32,23 @@ from sdpa_book.studies.heads.measure import DRAWN, LEAST, STRIDE, head_figures, 
 from sdpa_book.studies.heads.ngrams import ngram_losses
 from sdpa_book.studies.heads.plan import CHOOSING, DecoderRun, Settings, Study
 from sdpa_book.studies.heads.read import key_of, load_results, vectors_path
-from sdpa_book.studies.heads.train import load_model, make_runs, passage_losses
+from sdpa_book.studies.heads.train import (
+    best_rate,
+    check_folder,
+    load_model,
+    passage_losses,
+    trained,
+    trial_name,
+)
 from sdpa_book.studies.making import (
     check_settings,
     denormals_are_zero,
     device_name,
-    in_order,
     short,
     versions,
+    write,
 )
+from sdpa_book.studies.resuming import Calls, resume
 from sdpa_book.studies.transformer import Transformer, check_scaling
 
 LINE = "def area(width, height):\n    return width * height\n\nprint(area("
@@ -62,6 +72,7 @@ def make(
     out: Path,
     plan: Mapping[str, Study],
     *,
+    library: Path = LIBRARY,
     workers: int = 1,
     scheduler: str | None = None,
 ) -> None:
@@ -70,6 +81,7 @@ def make(
     Args:
         out: the folder of the figures; weights, to go on from, are kept in its folder ``state``.
         plan: the studies.
+        library: the folder of the modules that are read.
         workers: runs at a time, each with one thread.
         scheduler: none, since weights are kept on this machine.
 
@@ -82,18 +94,31 @@ def make(
     for study in plan.values():
         for run in study.runs:
             check_scaling(run.scaling)
-    for name, study in plan.items():
-        path = out / f"{name}.json.gz"
-        if _is_stored(study, path):
-            continue
-        make_results(
-            path,
-            study.runs,
-            study.settings,
-            out / "state" / name,
-            kept_moments=study.kept,
-            workers=workers,
-        )
+    begun = {
+        name: _Begun(study, out / f"{name}.json.gz", out / "state" / name, library)
+        for name, study in plan.items()
+        if not _is_stored(study, out / f"{name}.json.gz")
+    }
+
+    def left() -> Calls[tuple[str, str]]:
+        return {
+            (name, piece): call
+            for name, study in begun.items()
+            for piece, call in study.left().items()
+        }
+
+    def store(of: tuple[str, str], result: Any) -> None:
+        name, piece = of
+        begun[name].store(piece, result)
+
+    def state(of: tuple[str, str]) -> Path:
+        name, piece = of
+        return begun[name].folder / f"{piece}.state"
+
+    total = sum(map(_pieces, plan.values()))
+    missing = sum(_pieces(study.study) - len(study.made) for study in begun.values())
+    stored = total - missing
+    resume(out, stored, left, store, total=total, state=state, workers=workers)
 
 
 def _is_stored(study: Study, path: Path) -> bool:
@@ -105,39 +130,104 @@ def _is_stored(study: Study, path: Path) -> bool:
     return all(run.name in there.results for run in study.runs)
 
 
-def make_results(
+def _pieces(study: Study) -> int:
+    """How many a study has: trials of rates, trainings, their measurements, and the files."""
+    scalings = {run.scaling for run in study.runs}
+    return len(scalings) * len(study.settings.rates) + 2 * len(study.runs) + 1
+
+
+class _Begun:
+    """A study whose files are not stored yet.
+
+    Attributes:
+        study: what is made.
+        made: the results of its other pieces, by name, each kept as JSON in the study's folder.
+    """
+
+    def __init__(self, study: Study, path: Path, folder: Path, library: Path) -> None:
+        check_folder(folder, study.settings, library)
+        self.study, self.path, self.folder, self.library = study, path, folder, library
+        self.made: dict[str, Any] = {}
+        pieces = [f"{run.name}{kind}" for run in study.runs for kind in ("", ", measured")]
+        pieces += [name for run in study.runs for name in self._trials(run.scaling)]
+        for piece in dict.fromkeys(pieces):
+            if (kept := folder / f"{piece}.json").exists():
+                self.made[piece] = json.loads(kept.read_text(encoding="utf-8"))
+
+    def left(self) -> Calls[str]:
+        """The calls that can be made now. No rate is chosen before all of its scaling are tried."""
+        settings, given = self.study.settings, (self.study.settings, self.library, self.folder)
+        calls: dict[str, Callable[[], Any]] = {}
+        for run in self.study.runs:
+            trials, measurement = self._trials(run.scaling), f"{run.name}, measured"
+            chooser = DecoderRun(run.scaling, settings.trial_d_k, CHOOSING)
+            for name, rate in trials.items():
+                if name not in self.made:
+                    calls[name] = partial(trained, chooser, rate, *given, trial=True)
+            if run.name in self.made and measurement not in self.made:
+                moments = _moments(settings, self.made[run.name]["step"])
+                calls[measurement] = partial(_measured, run, moments, *given)
+            elif run.name not in self.made and trials.keys() <= self.made.keys():
+                calls[run.name] = partial(trained, run, best_rate(self._ends(run.scaling)), *given)
+        if not calls:
+            calls[""] = self._files
+        return calls
+
+    def store(self, piece: str, result: Any) -> None:
+        """Keep a piece; the files have been written where they were made."""
+        if piece:
+            write(self.folder / f"{piece}.json", json.dumps(result))
+        self.made[piece] = result
+
+    def _trials(self, scaling: str) -> dict[str, float]:
+        """The rates that are tried, by the names of their trials."""
+        settings = self.study.settings
+        chooser = DecoderRun(scaling, settings.trial_d_k, CHOOSING)
+        return {trial_name(chooser, rate): rate for rate in settings.rates}
+
+    def _ends(self, scaling: str) -> dict[str, float]:
+        """The loss at the end of each trial."""
+        trials = self._trials(scaling).items()
+        return {f"{rate:g}": self.made[name]["held_out"][-1] for name, rate in trials}
+
+    def _files(self) -> None:
+        runs = self.study.runs
+        trials = {run.scaling: self._ends(run.scaling) for run in runs}
+        results = {
+            run.name: {"run": run._asdict()}
+            | self.made[run.name]
+            | self.made[f"{run.name}, measured"]
+            for run in runs
+        }
+        corpus = load_corpus(self.library)
+        store(self.path, self.study, trials, results, corpus, self.folder)
+
+
+def store(
     path: Path,
-    runs: Sequence[DecoderRun],
-    settings: Settings,
+    study: Study,
+    trials: Mapping[str, Mapping[str, float]],
+    results: Mapping[str, Mapping[str, Any]],
+    corpus: Corpus,
     folder: Path,
-    *,
-    kept_moments: int = 1,
-    library: Path = LIBRARY,
-    workers: int = 1,
 ) -> None:
-    """Train and measure what ``folder`` does not hold yet, and store the study.
+    """Store a study.
 
     Args:
         path: of the figures; the vectors are stored beside it.
-        runs: which. Queries and keys at the end are kept of those with the first one's d_k and
-            seed on ``LINE``, and of the first on a held-out passage; if more than one moment is
-            kept, its values, W_O and what place decides on ``LINE``, too.
-        settings: of the study.
-        folder: where states and weights are kept, to go on from.
-        kept_moments: of how many moments, spread over the training, the first run's are kept; with
-            0 no vectors are.
-        library: the folder of the modules that are read.
-        workers: runs at a time, each with one thread.
+        study: its settings and runs. Queries and keys at the end are kept of those with the first
+            one's d_k and seed on ``LINE``, and of the first on a held-out passage; if more than one
+            moment is kept, its values, W_O and what place decides on ``LINE``, too. ``kept`` says
+            of how many moments, spread over the training, the first run's are; with 0 no vectors
+            are.
+        trials: the loss at the end of each trial, by scaling and rate.
+        results: by the run's name what :func:`~sdpa_book.studies.heads.train.train` and
+            :func:`measure_run` give.
+        corpus: what was read.
+        folder: where weights are kept.
     """
-    trained = make_runs(runs, settings, folder, library=library, workers=workers)
-    corpus = load_corpus(library)
-    steps = [_moments(settings, trained["runs"][run.name]["step"]) for run in runs]
-    calls = [(*pair, settings, library, folder) for pair in zip(runs, steps, strict=True)]
-    measured = in_order(_measured, calls, "measured", workers=workers)
-    results = {
-        run.name: {"run": run._asdict()} | trained["runs"][run.name] | figures
-        for run, figures in zip(runs, measured, strict=True)
-    }
+    settings, runs, kept_moments = study
+    steps = [_moments(settings, results[run.name]["step"]) for run in runs]
     vectors: dict[str, Any] = {}
     kept: dict[str, list[int]] = {}
     checks: dict[str, Any] = {}
@@ -170,18 +260,19 @@ def make_results(
             checks[key]["contribution"] = _short(contribution(weights, value, output).tolist())
     stored = {
         "provenance": provenance(settings, corpus),
-        "trials": trained["trials"],
+        "trials": trials,
         "passages": {"line": LINE, "held out": bytes(held_out.tolist()).decode()},
         "kept": kept,
         "checks": checks,
         "baselines": _baselines(settings, corpus),
         "results": results,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(stored, allow_nan=False, separators=(",", ":"))
-    path.write_bytes(gzip.compress(text.encode(), mtime=0))
     if vectors:
-        np.savez_compressed(vectors_path(path), **vectors)
+        content = io.BytesIO()
+        np.savez_compressed(content, **vectors)
+        write(vectors_path(path), content.getvalue())
+    text = json.dumps(stored, allow_nan=False, separators=(",", ":"))
+    write(path, gzip.compress(text.encode(), mtime=0))
 
 
 def measure_run(
@@ -281,14 +372,7 @@ def _baselines(settings: Settings, corpus: Corpus) -> dict[str, list[float]]:
 def _measured(
     run: DecoderRun, moments: list[int], settings: Settings, library: Path, folder: Path
 ) -> dict[str, Any]:
-    """Measured now, or by a call that was interrupted later."""
-    path = folder / f"{run.name}.figures"
-    if path.exists():
-        there: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return there
-    made = measure_run(run, moments, settings, load_corpus(library), folder)
-    path.write_text(json.dumps(made, allow_nan=False), encoding="utf-8")
-    return made
+    return measure_run(run, moments, settings, load_corpus(library), folder)
 
 
 def _moments(settings: Settings, step: int) -> list[int]:

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,11 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sdpa_book.studies.heads.corpus import LIBRARY, Corpus, load_corpus
-from sdpa_book.studies.heads.plan import CHOOSING, POSITIONS, DecoderRun, Settings, rate_at
-from sdpa_book.studies.making import denormals_are_zero, in_order, short
+from sdpa_book.studies.heads.corpus import Corpus, load_corpus
+from sdpa_book.studies.heads.plan import POSITIONS, DecoderRun, Settings, rate_at
+from sdpa_book.studies.making import denormals_are_zero, short
+from sdpa_book.studies.resuming import Checkpoint
 from sdpa_book.studies.transformer import Transformer, check_scaling, draw
-from sdpa_lib._checks import check_count
 from sdpa_lib.sampling import make_generator
 
 DIGITS = 5
@@ -28,9 +26,6 @@ DIGITS = 5
 
 N_BYTES = 256
 """The tokens are bytes."""
-
-SAVE_EVERY = 50
-"""An interruption loses at most so many steps."""
 
 
 class ByteEmbedding(nn.Module):
@@ -109,12 +104,10 @@ def train(
     model = make_model(run, settings)
     optimiser = torch.optim.Adam(model.parameters(), 10.0**rate)
     held_out = corpus.passages(settings.passages, settings.n_tokens)
-    name = f"{run.name}, rate {rate:g}" if trial else run.name
-    path = folder / f"{name}.state"
+    saved = Checkpoint(folder / f"{trial_name(run, rate) if trial else run.name}.state")
     done: dict[str, Any] = {"rate": rate, "step": 0, "training": [], "held_out": []}
     losses: list[float] = []
-    if path.exists():
-        state = torch.load(path, weights_only=True)
+    if (state := saved.load()) is not None:
         model.load_state_dict(state["model"])
         optimiser.load_state_dict(state["optimiser"])
         done, losses = state["done"], state["losses"]
@@ -123,7 +116,7 @@ def train(
         if step == until:
             return done
         if not trial and step in settings.moments:
-            _save(model.state_dict(), weights_path(folder, run, step))
+            Checkpoint(weights_path(folder, run, step)).save(model.state_dict())
         if step % settings.every == 0 and len(done["held_out"]) == step // settings.every:
             done["held_out"].append(short(held_out_loss(model, held_out), DIGITS))
         if step == last or not all(map(math.isfinite, losses)):
@@ -140,10 +133,15 @@ def train(
         if done["step"] % settings.every == 0:
             done["training"].append(short(sum(losses) / len(losses), DIGITS))
             losses.clear()
-        if done["step"] % SAVE_EVERY == 0 or done["step"] == last:
+        if saved.is_due():
             state = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
-            _save(state | {"done": done, "losses": losses}, path)
+            saved.save(state | {"done": done, "losses": losses})
     return done
+
+
+def trial_name(run: DecoderRun, rate: float) -> str:
+    """What a trial of a learning rate is called."""
+    return f"{run.name}, rate {rate:g}"
 
 
 def weights_path(folder: Path, run: DecoderRun, step: int) -> Path:
@@ -184,65 +182,12 @@ def held_out_loss(model: Transformer, passages: Tensor) -> float:
     return passage_losses(model, passages).mean().item()
 
 
-def make_runs(
-    runs: Iterable[DecoderRun],
-    settings: Settings,
-    folder: Path,
-    *,
-    library: Path = LIBRARY,
-    workers: int = 1,
-) -> dict[str, Any]:
-    """Train what ``folder`` does not hold yet, with the rates that the rule chooses.
-
-    Args:
-        runs: which.
-        settings: of the study.
-        folder: where states and weights are kept.
-        library: the folder of the modules that are read.
-        workers: trainings at a time, each with one thread.
-
-    Returns:
-        ``trials``: the loss at the end of each trial, by scaling and rate; ``runs``: by name what
-        :func:`train` gives.
+def check_folder(folder: Path, settings: Settings, library: Path) -> None:
+    """Begin a folder, or refuse one of another study.
 
     Raises:
         ValueError: the folder holds a study with other settings or another text.
     """
-    runs = list(runs)
-    check_count("workers", workers)
-    _check_folder(folder, settings, library)
-    scalings = list(dict.fromkeys(run.scaling for run in runs))
-    trials = [(scaling, rate) for scaling in scalings for rate in settings.rates]
-    tried = in_order(
-        _trained,
-        [
-            (
-                DecoderRun(scaling, settings.trial_d_k, CHOOSING),
-                rate,
-                settings,
-                library,
-                folder,
-                True,
-            )
-            for scaling, rate in trials
-        ],
-        "trials",
-        workers=workers,
-    )
-    ends: dict[str, dict[str, float]] = {scaling: {} for scaling in scalings}
-    for (scaling, rate), done in zip(trials, tried, strict=True):
-        ends[scaling][f"{rate:g}"] = done["held_out"][-1]
-    chosen = {scaling: best_rate(of_rate) for scaling, of_rate in ends.items()}
-    calls = [(run, chosen[run.scaling], settings, library, folder, False) for run in runs]
-    trained = in_order(_trained, calls, "runs", workers=workers)
-    done_runs = {run.name: done for run, done in zip(runs, trained, strict=True)}
-    result = {"trials": ends, "runs": done_runs}
-    (folder / "trained.json").write_text(json.dumps(result) + "\n", encoding="utf-8")
-    return result
-
-
-def _check_folder(folder: Path, settings: Settings, library: Path) -> None:
-    """Begin a folder, or refuse one of another study."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "settings.json"
     here = json.dumps(asdict(settings) | {"corpus": load_corpus(library).sha256})
@@ -265,19 +210,18 @@ def best_rate(losses: dict[str, float]) -> float:
     return order[0][1]
 
 
-def _trained(
-    run: DecoderRun, rate: float, settings: Settings, library: Path, folder: Path, trial: bool
+def trained(
+    run: DecoderRun,
+    rate: float,
+    settings: Settings,
+    library: Path,
+    folder: Path,
+    trial: bool = False,
 ) -> dict[str, Any]:
+    """What :func:`train` gives, in a process of its own."""
     return train(run, rate, settings, load_corpus(library), folder, trial=trial)
 
 
 def _loss(model: Transformer, passages: Tensor) -> Tensor:
     logits = model(passages[:, :-1])
     return F.cross_entropy(logits.flatten(0, 1), passages[:, 1:].flatten())
-
-
-def _save(state: Any, path: Path) -> None:
-    """An interruption leaves the old file or the new one, never half of one."""
-    part = path.with_suffix(".part")
-    torch.save(state, part)
-    os.replace(part, path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from sdpa_book.studies.making import check_settings, device_name, made, short, versions, write
+from sdpa_book.studies.making import device_name, short, versions
 from sdpa_book.studies.optimiser_steps.plan import (
     D_MODEL,
     FINE,
@@ -22,7 +21,8 @@ from sdpa_book.studies.optimiser_steps.plan import (
     Question,
 )
 from sdpa_book.studies.optimiser_steps.problem import excess, make_problem, scores
-from sdpa_book.studies.optimiser_steps.read import STORED, load_steps
+from sdpa_book.studies.optimiser_steps.read import STORED
+from sdpa_book.studies.resuming import Checkpoint, resume_tables, state_path
 from sdpa_lib._checks import check_count, check_number, unknown_name
 
 DIGITS = 5
@@ -151,8 +151,11 @@ def best_rates(
     return {name: [k / FINE for k in found] for name, found in best.items()} | {"moved": moved}
 
 
-def answer(question: Question, optimiser: str, power: float) -> dict[str, Any]:
-    """What a question measures of one optimiser and power.
+def answer(
+    question: Question, optimiser: str, power: float, checkpoint: Path | None = None
+) -> dict[str, Any]:
+    """What a question measures of one optimiser and power. Widths that are done are kept in a
+    checkpoint, if learning rates are looked for.
 
     Of steps, for each seed and width: the scores' spread at the start, and how far the partners'
     rose in one step; for ``moves`` also in as many steps of that much less, and in as many whole
@@ -160,10 +163,11 @@ def answer(question: Question, optimiser: str, power: float) -> dict[str, Any]:
     """
     widths, seeds = question.widths, range(question.seeds)
     if question.name.startswith("rates"):
-        from_zero = question.name == "rates from zero"
-        best = [
-            best_rates(d_k, power, optimiser, question.seeds, from_zero=from_zero) for d_k in widths
-        ]
+        from_zero, saved = question.name == "rates from zero", Checkpoint(checkpoint)
+        best: list[dict[str, list[float]]] = saved.load() or []
+        for d_k in widths[len(best) :]:
+            best.append(best_rates(d_k, power, optimiser, question.seeds, from_zero=from_zero))
+            saved.save(best)
         return {name: [of_width[name] for of_width in best] for name in best[0]}
 
     def runs(rate: float, steps: int) -> list[list[Training]]:
@@ -210,27 +214,32 @@ def make(
     Args:
         out: the folder; made when it is not there.
         plan: the questions.
-        workers, scheduler: as in :func:`~sdpa_book.studies.making.executor`.
+        workers, scheduler: as in :func:`~sdpa_book.studies.resuming.executor`.
 
     Raises:
         ValueError: the file was made with other settings.
     """
-    path, noted = out / STORED.name, settings(plan)
+    noted = settings(plan)
     here = {"versions": versions("torch", "numpy"), "device": device_name(torch.device("cpu"))}
-    stored = load_steps(path) if path.exists() else {"provenance": {"settings": {}} | here}
-    check_settings(path, stored["provenance"]["settings"], noted)
-    stored["provenance"]["settings"] |= noted
-    noted_here = stored["provenance"] == stored["provenance"] | here
-    elsewhere = {} if noted_here else {"made_with": here}
-    missing = [
-        (question, optimiser, power)
+
+    def state(key: tuple[str, ...]) -> Path | None:
+        """A cluster has other disks."""
+        return state_path(out, key, plan[key[0]], noted, here) if scheduler is None else None
+
+    planned = {
+        (key := (name, optimiser, f"{power:g}")): functools.partial(
+            answer, question, optimiser, power, state(key)
+        )
         for name, question in plan.items()
         for optimiser in question.optimisers
         for power in question.powers
-        if f"{power:g}" not in stored.get(name, {}).get(optimiser, {})
-    ]
-    for place, answered in made(answer, missing, "figures", workers=workers, scheduler=scheduler):
-        question, optimiser, power = missing[place]
-        of_optimiser = stored.setdefault(question.name, {}).setdefault(optimiser, {})
-        of_optimiser[f"{power:g}"] = answered | elsewhere
-        write(path, json.dumps(stored, allow_nan=False) + "\n")
+    }
+    resume_tables(
+        out / STORED.name,
+        planned,
+        here,
+        settings=noted,
+        state=state,
+        workers=workers,
+        scheduler=scheduler,
+    )

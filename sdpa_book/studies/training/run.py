@@ -10,26 +10,25 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from sdpa_book.studies.making import (
-    alone,
     check_settings,
     denormals_are_zero,
     device_name,
-    executor,
     short,
     versions,
+    write,
 )
+from sdpa_book.studies.resuming import Checkpoint, resume, state_path
 from sdpa_book.studies.tasks import TASKS, LongRecall, Task
 from sdpa_book.studies.training.plan import (
     EVERY,
@@ -77,7 +76,11 @@ def make_model(run: Run) -> Transformer:
 
 
 def train(
-    run: Run, *, until: int | None = None, device: str | torch.device | None = None
+    run: Run,
+    *,
+    until: int | None = None,
+    device: str | torch.device | None = None,
+    checkpoint: Path | None = None,
 ) -> Record:
     """Train one model and record how it went.
 
@@ -86,6 +89,8 @@ def train(
         until: censor the run at this step; ``None`` takes the cell's budget. A run that is given up
             before its budget is no whole one.
         device: as in :func:`~sdpa_lib.device.get_device`.
+        checkpoint: a file from which the same run goes on if it is there, and which is written
+            every few minutes; ``None`` keeps none.
 
     Example:
         >>> cell = Cell("recall 8", d_k=16, d_model=32)
@@ -105,7 +110,13 @@ def train(
     curves: dict[str, list[float]] = {}
     stretch: int | None = None  # the step from which on every measurement was good enough
     worst_loss = worst_gradient = 0.0
-    accuracy, finite, loss_held_out, step = 0.0, True, math.inf, 0
+    accuracy, finite, loss_held_out, step, before = 0.0, True, math.inf, 0, 0.0
+    saved = Checkpoint(checkpoint)
+    if (state := saved.load()) is not None:
+        model.load_state_dict(state["model"])
+        optimiser.load_state_dict(state["optimiser"])
+        curves, stretch, worst_loss, worst_gradient = state["so far"]
+        accuracy, loss_held_out, step, before = state["last"]
     while True:
         loss = loss_on(task, model, *_to(chosen, *task.batch(run.seed, step)))
         optimiser.zero_grad()
@@ -135,6 +146,11 @@ def train(
             nn.utils.clip_grad_norm_(model.parameters(), cell.clip)
         take_step(optimiser, step, cell.warm_up)
         step += 1
+        if saved.is_due():
+            so_far = curves, stretch, worst_loss, worst_gradient
+            last = accuracy, loss_held_out, step, before + time.perf_counter() - start
+            both = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
+            saved.save(both | {"so far": so_far, "last": last})
     learned = finite and stretch is not None and step - stretch >= cell.stay
     return Record(
         run,
@@ -150,7 +166,7 @@ def train(
         tested=_test(model, task, run.seed, chosen) if whole and finite else {},
         device=device_name(chosen),
         torch=torch.__version__,
-        seconds=round(time.perf_counter() - start, 1),
+        seconds=round(before + time.perf_counter() - start, 1),
     )
 
 
@@ -261,7 +277,7 @@ def make(
     Args:
         out: the folder; made when it is not there.
         plan: what the study consists of; the first comparisons are made first.
-        workers, scheduler: as in :func:`~sdpa_book.studies.making.executor`.
+        workers, scheduler: as in :func:`~sdpa_book.studies.resuming.executor`.
 
     Raises:
         ValueError: the file holds a study with other settings: two studies don't mix. Runs of other
@@ -270,34 +286,32 @@ def make(
     comparisons = list(plan.values())
     for scaling in {scaling for comparison in comparisons for scaling in comparison.scalings}:
         check_scaling(scaling)
-    path = out / STORED.name
-    records = _open(path)
-    with (
-        path.open("a", encoding="utf-8") as file,
-        executor(workers, scheduler) as (pool, at_a_time),
-        tqdm(desc="runs", initial=len(records), disable=None) as bar,
-    ):
-        flying: dict[Future[Record], Run] = {}
-        while True:
-            jobs = [
-                job for job in next_jobs(records, comparisons) if job.run not in flying.values()
-            ]
-            for job in jobs[: at_a_time - len(flying)]:
-                flying[pool.submit(alone, _make, job)] = job.run
-            bar.total = len(records) + len(flying) + len(jobs)  # what is known of so far
-            if not flying:
-                break
-            for done in wait(flying, return_when=FIRST_COMPLETED).done:
-                del flying[done]
-                records.append(done.result())
-                file.write(_to_line(records[-1]))
-                file.flush()
-                bar.update()
+    path, here = out / STORED.name, json.loads(json.dumps(provenance(get_device())))
+    records = _records(path, here)
+    if next_jobs(records, comparisons):
+        _begin(path, here)
+    asked = {(c.cell, scaling) for c in comparisons for scaling in c.scalings}
+
+    def checkpoint(run: Run) -> Path | None:
+        """A cluster has other disks."""
+        return state_path(out, run, here) if scheduler is None else None
+
+    def left() -> dict[Run, Callable[[], Record]]:
+        jobs = next_jobs(records, comparisons)
+        return {job.run: partial(_make, job, checkpoint(job.run)) for job in jobs}
+
+    def store(run: Run, record: Record) -> None:
+        records.append(record)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(_to_line(record))
+
+    done = sum((record.run.cell, record.run.scaling) in asked for record in records)
+    resume(path, done, left, store, state=checkpoint, workers=workers, scheduler=scheduler)
 
 
 @denormals_are_zero()
-def _make(job: Job) -> Record:
-    return train(job.run, until=job.until)
+def _make(job: Job, checkpoint: Path | None) -> Record:
+    return train(job.run, until=job.until, checkpoint=checkpoint)
 
 
 def provenance(device: torch.device) -> dict[str, Any]:
@@ -315,23 +329,27 @@ def provenance(device: torch.device) -> dict[str, Any]:
     }
 
 
-def _open(path: Path) -> list[Record]:
-    """The records that a file holds; a file that is not there yet is begun, a line cut off at the
-    end is removed, and where versions or device have changed since, a line says what comes next.
-    """
-    here = json.loads(json.dumps(provenance(get_device())))
+def _records(path: Path, here: dict[str, Any]) -> list[Record]:
+    """The records that a file holds, if it was made with these settings."""
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(here) + "\n", encoding="utf-8")
-    text = path.read_text(encoding="utf-8")
+        return []
     there, records = load_study(path)
     check_settings(path, there[-1]["settings"], here["settings"])
-    whole = text[: text.rindex("\n") + 1]
-    if there[-1] != here:
-        whole += json.dumps(here) + "\n"
-    if whole != text:
-        path.write_text(whole, encoding="utf-8")
     return records
+
+
+def _begin(path: Path, here: dict[str, Any]) -> None:
+    """Make a file ready for more records: one that is not there yet is begun, a line cut off at the
+    end is removed, and where versions or device have changed since, a line says what comes next.
+    """
+    whole = ""
+    there: list[dict[str, Any]] = []
+    if path.exists():
+        text, (there, _) = path.read_text(encoding="utf-8"), load_study(path)
+        whole = text[: text.rindex("\n") + 1]
+    if there[-1:] != [here]:
+        whole += json.dumps(here) + "\n"
+    write(path, whole)
 
 
 def _to_line(record: Record) -> str:
