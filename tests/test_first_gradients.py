@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 
 import sdpa_lib as sdpa
-from sdpa_book import lookup
 from sdpa_book.first_gradients import D_MODEL, D_V, N_KEYS, layers_at_start, through_attention
 from sdpa_book.initialisation import INITIALISATIONS, keys_seen
+from sdpa_book.studies import lookup
 
 
 @pytest.mark.parametrize("c", [1.0, 8.0])
@@ -76,7 +76,7 @@ def test_what_batches_share_is_counted_by_pairs():
 
 
 def test_queries_that_hear_their_key_are_counted_by_their_own_gradients(monkeypatch):
-    monkeypatch.setattr(lookup, "BATCHES", 2)
+    monkeypatch.setattr("sdpa_book.studies.lookup.layer.BATCHES", 2)
     found = lookup.heard_agree("none", 4, least=0.1)
     W_Q, W_K = lookup.matrices(4)
     batches = zip(*lookup.draw_batches(), strict=True)

@@ -72,6 +72,7 @@ def test_a_command_that_cannot_be_says_why(monkeypatch, tmp_path, capsys, argume
 
 
 PLAIN = {
+    "lookup": 'question = "?"\nrates = [0.1]\nqueries = [4]\n',
     "training": 'question = "?"\ntask = "recall 8"\nd_k = 4\nscalings = ["none"]\n',
     "crossing": 'question = "?"\ntask = "recall 8"\nd_k = 4\nwarm_up = 0\n',
     "gradient_worth": 'question = "?"\nd_k = [4]\n',
@@ -84,6 +85,7 @@ PLAIN = {
 @pytest.mark.parametrize(
     ("name", "slip", "message"),
     [
+        ("lookup", "d_k = 0", "d_k must be at least 1, got 0"),
         ("training", "bugdet = 3", "budget"),
         ("training", 'like = "yours"', "like of .mine."),
         ("training", 'contrasts = ["d_kk"]', "contrasts"),

@@ -6,8 +6,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from sdpa_book import lookup
 from sdpa_book.exercises.exercise import Exercise
+from sdpa_book.studies import lookup
 from sdpa_lib.sampling import sample
 
 

@@ -16,7 +16,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from sdpa_book import lookup
+from sdpa_book.studies import lookup
 from sdpa_lib import attention_weights
 
 LECTURE = Path(__file__).parents[2] / "lecture"

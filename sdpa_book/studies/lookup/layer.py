@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from sdpa_book.measured import mean_and_error
 from sdpa_lib import attention_weights, scaled_dot_product_attention
 from sdpa_lib.sampling import sample
 
 SEEDS = range(3, 11)
 BATCHES, QUERIES, KEYS, WIDTH = 120, 32, 16, 24
 HELD_OUT = 512
-STEPS = Path(__file__).with_name("lookup_steps.json")
-"""What ``python -m sdpa_book.lookup`` found in a few minutes: steps by size of batch."""
 
 
 def train(
@@ -97,18 +92,6 @@ def steps_to_learn(name: str, d_k: int, queries: int, rate: float = 3e-3) -> Ten
         loss.sum().backward()  # type: ignore[no-untyped-call]
         update.step()
     raise RuntimeError(f"{name}: not below the levels after {BATCHES} steps")
-
-
-def load_steps() -> dict[str, dict[str, list[str]]]:
-    """Means of :func:`steps_to_learn` with heads of 64, by "rate, queries" and by level ("half" or
-    "0.3"): undivided, with the root, and by how much undivided is later in pairs.
-
-    Example:
-        >>> load_steps()["0.003, 2048"]["half"][0]
-        '12.88 ± 0.79'
-    """
-    found: dict[str, dict[str, list[str]]] = json.loads(STEPS.read_text(encoding="utf-8"))
-    return found
 
 
 def first_gradients(name: str, d_k: int, batches: int = 2) -> Tensor:
@@ -255,18 +238,3 @@ def lookup_loss(
 
 def _draw(*shape: int, stream: int, seeds: Iterable[int] = SEEDS) -> Tensor:
     return torch.stack([sample(*shape, seed=seed, stream=stream) for seed in seeds])
-
-
-if __name__ == "__main__":
-    rows = {}
-    for rate in (0.003, 0.01):
-        for queries in (32, 256, 2048):
-            none, root = (
-                steps_to_learn(name, 64, queries, rate).double() for name in ("none", "sqrt_d_k")
-            )
-            all_three = zip(none, root, none - root, strict=True)
-            rows[f"{rate}, {queries}"] = {
-                level: [str(mean_and_error(x)) for x in three]
-                for level, three in zip(("half", "0.3"), all_three, strict=True)
-            }
-    STEPS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
