@@ -104,6 +104,8 @@ def files(root: Path, notebook: Path) -> set[Path]:
     if _is_open(code):
         return {path for name in (*PACKAGES, *READS.values()) for path in _within(root / name)}
     waiting, found, known = [*_imports(code, "")], set[Path](), set[str]()
+    if "sdpa_lib" in waiting:  # some of its modules are imported when they are asked for
+        waiting += [f"sdpa_lib.{name}" for name in _attributes(code)]
     while waiting:
         name = waiting.pop()
         if name in known or not name.startswith(PACKAGES):
@@ -167,6 +169,11 @@ def _imports(code: str, package: str) -> frozenset[str]:
             of = ".".join([*(above if node.level else []), *([node.module] if node.module else [])])
             names |= {of, *(f"{of}.{alias.name}" for alias in node.names)}
     return frozenset(names)
+
+
+@cache
+def _attributes(code: str) -> frozenset[str]:
+    return frozenset(n.attr for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Attribute))
 
 
 @cache
