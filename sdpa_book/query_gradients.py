@@ -5,6 +5,7 @@ in part for study B.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -14,6 +15,7 @@ import sdpa_lib as sdpa
 from sdpa_book.measured import Measured, mean_and_error
 from sdpa_book.names import known_rescaling
 from sdpa_lib._checks import check_count
+from sdpa_lib.device import get_device
 
 
 def _normal() -> tuple[Tensor, Tensor]:
@@ -85,10 +87,23 @@ def related(
     if not 0 <= correlation <= 1:
         raise ValueError(f"correlation must be between 0 and 1, got {correlation}")
     own, shared = (
-        sdpa.sample(models, m, width, seed=seed, stream=s, dtype=dtype)
+        _drawn(models, m, width, seed, s, dtype, get_device())
         for m, s in ((n, stream), (1, stream + 10))
     )
     return math.sqrt(1 - correlation) * own + math.sqrt(correlation) * shared
+
+
+@lru_cache(maxsize=16)  # a table asks for the same layers in each of its rows
+def _drawn(
+    models: int,
+    n: int,
+    width: int,
+    seed: int,
+    stream: int,
+    dtype: torch.dtype | None,
+    device: torch.device,
+) -> Tensor:
+    return sdpa.sample(models, n, width, seed=seed, stream=stream, dtype=dtype, device=device)
 
 
 class AtWeights(NamedTuple):
