@@ -11,7 +11,8 @@ import pytest
 import torch
 
 import sdpa_lib as sdpa
-from sdpa_book import check, first_gradients, lookup, plotting, query_gradients, scores_by_rank
+from sdpa_book import check, first_gradients, plotting, query_gradients, scores_by_rank
+from sdpa_book.studies import lookup
 from sdpa_book.tables import Table
 from sdpa_lib import RunningDivisor, device, get_rescaling
 from sdpa_lib import scaled_dot_product_attention as attend

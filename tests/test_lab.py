@@ -9,7 +9,8 @@ import teaching
 import torch
 from nbclient import NotebookClient
 
-from sdpa_book import check, lookup
+from sdpa_book import check
+from sdpa_book.studies import lookup
 
 CHAPTER = stored.path_of("00")
 
