@@ -15,7 +15,7 @@ ifneq ($(shell locale charmap),UTF-8)
 export LC_ALL := C.UTF-8
 endif
 
-.PHONY: help book pdf epub test test-plain test-pretend test-transformers test-tools test-site lighthouse explorables notebooks study bench serve lab lint release-check clean
+.PHONY: help book pdf epub test test-plain test-pretend test-hands test-transformers test-tools test-site lighthouse explorables notebooks study bench serve lab lint release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 19
@@ -50,6 +50,9 @@ test-plain: $(INSTALLED) ## the same with the kernels that PyTorch and NumPy hav
 
 test-pretend: $(INSTALLED) ## the notebooks, doctests and tests of the device as on a GPU, on a machine without one
 	$(BIN)/python -m pytest -p tests.pretend_gpu -n 2 --dist loadfile --no-loadscope-reorder $(or $(PARTS),book sdpa_lib sdpa_book tests/test_accelerator.py)
+
+test-hands: $(INSTALLED) ## every chapter with other sizes and other seeds than its own, as a learner tries them (one: CHAPTER=05)
+	$(BIN)/python tests/hands.py $(CHAPTER)
 
 test-transformers: $(INSTALLED) ## try every rescaling in models of Hugging Face Transformers, which this installs
 	$(BIN)/python -m pip install -q -r tests/hugging_face/requirements.txt

@@ -13,6 +13,7 @@ import torch
 import sdpa_lib as sdpa
 from sdpa_book import check, first_gradients, plotting, query_gradients, scores_by_rank
 from sdpa_book.studies import lookup
+from sdpa_book.studies.lookup.layer import steps_to_learn
 from sdpa_book.tables import Table
 from sdpa_lib import RunningDivisor, device, get_rescaling
 from sdpa_lib import scaled_dot_product_attention as attend
@@ -73,7 +74,7 @@ VALUE_ERRORS = {
     "steps must be at least 1, got 0": lambda: lookup.train("sqrt_d_k", 64, steps=0),
     "batches must be at least 1, got 0": lambda: lookup.first_gradients("none", 4, batches=0),
     "batches must be at most 120, got 121": lambda: lookup.first_gradients("none", 4, batches=121),
-    "queries must be at least 1, got 0": lambda: lookup.steps_to_learn("none", 4, 0),
+    "queries must be at least 1, got 0": lambda: steps_to_learn("none", 4, 0),
     "d_k must be at least 1, got -2": lambda: first_gradients.layers_at_start(-2, 8.0),
     "c must be a finite number greater than 0, got 0": lambda: first_gradients.layers_at_start(
         64, 0.0
