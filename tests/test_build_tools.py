@@ -217,7 +217,7 @@ def test_a_phone_gets_its_drawing_of_a_stored_figure(book: Book) -> None:
     (output,) = nbformat.read(book.root / "book" / "one.ipynb", 4).cells[1].outputs
     assert output.data["image/svg+xml"] == '<svg width="1pt" height="1pt"></svg>'
     assert book.build() == (0, [])
-    (shown,) = (book.root / "_build" / "jupyter_execute" / "book").glob("*.svg")
+    (shown,) = (book.site / "_images").glob("*.svg")
     assert shown.read_text() == DRAWN
     drawing.write_text('<svg id="narrow" >another</svg>')
     assert book.store() == ["one"], "the record knows that drawing, too"
