@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from sdpa_book.drawn import drawn
 from sdpa_lib._checks import check_count, check_number
-from sdpa_lib.sampling import sample
 
 N_KEYS, D_MODEL, D_V = 32, 128, 64
 
@@ -53,12 +53,12 @@ def layers_at_start(d_k: int, c: float, layers: int = 400) -> dict[str, Tensor]:
     check_count("d_k", d_k)
     check_number("c", c, above=0.0)
     check_count("layers", layers)
-    x = F.layer_norm(sample(layers, N_KEYS, D_MODEL, seed=4), (D_MODEL,))
+    x = F.layer_norm(drawn(layers, N_KEYS, D_MODEL, seed=4), (D_MODEL,))
     W_Q, W_K, W_V = (
-        sample(layers, D_MODEL, d, seed=4, stream=s) / math.sqrt(D_MODEL)
+        drawn(layers, D_MODEL, d, seed=4, stream=s) / math.sqrt(D_MODEL)
         for s, d in ((1, d_k), (2, d_k), (3, D_V))
     )
-    a = sample(layers, N_KEYS, D_V, seed=5)
+    a = drawn(layers, N_KEYS, D_V, seed=5)
     p, links, at_queries, at_keys = through_attention(x @ W_Q, x @ W_K, x @ W_V, a, c)
     size = at_queries.norm(dim=-1, keepdim=True)  # (layers, N_KEYS, 1)
     quieter = [at_queries * (size < size.topk(n, dim=-2).values[:, -1:]) for n in (4, 8)]

@@ -5,17 +5,16 @@ in part for study B.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 import sdpa_lib as sdpa
+from sdpa_book.drawn import drawn
 from sdpa_book.measured import Measured, mean_and_error
 from sdpa_book.names import known_rescaling
 from sdpa_lib._checks import check_count
-from sdpa_lib.device import get_device
 
 
 def _normal() -> tuple[Tensor, Tensor]:
@@ -87,23 +86,10 @@ def related(
     if not 0 <= correlation <= 1:
         raise ValueError(f"correlation must be between 0 and 1, got {correlation}")
     own, shared = (
-        _drawn(models, m, width, seed, s, dtype, get_device())
+        drawn(models, m, width, seed=seed, stream=s, dtype=dtype)
         for m, s in ((n, stream), (1, stream + 10))
     )
     return math.sqrt(1 - correlation) * own + math.sqrt(correlation) * shared
-
-
-@lru_cache(maxsize=16)  # a table asks for the same layers in each of its rows
-def _drawn(
-    models: int,
-    n: int,
-    width: int,
-    seed: int,
-    stream: int,
-    dtype: torch.dtype | None,
-    device: torch.device,
-) -> Tensor:
-    return sdpa.sample(models, n, width, seed=seed, stream=stream, dtype=dtype, device=device)
 
 
 class AtWeights(NamedTuple):
