@@ -417,7 +417,7 @@ def test_a_builder_that_does_nothing_is_found_out_behind_an_earlier_site(tmp_pat
 def test_make_installs_and_builds_where_the_locale_knows_only_ascii() -> None:
     """Else pip can't install in a folder whose name has other letters."""
     told = subprocess.run(
-        ["make", "-s", "-f", "Makefile", "-f", "-", "told"],
+        ["make", "-s", "--no-print-directory", "-f", "Makefile", "-f", "-", "told"],
         input="told:\n\t@locale charmap\n",
         cwd=ROOT,
         env=os.environ | {"LC_ALL": "C"},
