@@ -138,6 +138,8 @@ class Book:
 @pytest.fixture
 def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Book:
     monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+    for variable in ("FRESH", "SDPA_DEVICE"):  # with which a build executes all
+        monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(sys, "path", [*sys.path])  # to which a build adds
     return Book(tmp_path)
 
