@@ -56,6 +56,7 @@ __all__ = [
     "PowerOfDk",
     "Rescaling",
     "RunningDivisor",
+    "Seen",
     "Visible",
     "attention_gradients",
     "attention_scores",
@@ -70,16 +71,22 @@ __all__ = [
     "measure_dot_products",
     "perplexity",
     "register",
+    "rescaled",
     "sample",
     "saturation_of_rows",
     "scaled_dot_product_attention",
     "softmax_jacobian",
+    "watch",
 ]
 
-if not TYPE_CHECKING:  # which would take any name for one that there is
+if TYPE_CHECKING:
+    from sdpa_lib.watching import Seen, rescaled, watch
+else:  # which would take any name for one that there is
 
     def __getattr__(name: str) -> object:
-        """The modules that nothing here needs, once they are asked for."""
-        if name in ("models", "transformers"):
+        """What nothing here needs, once it is asked for."""
+        if name in ("models", "transformers", "watching"):
             return resolve_name(f"{__name__}.{name}:")  # with a colon it is a module
+        if name in ("Seen", "rescaled", "watch"):
+            return resolve_name(f"{__name__}.watching:{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

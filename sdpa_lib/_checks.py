@@ -133,6 +133,21 @@ def check_value(key: Tensor, value: Tensor) -> None:
         )
 
 
+def scales_itself(module: object, scaling: float | None) -> bool:
+    """Whether a module of Hugging Face Transformers that passes ``scaling`` to its attention has
+    scaled its queries before.
+    """
+    config = getattr(module, "config", None)
+    own = getattr(module, "scaling", None)
+    by_position = (
+        (getattr(module, "attn_temperature_tuning", False) and not module.use_rope)  # type: ignore[attr-defined]
+        or (getattr(config, "rope_parameters", None) or {}).get("llama_4_scaling_beta")
+        or getattr(config, "log_scaling_n_floor", None)
+    )
+    differs = own is not None and scaling is not None
+    return bool(by_position or (differs and (isinstance(own, Tensor) or own != scaling)))
+
+
 def unknown_name(
     argument: str, name: object, known: Iterable[str], meant: str | None = None
 ) -> ValueError:

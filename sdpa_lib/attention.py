@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeGuard, TypeVar, o
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.overrides import handle_torch_function, has_torch_function
 
 from sdpa_lib._checks import as_number, check_query_key, check_value, type_of
 from sdpa_lib.device import computation_dtype, peek_range
@@ -212,6 +213,22 @@ def scaled_dot_product_attention(
         tensor([[1.],
                 [1.]])
     """
+    if has_torch_function((query, key, value)):  # a mode sees the call, as it sees PyTorch's own
+        result: Tensor | tuple[Tensor, Tensor] = handle_torch_function(
+            scaled_dot_product_attention,
+            (query, key, value),
+            query,
+            key,
+            value,
+            attn_mask,
+            dropout_p,
+            is_causal,
+            scale=scale,
+            rescaling=rescaling,
+            enable_gqa=enable_gqa,
+            return_weights=return_weights,
+        )
+        return result
     check_query_key(query, key)
     check_value(key, value)
     dropout_p = as_number("dropout_p", dropout_p)

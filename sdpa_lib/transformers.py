@@ -59,6 +59,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from sdpa_lib._checks import scales_itself
 from sdpa_lib.attention import scaled_dot_product_attention
 from sdpa_lib.decoding import warn_of_reading, with_lengths
 from sdpa_lib.device import is_tracing
@@ -337,7 +338,12 @@ def attention_function(rescaling: AnyRescaling | None) -> Attention:
         _check_keywords(module, others)
         n_queries, n_keys = query.shape[-2], key.shape[-2]
         if chosen is not None:
-            _check_unscaled(module, scaling)
+            if scales_itself(module, scaling):
+                raise ValueError(
+                    f"{type(module).__name__} scales its queries itself, before attention: a "
+                    f"rescaling would come on top of that; only {PREFIX!r}, which keeps the "
+                    "model's own, is possible"
+                )
             reads = is_tracing(key) or (key.requires_grad and torch.is_grad_enabled())
             if not reads and chosen.constant(key.shape[-1]) is None and key in _RETURNED:
                 key = with_lengths(key, functools.partial(_lengths, key))
@@ -397,21 +403,3 @@ def _check_keywords(module: nn.Module, others: dict[str, Any]) -> None:
                     "a newer one needs a newer sdpa_lib"
                 )
             raise ValueError(f"{type(module).__name__} passes {name}, which {why}")
-
-
-def _check_unscaled(module: nn.Module, scaling: float | None) -> None:
-    """Refuse to rescale the dot products of queries that the model has scaled itself."""
-    config = getattr(module, "config", None)
-    own = getattr(module, "scaling", None)
-    by_position = (
-        (getattr(module, "attn_temperature_tuning", False) and not module.use_rope)
-        or (getattr(config, "rope_parameters", None) or {}).get("llama_4_scaling_beta")
-        or getattr(config, "log_scaling_n_floor", None)
-    )
-    if by_position or (
-        own is not None and scaling is not None and (isinstance(own, Tensor) or own != scaling)
-    ):
-        raise ValueError(
-            f"{type(module).__name__} scales its queries itself, before attention: a rescaling "
-            f"would come on top of that; only {PREFIX!r}, which keeps the model's own, is possible"
-        )

@@ -1,0 +1,304 @@
+r"""What each row of an attention does, without its table of weights.
+
+A row's scores are made again, a few rows of a few heads at a time, so that they never leave the
+processor's cache: beside the output of a fused kernel that costs about two calls more, and no
+memory that grows with L times S. On a GPU, where a block of scores would travel to memory and back,
+:mod:`sdpa_lib._fused` asks the fused kernels instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from sdpa_lib import _fused
+from sdpa_lib._checks import check_query_key
+from sdpa_lib.attention import _batch, _divide_by, _groups, _visible
+from sdpa_lib.device import computation_dtype
+from sdpa_lib.rescaling import AnyRescaling
+from sdpa_lib.visibility import HIDES, CausalOrder
+
+ENTRIES = 2**18
+"""How many scores to have at a time: 1 MB in float32, which stays in a processor's cache."""
+
+ROWS = 64
+"""Rows of a head to take at once: fewer make small products of matrices, and more would compute
+more of what causal order hides.
+"""
+
+LOW = -1e30
+"""The score of a hidden key, whose weight is exactly 0; unlike -inf it makes no NaN of 0 times
+itself.
+"""
+
+
+class RowFigures(NamedTuple):
+    """Of each row, (B, H, R), in float64 for float64 and else in float32.
+
+    ``keys`` is how many keys it sees, ``spread`` the standard deviation of its scores over them,
+    ``scale`` what its dot products are multiplied by. A row that sees no key has ``keys`` 0, and
+    its other figures mean nothing.
+    """
+
+    keys: Tensor
+    spread: Tensor
+    entropy: Tensor
+    effective_keys: Tensor
+    largest_weight: Tensor
+    largest_score: Tensor
+    first_key: Tensor
+    scale: Tensor
+
+
+@dataclass(frozen=True)
+class Call:
+    """An attention as :func:`figures_of_rows` takes it: heads in groups G that share a key head.
+
+    Attributes:
+        query: (B, H, G, L, d_k).
+        key: (B, H, S, d_k).
+        scale: (B, H, G, L, 1), or a number.
+        mask: (B or 1, H or 1, G or 1, L or 1, S), boolean or additive; or None.
+        offset: in causal order row i sees keys 0 ... i + offset; None: there is no such order.
+    """
+
+    query: Tensor
+    key: Tensor
+    scale: Tensor | float
+    mask: Tensor | None
+    offset: int | None
+
+    def of_rows(self, sequences: Tensor, rows: Tensor) -> tuple[Call, Tensor]:
+        """Some rows (R,) of some sequences (b,) of the batch; and the rows' numbers."""
+
+        def sequences_of(x: Tensor) -> Tensor:
+            return x if x.shape[0] == 1 else x.index_select(0, sequences)
+
+        def chosen(x: Tensor) -> Tensor:
+            return sequences_of(x if x.shape[-2] == 1 else x.index_select(-2, rows))
+
+        return Call(
+            chosen(self.query),
+            self.key.index_select(0, sequences),
+            chosen(self.scale) if isinstance(self.scale, Tensor) else self.scale,
+            None if self.mask is None else chosen(self.mask),
+            self.offset,
+        ), rows
+
+
+def prepare(
+    query: Tensor,
+    key: Tensor,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    rescaling: AnyRescaling = "sqrt_d_k",
+    enable_gqa: bool = False,
+) -> Call:
+    """The arguments of :func:`~sdpa_lib.attention.scaled_dot_product_attention` in one shape. Two
+    dimensions are one head, and all that lie before the heads are one batch.
+    """
+    check_query_key(query, key)
+    query, key = query.detach(), key.detach()
+    groups = _groups(query, key) if enable_gqa else 1
+    batch = _batch(enable_gqa, query=query, key=key)
+    mask, _, visible = _visible(query, key, attn_mask, is_causal, batch, groups)
+    divide, _ = _divide_by(query, key, visible, batch, scale, rescaling)
+    if isinstance(divide, Tensor):
+        divide = divide.detach().expand(*batch, query.shape[-2], 1)
+    n_keys, d_k = key.shape[-2:]
+    heads = batch[-1] if batch else 1
+    n_batch = math.prod(batch[:-1])
+    of_heads = heads // groups
+
+    def in_groups(x: Tensor) -> Tensor:
+        """(..., Hq, n, m) to (B, H, G, n, m)."""
+        whole = x.expand(*batch, *x.shape[-2:])
+        return whole.reshape(n_batch, of_heads, groups, *x.shape[-2:])
+
+    key_batch = (*batch[:-1], of_heads) if batch else ()
+    offset = visible.offset if isinstance(visible, CausalOrder) else None
+    if offset is not None:
+        mask = None
+    elif mask is not None:
+        mask = mask.detach()
+        own = mask.shape[:-2]
+        if math.prod(own[:-1]) == 1:  # nothing is repeated for the sequences of a batch
+            of_head = own[-1] if own else 1
+            split = (1, 1) if of_head == 1 else (of_heads, groups)
+            mask = mask.reshape(1, *split, *mask.shape[-2:])
+        elif len(own) == 2 and len(batch) == 2:
+            split = (1, 1) if own[1] == 1 else (of_heads, groups)
+            mask = mask.reshape(own[0], *split, *mask.shape[-2:])
+        else:
+            mask = in_groups(mask)
+        mask = mask.expand(*mask.shape[:-1], n_keys)
+    return Call(
+        query=in_groups(query),
+        key=key.expand(*key_batch, n_keys, d_k).reshape(n_batch, of_heads, n_keys, d_k),
+        scale=in_groups(1.0 / divide) if isinstance(divide, Tensor) else divide,
+        mask=mask,
+        offset=offset,
+    )
+
+
+def figures_of_rows(
+    call: Call, numbers: Tensor | None = None, *, road: str | None = None
+) -> RowFigures:
+    """The figures of every row.
+
+    Args:
+        call: of no query or key there are no rows.
+        numbers: (L,), the place of each row in causal order; by default they are 0 ... L - 1.
+        road: ``"blocks"`` or ``"fused"``; None takes the quicker one of those that are possible.
+    """
+    if call.query.numel() == 0 or call.key.numel() == 0:
+        return RowFigures._make(call.query.new_zeros(0, 0, 0) for _ in RowFigures._fields)
+    if road is None:
+        quicker = numbers is None and call.query.is_cuda and _fused.takes(call.query, call.mask)
+        road = "fused" if quicker else "blocks"
+    of_rows = _by_fused_kernel(call) if road == "fused" else _by_blocks(call, numbers)
+    *shape, n_rows, _ = call.query.shape
+    scale = torch.as_tensor(call.scale, dtype=of_rows[0].dtype, device=call.query.device)
+    if scale.dim():
+        scale = scale.squeeze(-1)
+    whole = (shape[0], shape[1] * shape[2], n_rows)
+    scale = scale.expand(*shape, n_rows)
+    return RowFigures._make(x.reshape(whole) for x in (*of_rows, scale))
+
+
+def figures_of_scores(scores: Tensor, scale: float) -> RowFigures:
+    """The same of a table of scores (B, H, L, S) that somebody has made, -inf at hidden keys."""
+    scores = scores.detach()
+    wide = scores.to(computation_dtype(scores.dtype), copy=True)
+    hidden = wide == -math.inf
+    figures = _of_block(wide, hidden, hidden.shape[-1] - hidden.sum(-1), torch.empty_like(wide))
+    return RowFigures._make((*figures, torch.full_like(figures[0], scale)))
+
+
+def _by_blocks(call: Call, numbers: Tensor | None) -> list[Tensor]:
+    """Each figure but the scale, (B, H, G, L)."""
+    query, key = call.query, call.key
+    wide = computation_dtype(query.dtype)
+    n_batch, n_heads, groups, n_rows, _ = query.shape
+    device = query.device
+    if numbers is None:
+        numbers = torch.arange(n_rows, device=device)
+    figures = [torch.empty(query.shape[:-1], dtype=wide, device=device) for _ in range(7)]
+    rows, heads, sequences = _sizes(call)
+    largest = sequences * heads * groups * rows * key.shape[-2]
+    scores, weights = (torch.empty(largest, dtype=wide, device=device) for _ in range(2))
+    for of_batch, of_heads in product(_slices(n_batch, sequences), _slices(n_heads, heads)):
+        keys = key[of_batch, of_heads].to(wide)  # (b, h, S, d_k)
+        # Softmax and spread do not see what all scores of a row have in common, and sums of squares
+        # lose digits to it.
+        mean = keys.mean(-2, keepdim=True)
+        keys = (keys - mean).flatten(0, 1).mT
+        for of_rows in _slices(n_rows, rows):
+            here = (of_batch, of_heads, slice(None), of_rows)
+            scale = call.scale[here] if isinstance(call.scale, Tensor) else call.scale
+            queries = query[here].to(wide) * scale  # (b, h, g, r, d_k)
+            b, h, g, r, d_k = queries.shape
+            n_keys = key.shape[-2]
+            hidden: Tensor | None = None
+            count: Tensor | int = n_keys
+            if call.offset is not None:
+                sees = numbers[of_rows] + 1 + call.offset  # (r,)
+                n_keys = min(n_keys, max(1, int(sees.max()) if device.type == "cpu" else n_keys))
+                hidden = torch.arange(n_keys, device=device) >= sees.unsqueeze(-1)  # (r, n)
+                count = sees.clamp(0, n_keys)
+            block = scores[: b * h * g * r * n_keys].view(b * h, g * r, n_keys)
+            torch.bmm(queries.reshape(b * h, g * r, d_k), keys[..., :n_keys], out=block)
+            block = block.view(b, h, g, r, n_keys)
+            if call.mask is not None:
+                of_mask = tuple(
+                    slice(None) if size == 1 else part
+                    for size, part in zip(call.mask.shape, here, strict=False)
+                )
+                mask = call.mask[of_mask]
+                hidden = ~mask if mask.dtype == torch.bool else mask <= HIDES
+                if mask.dtype != torch.bool:
+                    block.add_(mask.to(wide).clamp(min=HIDES))
+                count = n_keys - hidden.sum(-1)
+            spare = weights[: block.numel()].view(block.shape)
+            *of_block, highest, first = _of_block(block, hidden, count, spare)
+            highest = highest + (queries @ mean.unsqueeze(2).mT).squeeze(-1)
+            for figure, part in zip(figures, (*of_block, highest, first), strict=True):
+                figure[here] = part
+    return figures
+
+
+def _sizes(call: Call) -> tuple[int, int, int]:
+    """How many rows, heads and sequences make a block."""
+    n_batch, n_heads, groups, n_rows, _ = call.query.shape
+    of_row = groups * max(1, call.key.shape[-2])
+    rows = max(1, min(n_rows, ROWS, ENTRIES // of_row))
+    heads = max(1, min(n_heads, ENTRIES // (of_row * rows)))
+    sequences = max(1, min(n_batch, ENTRIES // (of_row * rows * heads))) if heads == n_heads else 1
+    return rows, heads, sequences
+
+
+def _slices(total: int, size: int) -> Iterator[slice]:
+    return (slice(start, min(start + size, total)) for start in range(0, total, size))
+
+
+def _of_block(
+    scores: Tensor, hidden: Tensor | None, count: Tensor | int, spare: Tensor
+) -> tuple[Tensor, ...]:
+    """The figures of rows (..., n) of scores, which are overwritten, and so is ``spare``, of the
+    same shape. Without ``hidden`` each key is seen.
+    """
+    if hidden is not None:
+        scores.masked_fill_(hidden, 0.0)
+    total = scores.sum(-1)
+    length = torch.linalg.vector_norm(scores, dim=-1)
+    keys = torch.as_tensor(count, device=scores.device).to(scores.dtype).expand(total.shape)
+    seen = keys.clamp(min=1.0)
+    spread = (length.square() / seen - (total / seen).square()).clamp(min=0.0).sqrt()
+    if hidden is not None:
+        scores.masked_fill_(hidden, LOW)
+    highest = scores.amax(-1, keepdim=True)
+    scores.sub_(highest)
+    weights = torch.exp(scores, out=spare)  # times Z, over the largest
+    normaliser = weights.sum(-1)
+    squares = torch.linalg.vector_norm(weights, dim=-1).square()
+    if hidden is None:
+        first = weights[..., 0] / normaliser
+    else:
+        place = (~hidden).to(torch.uint8).argmax(-1, keepdim=True)
+        place = place.expand(*weights.shape[:-1], 1)
+        first = weights.gather(-1, place).squeeze(-1) / normaliser
+    mean = weights.mul_(scores).sum(-1) / normaliser  # of the scores, in the weights' eyes
+    return (
+        keys,
+        spread,
+        (normaliser.log() - mean).clamp(min=0.0),
+        normaliser.square() / squares,
+        1.0 / normaliser,
+        highest.squeeze(-1),
+        first,
+    )
+
+
+def _by_fused_kernel(call: Call) -> list[Tensor]:
+    """The same from what fused kernels return: see :mod:`sdpa_lib._fused`."""
+    n_batch, n_heads, groups, n_rows, _ = call.query.shape
+    query = call.query.flatten(1, 2)  # (B, Hq, L, d_k)
+    if isinstance(call.scale, Tensor):
+        query = query * call.scale.flatten(1, 2).to(query.dtype)
+    scale = 1.0 if isinstance(call.scale, Tensor) else call.scale
+    parts = []
+    for head in range(n_heads):
+        of_head = query[:, head * groups : (head + 1) * groups]
+        parts.append(_fused.figures(of_head, call.key[:, head : head + 1], scale, call.offset))
+    return [
+        torch.cat(part, dim=1).view(n_batch, n_heads, groups, n_rows)
+        for part in zip(*parts, strict=True)
+    ]
