@@ -179,60 +179,68 @@ def figures_of_scores(scores: Tensor, scale: float) -> RowFigures:
     scores = scores.detach()
     wide = scores.to(computation_dtype(scores.dtype), copy=True)
     hidden = wide == -math.inf
-    figures = _of_block(wide, hidden, hidden.shape[-1] - hidden.sum(-1), torch.empty_like(wide))
+    count = hidden.shape[-1] - hidden.sum(-1)
+    figures = _from_sums(torch.stack(_sums(wide, hidden, torch.empty_like(wide))), count)
     return RowFigures._make((*figures, torch.full_like(figures[0], scale)))
 
 
 def _by_blocks(call: Call, numbers: Tensor | None) -> list[Tensor]:
     """Each figure but the scale, (B, H, G, L)."""
-    query, key = call.query, call.key
+    query, key, mask, offset = call.query, call.key, call.mask, call.offset
     wide = computation_dtype(query.dtype)
-    n_batch, n_heads, groups, n_rows, _ = query.shape
-    device = query.device
-    if numbers is None:
-        numbers = torch.arange(n_rows, device=device)
-    figures = [torch.empty(query.shape[:-1], dtype=wide, device=device) for _ in range(7)]
+    n_batch, n_heads, groups, n_rows, d_k = query.shape
+    device, n_keys = query.device, key.shape[-2]
+    count = torch.full((n_rows,), n_keys, device=device)
+    if offset is not None:
+        places = torch.arange(n_rows, device=device) if numbers is None else numbers
+        count = (places + 1 + offset).clamp(0, n_keys)
+    elif mask is not None:
+        count = _seen(mask).sum(-1)
+    sums = torch.empty(len(SUMS), *query.shape[:-1], dtype=wide, device=device)
     rows, heads, sequences = _sizes(call)
-    largest = sequences * heads * groups * rows * key.shape[-2]
-    scores, weights = (torch.empty(largest, dtype=wide, device=device) for _ in range(2))
+    largest = sequences * heads * groups * rows * n_keys
+    scores, spare = (torch.empty(largest, dtype=wide, device=device) for _ in range(2))
     for of_batch, of_heads in product(_slices(n_batch, sequences), _slices(n_heads, heads)):
-        keys = key[of_batch, of_heads].to(wide)  # (b, h, S, d_k)
+        keys = key[of_batch, of_heads].to(wide).flatten(0, 1)  # (b h, S, d_k)
         # Softmax and spread do not see what all scores of a row have in common, and sums of squares
         # lose digits to it.
         mean = keys.mean(-2, keepdim=True)
-        keys = (keys - mean).flatten(0, 1).mT
+        keys = (keys - mean).mT
         for of_rows in _slices(n_rows, rows):
             here = (of_batch, of_heads, slice(None), of_rows)
-            scale = call.scale[here] if isinstance(call.scale, Tensor) else call.scale
-            queries = query[here].to(wide) * scale  # (b, h, g, r, d_k)
-            b, h, g, r, d_k = queries.shape
-            n_keys = key.shape[-2]
-            hidden: Tensor | None = None
-            count: Tensor | int = n_keys
-            if call.offset is not None:
-                sees = numbers[of_rows] + 1 + call.offset  # (r,)
-                n_keys = min(n_keys, max(1, int(sees.max()) if device.type == "cpu" else n_keys))
-                hidden = torch.arange(n_keys, device=device) >= sees.unsqueeze(-1)  # (r, n)
-                count = sees.clamp(0, n_keys)
-            block = scores[: b * h * g * r * n_keys].view(b * h, g * r, n_keys)
-            torch.bmm(queries.reshape(b * h, g * r, d_k), keys[..., :n_keys], out=block)
-            block = block.view(b, h, g, r, n_keys)
-            if call.mask is not None:
-                of_mask = tuple(
-                    slice(None) if size == 1 else part
-                    for size, part in zip(call.mask.shape, here, strict=False)
-                )
-                mask = call.mask[of_mask]
-                hidden = ~mask if mask.dtype == torch.bool else mask <= HIDES
+            queries = query[here].to(wide)
+            queries = queries * (call.scale[here] if isinstance(call.scale, Tensor) else call.scale)
+            shape = queries.shape[:-1]
+            queries = queries.reshape(keys.shape[0], -1, d_k)  # (b h, g r, d_k)
+            n = n_keys
+            if offset is not None and numbers is None:  # of later keys no row of the block sees one
+                n = min(n_keys, max(1, of_rows.stop + offset))
+            block = scores[: queries.shape[0] * queries.shape[1] * n].view(*queries.shape[:-1], n)
+            torch.bmm(queries, keys[..., :n], out=block)
+            block = block.view(*shape, n)  # (b, h, g, r, n)
+            hidden, begin = None, 0
+            if offset is not None:  # and all rows see the keys before ``begin``
+                begin = min(n, max(0, of_rows.start + 1 + offset)) if numbers is None else 0
+                after = torch.arange(begin, n, device=device)
+                hidden = after >= count[of_rows].unsqueeze(-1)  # (r, n - begin)
+            elif mask is not None:
+                of_mask = mask[
+                    tuple(
+                        part if size > 1 else slice(None)
+                        for size, part in zip(mask.shape, here, strict=False)
+                    )
+                ]
+                hidden = ~_seen(of_mask)
                 if mask.dtype != torch.bool:
-                    block.add_(mask.to(wide).clamp(min=HIDES))
-                count = n_keys - hidden.sum(-1)
-            spare = weights[: block.numel()].view(block.shape)
-            *of_block, highest, first = _of_block(block, hidden, count, spare)
-            highest = highest + (queries @ mean.unsqueeze(2).mT).squeeze(-1)
-            for figure, part in zip(figures, (*of_block, highest, first), strict=True):
-                figure[here] = part
-    return figures
+                    block.add_(of_mask.to(wide).clamp(min=HIDES))
+            parts = _sums(block, hidden, spare[: block.numel()].view(block.shape), begin)
+            parts[0].add_(torch.bmm(queries, mean.mT).view(shape))  # the highest score
+            sums[(slice(None), *here)] = torch.stack(parts)
+    return _from_sums(sums, count)
+
+
+def _seen(mask: Tensor) -> Tensor:
+    return mask if mask.dtype == torch.bool else mask > HIDES
 
 
 def _sizes(call: Call) -> tuple[int, int, int]:
@@ -249,42 +257,51 @@ def _slices(total: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + size, total)) for start in range(0, total, size))
 
 
-def _of_block(
-    scores: Tensor, hidden: Tensor | None, count: Tensor | int, spare: Tensor
-) -> tuple[Tensor, ...]:
-    """The figures of rows (..., n) of scores, which are overwritten, and so is ``spare``, of the
-    same shape. Without ``hidden`` each key is seen.
+SUMS = ("highest", "total", "length", "normaliser", "of squares", "of scores", "first")
+"""What :func:`_sums` gives of each row: its highest score z; sum and root of the sum of squares of
+its scores; with weights :math:`w = e^{z - \\max z}` the sum of them, the root of the sum of their
+squares, and the sum of :math:`w (z - \\max z)`; and w of the first key that is seen.
+"""
+
+
+def _sums(scores: Tensor, hidden: Tensor | None, spare: Tensor, begin: int = 0) -> list[Tensor]:
+    """The sums of rows (..., n) of scores, which are overwritten, and so is ``spare``, of the same
+    shape. ``hidden`` is of the keys from ``begin`` on; without it each key is seen.
     """
     if hidden is not None:
-        scores.masked_fill_(hidden, 0.0)
+        scores[..., begin:].masked_fill_(hidden, 0.0)
     total = scores.sum(-1)
     length = torch.linalg.vector_norm(scores, dim=-1)
-    keys = torch.as_tensor(count, device=scores.device).to(scores.dtype).expand(total.shape)
-    seen = keys.clamp(min=1.0)
-    spread = (length.square() / seen - (total / seen).square()).clamp(min=0.0).sqrt()
     if hidden is not None:
-        scores.masked_fill_(hidden, LOW)
+        scores[..., begin:].masked_fill_(hidden, LOW)
     highest = scores.amax(-1, keepdim=True)
     scores.sub_(highest)
-    weights = torch.exp(scores, out=spare)  # times Z, over the largest
+    weights = torch.exp(scores, out=spare)
     normaliser = weights.sum(-1)
-    squares = torch.linalg.vector_norm(weights, dim=-1).square()
-    if hidden is None:
-        first = weights[..., 0] / normaliser
+    of_squares = torch.linalg.vector_norm(weights, dim=-1)
+    if hidden is None or begin > 0:
+        first = weights[..., 0].clone()
     else:
         place = (~hidden).to(torch.uint8).argmax(-1, keepdim=True)
-        place = place.expand(*weights.shape[:-1], 1)
-        first = weights.gather(-1, place).squeeze(-1) / normaliser
-    mean = weights.mul_(scores).sum(-1) / normaliser  # of the scores, in the weights' eyes
-    return (
+        first = weights.gather(-1, place.expand(*weights.shape[:-1], 1)).squeeze(-1)
+    of_scores = weights.mul_(scores).sum(-1)
+    return [highest.squeeze(-1), total, length, normaliser, of_squares, of_scores, first]
+
+
+def _from_sums(sums: Tensor, count: Tensor) -> list[Tensor]:
+    """The figures of rows (...) from their sums (7, ...)."""
+    highest, total, length, normaliser, of_squares, of_scores, first = sums
+    keys = count.to(sums.dtype).expand(highest.shape)
+    seen = keys.clamp(min=1.0)
+    return [
         keys,
-        spread,
-        (normaliser.log() - mean).clamp(min=0.0),
-        normaliser.square() / squares,
+        ((length.square() - total.square() / seen) / seen).clamp(min=0.0).sqrt(),
+        (normaliser.log() - of_scores / normaliser).clamp(min=0.0),
+        (normaliser / of_squares).square(),
         1.0 / normaliser,
-        highest.squeeze(-1),
-        first,
-    )
+        highest,
+        first / normaliser,
+    ]
 
 
 def _by_fused_kernel(call: Call) -> list[Tensor]:

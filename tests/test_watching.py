@@ -527,6 +527,7 @@ def test_bad_arguments(error: type[Exception], options: dict[str, Any]) -> None:
         pass
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # Dynamo looks at it
 def test_compiled_code_computes_the_same_and_is_told() -> None:
     """It was compiled before, is compiled again inside, and goes on after."""
     torch._dynamo.reset()
