@@ -33,8 +33,11 @@ more of what causal order hides.
 """
 
 LOW = -1e30
-"""The score of a hidden key, whose weight is exactly 0; unlike -inf it makes no NaN of 0 times
-itself.
+"""The score of a hidden key."""
+
+LEAST = -87.0
+"""Scores further below the row's highest count as being here: exp(-87) = 2e-38 is the last that is
+no subnormal number, of which exp takes fifty times as long.
 """
 
 
@@ -78,14 +81,15 @@ class Call:
         """Some rows (R,) of some sequences (b,) of the batch; and the rows' numbers."""
 
         def sequences_of(x: Tensor) -> Tensor:
-            return x if x.shape[0] == 1 else x.index_select(0, sequences)
+            whole = x.shape[0] in (1, len(sequences))
+            return x if whole else x.index_select(0, sequences)
 
         def chosen(x: Tensor) -> Tensor:
             return sequences_of(x if x.shape[-2] == 1 else x.index_select(-2, rows))
 
         return Call(
             chosen(self.query),
-            self.key.index_select(0, sequences),
+            sequences_of(self.key),
             chosen(self.scale) if isinstance(self.scale, Tensor) else self.scale,
             None if self.mask is None else chosen(self.mask),
             self.offset,
@@ -275,7 +279,7 @@ def _sums(scores: Tensor, hidden: Tensor | None, spare: Tensor, begin: int = 0) 
     if hidden is not None:
         scores[..., begin:].masked_fill_(hidden, LOW)
     highest = scores.amax(-1, keepdim=True)
-    scores.sub_(highest)
+    scores.sub_(highest).clamp_(min=LEAST)
     weights = torch.exp(scores, out=spare)
     normaliser = weights.sum(-1)
     of_squares = torch.linalg.vector_norm(weights, dim=-1)

@@ -280,7 +280,7 @@ class _Watcher:
         means = [
             saturated if name == "saturated" else getattr(figures, name).to(wide) for name in _MEANS
         ]
-        sums = torch.stack([x.masked_fill(~sees, 0.0).sum((0, 2)) for x in means])  # (8, H)
+        sums = torch.stack(means).masked_fill(~sees, 0.0).sum((1, 3))  # (8, H)
         n_rows = sees.sum((0, 2))
         largest = figures.largest_score.masked_fill(~sees, -math.inf).amax((0, 2)).to(wide)
         key = (where, sums.shape[1], d_k)
