@@ -148,6 +148,30 @@ def scales_itself(module: object, scaling: float | None) -> bool:
     return bool(by_position or (differs and (isinstance(own, Tensor) or own != scaling)))
 
 
+def fit_at_a_glance(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether they are what is usually given: tensors of no other class, of one dtype, device and
+    batch. Then :func:`check_query_key` and :func:`check_value` have nothing to say, which take
+    longer than this.
+    """
+    if not type(query) is type(key) is type(value) is Tensor:
+        return False
+    if query.is_nested or key.is_nested or value.is_nested:  # they have no shape to look at
+        return False
+    if not query.dim() == key.dim() == value.dim() >= 2:
+        return False
+    *of_query, _, d_k = query.shape
+    *of_key, n_keys, width = key.shape
+    *of_value, rows, _ = value.shape
+    return (
+        query.dtype == key.dtype == value.dtype
+        and query.dtype in COMPUTED_IN
+        and query.device == key.device == value.device
+        and of_query == of_key == of_value
+        and d_k == width
+        and n_keys == rows
+    )
+
+
 def unknown_name(
     argument: str, name: object, known: Iterable[str], meant: str | None = None
 ) -> ValueError:

@@ -19,7 +19,13 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function
 
-from sdpa_lib._checks import as_number, check_query_key, check_value, type_of
+from sdpa_lib._checks import (
+    as_number,
+    check_query_key,
+    check_value,
+    fit_at_a_glance,
+    type_of,
+)
 from sdpa_lib.device import computation_dtype, peek_range
 from sdpa_lib.rescaling import (
     AnyRescaling,
@@ -51,7 +57,9 @@ def _cast_by_autocast(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def casting(*args: P.args, **kwargs: P.kwargs) -> R:
         query = args[0] if args else kwargs.get("query")
-        device = query.device.type if isinstance(query, Tensor) else "meta"
+        device = "meta"
+        if isinstance(query, Tensor):  # is_cpu is quicker than to ask for the type
+            device = "cpu" if query.is_cpu else query.device.type
         if device == "meta" or not torch.is_autocast_enabled(device):
             return function(*args, **kwargs)
         dtype = torch.get_autocast_dtype(device)
@@ -229,8 +237,17 @@ def scaled_dot_product_attention(
             return_weights=return_weights,
         )
         return result
-    check_query_key(query, key)
-    check_value(key, value)
+    fit = fit_at_a_glance(query, key, value)
+    ordinary = fit and attn_mask is None and isinstance(is_causal, bool)
+    ordinary = ordinary and isinstance(dropout_p, float) and 0.0 <= dropout_p <= 1.0
+    if ordinary and scale is None and not (enable_gqa or return_weights):
+        # Where there is little to compute, all that follows takes as long as PyTorch's function.
+        constant = checked_constant(get_rescaling(rescaling), _d_k(query))
+        if constant is not None:
+            return _PYTORCHS(query, key, value, None, dropout_p, is_causal, scale=1.0 / constant)
+    if not fit:
+        check_query_key(query, key)
+        check_value(key, value)
     dropout_p = as_number("dropout_p", dropout_p)
     if not 0.0 <= dropout_p <= 1.0:
         raise ValueError(f"dropout_p must be a probability in [0, 1], got {dropout_p}")
@@ -238,7 +255,7 @@ def scaled_dot_product_attention(
     of_value = _groups(query, value) if enable_gqa else 1
     batch: tuple[int, ...] = query.shape[:-2]
     whole = batch
-    if not key.shape[:-2] == value.shape[:-2] == batch:
+    if not fit:
         batch = _batch(enable_gqa, query=query, key=key)
         whole = _batch(enable_gqa, query=query, key=key, value=value)
     if return_weights:
@@ -425,8 +442,7 @@ def _divide_by(
                 f"write PowerOfDk(0, factor=1 / scale), or a multiple of the rescaling"
             )
         return as_number("scale", scale), True
-    d_k: Any = query.shape[-1]
-    d_k = int(d_k) if isinstance(d_k, Tensor) else d_k  # a tensor under torch.jit.trace
+    d_k = _d_k(query)
     constant = checked_constant(chosen, d_k)
     if constant is not None:
         return 1.0 / constant, True
@@ -442,6 +458,12 @@ def _divide_by(
     # No key is seen, or every key that is has length zero: so has every dot product.
     divisor = divisor.masked_fill(divisor == 0, power_of_d_k(d_k, 0.5))
     return divisor.masked_fill(~((divisor > 0) & (divisor < math.inf)), math.nan), are_numbers
+
+
+def _d_k(query: Tensor) -> int:
+    """The last dimension, which is a tensor under torch.jit.trace."""
+    d_k: Any = query.shape[-1]
+    return int(d_k) if isinstance(d_k, Tensor) else d_k
 
 
 def _visible(

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from sdpa_lib._checks import check_count, check_number, check_tensor, unknown_name
-from sdpa_lib.device import computation_dtype, peek_range, widest_dtype
+from sdpa_lib.device import computation_dtype, is_tracing, peek_range, widest_dtype
 from sdpa_lib.visibility import EveryKey, Masked, Visible, root
 
 
@@ -634,22 +634,26 @@ def key_lengths(key: Tensor) -> Tensor:
     return root((key / largest).square().sum(-1), 2.0) * largest.squeeze(-1)
 
 
-BLOCK = 2**18
-"""Entries of keys that are made wide at once: they stay in a processor's cache."""
+BLOCK = 2**17
+"""Entries of keys that a thread makes wide at once: they stay in its processor's cache."""
 
 
 def _norms(key: Tensor, dtype: torch.dtype) -> Tensor:
     """The norms (..., S) computed in ``dtype``. Where that is not the key's own, blocks are made
-    wide one after the other, in the same memory.
+    wide one after the other, in the same memory: PyTorch's norm of one dtype in another takes
+    longer. A graph that is compiled needs no blocks.
     """
-    if key.dtype == dtype or key.requires_grad or key.numel() <= BLOCK:
+    blocks = 1
+    if key.dtype != dtype and not key.requires_grad and not is_tracing(key):
+        blocks += (key.numel() - 1) // (BLOCK * torch.get_num_threads())
+    if blocks <= 1:
         norms: Tensor = torch.linalg.vector_norm(key, dim=-1, dtype=dtype)
         return norms
-    blocks = key.tensor_split(key.numel() // BLOCK + 1, dim=-2)
-    memory = torch.empty_like(blocks[0], dtype=dtype)  # the first is none of the smaller ones
+    pieces = key.tensor_split(blocks, dim=-2)
+    memory = torch.empty_like(pieces[0], dtype=dtype)  # the first is none of the smaller ones
     each = []
-    for block in blocks:
-        wide = memory[..., : block.shape[-2], :].copy_(block)
+    for piece in pieces:
+        wide = memory[..., : piece.shape[-2], :].copy_(piece)
         each.append(torch.linalg.vector_norm(wide, dim=-1))
     return torch.cat(each, dim=-1)
 

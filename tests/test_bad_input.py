@@ -41,6 +41,7 @@ TYPE_ERRORS = {
     "attn_mask must be a torch.Tensor, got list": lambda: attend(Q, K, V, [[True]]),
     "attn_mask must be boolean, float32 or": lambda: attend(Q, K, V, torch.ones(2, 3).int()),
     "is_causal must be a bool, got int": lambda: attend(Q, K, V, is_causal=1),
+    "dropout_p must be a number, got bool": lambda: attend(Q, K, V, dropout_p=True),
     "is_causal must be a bool, got numpy.bool": lambda: attend(Q, K, V, is_causal=np.bool_(True)),
     "scale must be a number, got numpy.bool": lambda: attend(Q, K, V, scale=np.bool_(True)),
     "scale must be a number, got bool": lambda: attend(Q, K, V, scale=True),
@@ -91,6 +92,8 @@ VALUE_ERRORS = {
     "rows must be at least 1": lambda: scores_by_rank.largest_scores(2.0, rows=0),
     "top must be at least 1": lambda: scores_by_rank.largest_scores(20.0, top=0),
     r"query must .*got \(4,\)": lambda: attend(Q[0], K, V),
+    r"key must .*got \(4,\)": lambda: attend(Q, K[0], V),
+    r"value must .*got \(5,\)": lambda: attend(Q, K, V[0]),
     r"their last dimension d_k, got \(2, 3\) and \(3, 4\)": lambda: attend(Q[:, :3], K, V),
     r"value must .*got \(2, 5\)": lambda: attend(Q, K, V[:2]),
     "query and key must .*got meta and cpu": lambda: attend(Q.to("meta"), K, V),
@@ -101,6 +104,9 @@ VALUE_ERRORS = {
     "dropout_p must .*got 1.5": lambda: attend(Q, K, V, dropout_p=1.5),
     "batch dimensions must broadcast, got .*value": lambda: attend(
         Q, K.expand(2, 3, 4), V.expand(4, 3, 5), return_weights=True
+    ),
+    r"got query \(2, 2, 4\) and key .* and value \(4, 3, 5\)$": lambda: attend(
+        Q.expand(2, 2, 4), K.expand(2, 3, 4), V.expand(4, 3, 5)
     ),
     "batch dimensions .*; for grouped queries pass enable_gqa=True": lambda: attend(
         HEADS, K.expand(2, 3, 4), V.expand(2, 3, 5)
@@ -171,6 +177,14 @@ def test_a_wrong_type(message):
 def test_a_wrong_value(message):
     with pytest.raises(ValueError, match=message):
         VALUE_ERRORS[message]()
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided], ids=str)
+def test_nested_tensors_are_refused(layout):
+    nested = torch.nested.nested_tensor([Q, Q], layout=layout)
+    with pytest.raises(TypeError, match="query must be a dense tensor, got a nested one"):
+        attend(nested, nested, nested)
 
 
 LONG = "k_total " * 12_500

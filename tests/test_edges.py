@@ -182,12 +182,17 @@ def test_lengths_are_right_at_any_size(dtype, size):
     close(gradient[:3], torch.tensor([[0.6, 0.8], [0.0, 0.0], [0.6, 0.8]]), by=5e-3)
 
 
-@pytest.mark.parametrize("dtype", HALF)
-def test_lengths_in_half_precision_in_blocks(dtype, monkeypatch):
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [(torch.float16, 1e-3), (torch.float16, 1e4), *((torch.bfloat16, s) for s in (1e-30, 1, 1e30))],
+)
+def test_lengths_in_half_precision_in_blocks(dtype, size, monkeypatch):
     monkeypatch.setattr("sdpa_lib.rescaling.BLOCK", 512)
-    key = sample(2, 3, 50, 16, seed=0, device="cpu", dtype=torch.float32).to(dtype)
+    monkeypatch.setattr("torch.get_num_threads", lambda: 1)
+    key = sample(2, 3, 50, 16, seed=0, device="cpu", dtype=torch.float32).mul(size).to(dtype)
     for keys in (key, key.mT.contiguous().mT, key.expand(4, 2, 3, 50, 16), key[:1, :1, :33]):
-        torch.testing.assert_close(key_lengths(keys), keys.float().norm(dim=-1))
+        exact = keys.double().norm(dim=-1).float()
+        torch.testing.assert_close(key_lengths(keys), exact, rtol=1e-6, atol=0.0)
     torch.testing.assert_close(torch.func.vmap(key_lengths)(key), key_lengths(key))
 
 
