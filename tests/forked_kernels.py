@@ -119,8 +119,9 @@ def become_kernel(arguments: list[str], cwd: str, env: dict[str, str]) -> None:
         os.dup2(nowhere, stream)
     os.chdir(cwd)
     os.environ.clear()
-    os.environ.update(env, JPY_PARENT_PID=str(os.getppid()))  # whose end is the kernel's
-    sys.argv[:] = arguments
+    os.environ.update(env)
+    # Whose end is the kernel's. From the environment ipykernel read it when it was imported.
+    sys.argv[:] = [*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"]
     # Else numbers that a notebook forgets to seed would be the same in every kernel.
     import_module("torch").default_generator.seed()
     import_module("numpy.random").seed()

@@ -1,8 +1,11 @@
 """What nbval's kernels are forked of leaves nothing in them (``forked_kernels.py``)."""
 
+import os
+import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import forked_kernels
 import pytest
@@ -79,3 +82,24 @@ def test_a_forked_kernel_is_interrupted_and_its_death_is_seen(monkeypatch):
         while manager.is_alive():
             assert time.monotonic() < until
         assert manager.provisioner.process.returncode == -9
+
+
+def test_a_kernel_does_not_outlive_what_forked_it():
+    """As it would be left behind by tests that are killed."""
+    start = (
+        "import forked_kernels, sys; from jupyter_client.manager import start_new_kernel; "
+        "from jupyter_client.provisioning import local_provisioner as provisioner; "
+        "provisioner.launch_kernel = forked_kernels.launch; "
+        "manager, _ = start_new_kernel(kernel_name='python3'); "
+        "print(manager.provisioner.pid, flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", start]
+    environment = os.environ | {"PYTHONPATH": os.path.dirname(forked_kernels.__file__)}
+    with subprocess.Popen(command, env=environment, stdin=-1, stdout=-1) as tests:
+        left = Path("/proc", tests.stdout.readline().decode().strip())
+        assert (left / "cwd").exists()
+        tests.kill()
+    until = time.monotonic() + 60
+    while left.exists():
+        assert time.monotonic() < until
+        time.sleep(0.1)
