@@ -7,10 +7,13 @@ import re
 from typing import Any
 
 import pytest
+from forked_kernels import launch
+from jupyter_client.provisioning import local_provisioner
 
 from sdpa_book.drawing.svg import WORDS_ALONE
 
 os.environ[WORDS_ALONE] = "1"  # for the kernels, which the tests start
+local_provisioner.launch_kernel = launch
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:

@@ -338,7 +338,8 @@ def test_a_failure_of_nbval_names_the_cell_and_shows_the_plain_text_before_html(
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "page.ipynb")
     shutil.copy(BOOK / "conftest.py", tmp_path)
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "--color=no", "."]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert "2 failed, 1 passed" in run.stdout
     assert "page.ipynb, cell a-table, below “Break it”" in run.stdout
     assert "page.ipynb, cell raises, below “Exercises”" in run.stdout
