@@ -19,7 +19,7 @@ from torch import Generator, Tensor
 from sdpa_lib._checks import check_count, check_number, unknown_name
 from sdpa_lib.device import get_device, get_dtype
 
-BLOCK = 2**16
+BLOCK = 2**15
 """How many normal numbers are computed at a time: a block's stay in the processor's cache."""
 
 
@@ -117,25 +117,29 @@ def standard_normal(shape: tuple[int, ...], generator: Generator) -> Tensor:
     size = math.prod(shape)
     if size < 16:  # too few to be vectorised: PyTorch computes these in double precision
         return torch.randn(shape, generator=generator, device="cpu")
-    uniform = torch.rand(size, generator=generator, device="cpu")
-    drawn = torch.empty(size, device="cpu")
+    drawn = torch.rand(size, generator=generator, device="cpu")
     whole = size // 16 * 16
+    # Memory is asked for once: with new memory for each step and block large draws took a third
+    # longer.
+    room = torch.empty(3, min(BLOCK, size) // 16, 8, dtype=torch.float64, device="cpu")
     for start in range(0, whole, BLOCK):
-        end = min(start + BLOCK, whole)
-        _box_muller(uniform[start:end], out=drawn[start:end])
+        _box_muller(drawn[start : min(start + BLOCK, whole)], room)
     if whole < size:
-        _box_muller(torch.rand(16, generator=generator, device="cpu"), out=drawn[-16:])
+        last = torch.rand(16, generator=generator, device="cpu")
+        _box_muller(last, room)
+        drawn[-16:] = last
     return drawn.view(shape)
 
 
-def _box_muller(uniform: Tensor, out: Tensor) -> None:
-    """Normal numbers, by double precision, from as many uniform ones, sixteen at a time."""
-    first, second = uniform.view(-1, 2, 8).unbind(1)
-    of_cosine, of_sine = out.view(-1, 2, 8).unbind(1)
-    radius = (1.0 - first.double()).log_().mul_(-2.0).sqrt_()  # 1 - u lies in (0, 1]
-    angle = second.double().mul_(2.0 * math.pi)
-    torch.mul(radius, torch.cos(angle), out=of_cosine)
-    torch.mul(radius, torch.sin(angle), out=of_sine)
+def _box_muller(drawn: Tensor, room: Tensor) -> None:
+    """Uniform numbers become normal ones, by double precision, sixteen at a time."""
+    first, second = drawn.view(-1, 2, 8).unbind(1)
+    radius, angle, part = room[:, : len(first)]
+    radius.copy_(first).neg_().add_(1.0)  # 1 - u lies in (0, 1]
+    radius.log_().mul_(-2.0).sqrt_()
+    angle.copy_(second).mul_(2.0 * math.pi)
+    torch.mul(radius, torch.cos(angle, out=part), out=first)
+    torch.mul(radius, torch.sin(angle, out=part), out=second)
 
 
 def _uniform(shape: tuple[int, ...], generator: Generator) -> Tensor:
