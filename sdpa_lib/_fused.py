@@ -57,11 +57,11 @@ def with_log_normaliser(
 
 
 def figures(query: Tensor, key: Tensor, scale: float, offset: int | None) -> tuple[Tensor, ...]:
-    """The figures of :class:`~sdpa_lib._rows.RowFigures` but the last, each (B, G, L).
+    """The figures of :class:`~sdpa_lib._rows.RowFigures` but the last, each (B, Hq, L).
 
     Args:
-        query: (B, G, L, d_k).
-        key: (B, 1, S, d_k).
+        query: (B, Hq, L, d_k).
+        key: (B, H, S, d_k), each head for Hq / H heads of the query.
         scale: a number.
         offset: 0, or None where each row sees every key.
     """
@@ -70,9 +70,9 @@ def figures(query: Tensor, key: Tensor, scale: float, offset: int | None) -> tup
         raise ValueError(f"offset must be 0 or None, got {offset}")
     # In half precision the sum of p k, which the entropy is made of, would be rounded too early.
     wide = torch.float64 if query.dtype == torch.float64 else torch.float32
-    keys = key.to(wide)
+    keys = key.to(wide).repeat_interleave(query.shape[1] // key.shape[1], dim=1)
     mean = keys.mean(-2, keepdim=True)
-    keys = (keys - mean).expand(*query.shape[:-2], *key.shape[-2:]).contiguous()
+    keys = keys - mean
     queries = query.to(wide).contiguous()
     n_rows, n_keys = query.shape[-2], key.shape[-2]
     seen = torch.full((n_rows,), float(n_keys), dtype=wide, device=query.device)
@@ -87,7 +87,7 @@ def figures(query: Tensor, key: Tensor, scale: float, offset: int | None) -> tup
     first = (queries @ keys[..., :1, :].mT).squeeze(-1) * scale
     return (
         seen.expand(log_z.shape),
-        _spread(queries, keys[:, :1], scale, is_causal),
+        _spread(queries, keys, scale, is_causal),
         (log_z - mean_score).clamp(min=0.0),
         (2.0 * log_z - of_squares).exp().clamp(min=1.0),
         (highest - log_z).exp().clamp(max=1.0),
@@ -97,13 +97,13 @@ def figures(query: Tensor, key: Tensor, scale: float, offset: int | None) -> tup
 
 
 def _spread(query: Tensor, key: Tensor, scale: float, is_causal: bool, block: int = 64) -> Tensor:
-    """The standard deviation of each row's scores over the keys that it sees, (B, G, L)."""
+    """The standard deviation of each row's scores over the keys that it sees, (B, Hq, L)."""
     wide = widest_dtype(query.device)
     queries, keys = query.to(wide), key.to(wide)
     n_rows, n_keys = query.shape[-2], key.shape[-2]
     if not is_causal:
         mean = (queries @ keys.mean(-2, keepdim=True).mT).squeeze(-1)
-        products = keys.mT @ keys / n_keys  # (B, 1, d_k, d_k)
+        products = keys.mT @ keys / n_keys  # (B, Hq, d_k, d_k)
         squares = ((queries @ products) * queries).sum(-1)
         return ((squares - mean.square()).clamp(min=0.0).sqrt() * abs(scale)).to(query.dtype)
     # Keys before a block of rows by their sums; those within it by the block's own small table.
@@ -112,12 +112,12 @@ def _spread(query: Tensor, key: Tensor, scale: float, is_causal: bool, block: in
     keys = F.pad(keys[..., :pad, :], (0, 0, 0, max(0, pad - n_keys)))
     queries = F.pad(queries, (0, 0, 0, pad - n_rows))
     queries = queries.view(*queries.shape[:-2], n_blocks, block, -1)
-    keys = keys.view(*keys.shape[:-2], n_blocks, block, -1)  # (B, 1, m, block, d_k)
+    keys = keys.view(*keys.shape[:-2], n_blocks, block, -1)  # (B, Hq, m, block, d_k)
     sums = keys.sum(-2, keepdim=True)
     products = keys.mT @ keys
     sums = sums.cumsum(2) - sums
     products = products.cumsum(2) - products
-    within = (queries @ keys.mT).tril()  # (B, G, m, block, block)
+    within = (queries @ keys.mT).tril()  # (B, Hq, m, block, block)
     total = (queries @ sums.mT).squeeze(-1) + within.sum(-1)
     squares = ((queries @ products) * queries).sum(-1) + within.square().sum(-1)
     seen = torch.arange(1, pad + 1, dtype=wide, device=query.device).clamp(max=n_keys)

@@ -27,6 +27,9 @@ from sdpa_lib.visibility import HIDES, CausalOrder
 ENTRIES = 2**18
 """How many scores to have at a time: 1 MB in float32, which stays in a processor's cache."""
 
+ON_A_GPU = 2**22
+"""The same on a GPU, where each block waits for its kernels to be launched."""
+
 ROWS = 64
 """Rows of a head to take at once: fewer make small products of matrices, and more would compute
 more of what causal order hides.
@@ -250,10 +253,11 @@ def _seen(mask: Tensor) -> Tensor:
 def _sizes(call: Call) -> tuple[int, int, int]:
     """How many rows, heads and sequences make a block."""
     n_batch, n_heads, groups, n_rows, _ = call.query.shape
+    entries = ENTRIES if call.query.is_cpu else ON_A_GPU
     of_row = groups * max(1, call.key.shape[-2])
-    rows = max(1, min(n_rows, ROWS, ENTRIES // of_row))
-    heads = max(1, min(n_heads, ENTRIES // (of_row * rows)))
-    sequences = max(1, min(n_batch, ENTRIES // (of_row * rows * heads))) if heads == n_heads else 1
+    rows = max(1, min(n_rows, ROWS, entries // of_row))
+    heads = max(1, min(n_heads, entries // (of_row * rows)))
+    sequences = max(1, min(n_batch, entries // (of_row * rows * heads))) if heads == n_heads else 1
     return rows, heads, sequences
 
 
@@ -315,10 +319,11 @@ def _by_fused_kernel(call: Call) -> list[Tensor]:
     if isinstance(call.scale, Tensor):
         query = query * call.scale.flatten(1, 2).to(query.dtype)
     scale = 1.0 if isinstance(call.scale, Tensor) else call.scale
+    heads = max(1, ON_A_GPU // (query[:, :groups].numel() + 1))
     parts = []
-    for head in range(n_heads):
-        of_head = query[:, head * groups : (head + 1) * groups]
-        parts.append(_fused.figures(of_head, call.key[:, head : head + 1], scale, call.offset))
+    for here in _slices(n_heads, heads):
+        of_heads = query[:, here.start * groups : here.stop * groups]
+        parts.append(_fused.figures(of_heads, call.key[:, here], scale, call.offset))
     return [
         torch.cat(part, dim=1).view(n_batch, n_heads, groups, n_rows)
         for part in zip(*parts, strict=True)
