@@ -13,10 +13,10 @@ from sdpa_lib import (
     effective_keys,
     entropy,
     largest_weight,
-    sample,
-    saturation_of_rows,
     scaled_dot_product_attention,
 )
+from sdpa_lib.sampling import sample
+from sdpa_lib.saturation import saturation_of_rows
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 5e-6, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 
