@@ -197,7 +197,7 @@ def saturation_of_rows(
     check_finite("query", query)
     check_finite("key", key)
     call = prepare(query, key, attn_mask, is_causal, rescaling=rescaling, enable_gqa=enable_gqa)
-    figures = figures_of_rows(call, road="blocks")  # of fused kernels' they are near
+    figures = figures_of_rows(call, road="blocks")  # the other road is not exact
     if bool((figures.keys == 0).any()):
         raise ValueError("attn_mask must let every row see a key")
     _check_scores(figures.largest_score.unsqueeze(-1), rescaling)
