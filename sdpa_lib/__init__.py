@@ -35,7 +35,7 @@ from sdpa_lib.saturation import (
 )
 from sdpa_lib.visibility import Visible
 
-__version__ = "4.0.0"
+__version__ = "5.0.0"
 
 __all__ = [
     "MODEL_RESCALINGS",
