@@ -34,7 +34,8 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 import sdpa_lib as sdpa
 from sdpa_lib import RESCALINGS, RunningDivisor
 from sdpa_lib.device import get_device
-from sdpa_lib.moments import measure_moments, sample_normal_scores
+from sdpa_lib.moments import measure_dot_products, measure_moments, sample_normal_scores
+from sdpa_lib.sampling import sample
 
 # Not imported from there: the book's package computes with one thread, and benchmarks with all.
 RESULTS = Path(__file__).parent / "results"
@@ -152,7 +153,7 @@ def by_hand(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None = None) -> T
 
 
 def inputs(shape: tuple[int, ...], dtype: torch.dtype) -> list[Tensor]:
-    return [sdpa.sample(*shape, seed=0, stream=s, device=DEVICE, dtype=dtype) for s in range(3)]
+    return [sample(*shape, seed=0, stream=s, device=DEVICE, dtype=dtype) for s in range(3)]
 
 
 def peers(
@@ -468,7 +469,7 @@ def sampler_memory(name: str, d_k: int, n_pairs: int) -> float:
     def call(d_k: int) -> Callable[[], object]:
         return {
             "exact": lambda: measure_moments(sample_normal_scores(n_pairs, 1, d_k, seed=0)),
-            "blocks": lambda: sdpa.measure_dot_products(d_k, n_pairs, seed=0),
+            "blocks": lambda: measure_dot_products(d_k, n_pairs, seed=0),
             "NumPy": lambda: numpy_moments(d_k, n_pairs),
         }[name]
 
@@ -557,7 +558,7 @@ def at_dimension(d_k: int, budget: float) -> dict[str, float]:
     if d_k > 2**20:
         return row
     drawn: dict[str, Callable[[], object]] = {
-        "blocks": lambda: sdpa.measure_dot_products(d_k, few, seed=0),
+        "blocks": lambda: measure_dot_products(d_k, few, seed=0),
         "NumPy": lambda: numpy_moments(d_k, few),
     }
     measured = compare(drawn, "blocks", budget)

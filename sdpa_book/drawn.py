@@ -12,8 +12,8 @@ from sdpa_lib.sampling import sample
 
 
 def drawn(*shape: int, seed: int, stream: int = 0, dtype: torch.dtype | None = None) -> Tensor:
-    """What :func:`sdpa_lib.sample` draws, which is kept for whoever asks next: do not write into
-    it.
+    """What :func:`sdpa_lib.sampling.sample` draws, which is kept for whoever asks next: do not
+    write into it.
 
     Example:
         >>> drawn(2, 3, seed=0) is drawn(2, 3, seed=0)

@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-import sdpa_lib as sdpa
 from sdpa_lib._checks import check_count, check_number
+from sdpa_lib.sampling import sample
 
 
 def border(n: float) -> float:
@@ -50,9 +50,7 @@ def largest_scores(log_n: float, rows: int = 5000, top: int = 100, seed: int = 9
     check_count("rows", rows)
     check_count("top", top)
     if log_n <= math.log(1024) + 1e-9:
-        return sdpa.sample(
-            rows, round(math.exp(log_n)), seed=seed, device="cpu", dtype=torch.float64
-        )
+        return sample(rows, round(math.exp(log_n)), seed=seed, device="cpu", dtype=torch.float64)
     generator = torch.Generator().manual_seed(seed)
     u = torch.rand(rows, top, generator=generator, dtype=torch.float64)
     arrivals = -(1 - u).log().cumsum(-1)

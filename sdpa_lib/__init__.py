@@ -1,6 +1,7 @@
 """Scaled dot-product attention, with any rescaling, and the tools to measure what the scaling
-does. Here is what it takes to compute attention; what draws samples, measures moments or chooses a
-device is in ``sdpa_lib.sampling``, ``sdpa_lib.moments`` and ``sdpa_lib.device``.
+does. Here is what it takes to compute attention, and to watch it in a model; what draws samples,
+measures moments or chooses a device is in ``sdpa_lib.sampling``, ``sdpa_lib.moments`` and
+``sdpa_lib.device``.
 """
 
 from pkgutil import resolve_name
@@ -8,9 +9,6 @@ from typing import TYPE_CHECKING
 
 from sdpa_lib.attention import attention_scores, attention_weights, scaled_dot_product_attention
 from sdpa_lib.decoding import RunningDivisor
-from sdpa_lib.moments import (
-    measure_dot_products,
-)
 from sdpa_lib.rescaling import (
     MODEL_RESCALINGS,
     RESCALINGS,
@@ -27,22 +25,17 @@ from sdpa_lib.rescaling import (
     known_rescalings,
     register,
 )
-from sdpa_lib.sampling import (
-    sample,
-)
 from sdpa_lib.saturation import (
     attention_gradients,
     effective_keys,
     entropy,
-    jacobian_norm,
     largest_weight,
     perplexity,
-    saturation_of_rows,
     softmax_jacobian,
 )
 from sdpa_lib.visibility import Visible
 
-__version__ = "4.0.0"
+__version__ = "5.0.0"
 
 __all__ = [
     "MODEL_RESCALINGS",
@@ -64,20 +57,23 @@ __all__ = [
     "effective_keys",
     "entropy",
     "get_rescaling",
-    "jacobian_norm",
     "key_lengths",
     "known_rescalings",
     "largest_weight",
-    "measure_dot_products",
     "perplexity",
     "register",
     "rescaled",
-    "sample",
-    "saturation_of_rows",
     "scaled_dot_product_attention",
     "softmax_jacobian",
     "watch",
 ]
+
+_MOVED = {
+    "jacobian_norm": "saturation",
+    "measure_dot_products": "moments",
+    "sample": "sampling",
+    "saturation_of_rows": "saturation",
+}
 
 if TYPE_CHECKING:
     from sdpa_lib.watching import Seen, rescaled, watch
@@ -89,4 +85,6 @@ else:  # which would take any name for one that there is
             return resolve_name(f"{__name__}.{name}:")  # with a colon it is a module
         if name in ("Seen", "rescaled", "watch"):
             return resolve_name(f"{__name__}.watching:{name}")
+        if name in _MOVED:
+            raise AttributeError(f"{name} moved to sdpa_lib.{_MOVED[name]} in 5.0")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

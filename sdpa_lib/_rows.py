@@ -247,7 +247,7 @@ def _by_blocks(call: Call, numbers: Tensor | None) -> list[Tensor]:
 
 
 def _seen(mask: Tensor) -> Tensor:
-    return mask if mask.dtype == torch.bool else mask > HIDES
+    return mask if mask.dtype == torch.bool else ~(mask <= HIDES)  # NaN makes NaN of a row
 
 
 def _sizes(call: Call) -> tuple[int, int, int]:

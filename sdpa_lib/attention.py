@@ -361,57 +361,26 @@ def attention_scores(
         >>> attention_scores(torch.ones(1, 16), torch.ones(2, 16))
         tensor([[4., 4.]])
     """
-    scores_of_rows = divided_scores(
-        query,
-        key,
-        attn_mask,
-        is_causal,
-        scale=scale,
-        rescaling=rescaling,
-        enable_gqa=enable_gqa,
-    )
-    return scores_of_rows(torch.arange(query.shape[-2], device=query.device))
-
-
-def divided_scores(
-    query: Tensor,
-    key: Tensor,
-    attn_mask: Tensor | None,
-    is_causal: bool,
-    *,
-    scale: float | None,
-    rescaling: AnyRescaling,
-    enable_gqa: bool,
-) -> Callable[[Tensor], Tensor]:
-    """The scores, for whoever does not want all at once: a function from the numbers (R,) of some
-    rows to their scores (..., R, S). Arguments as in :func:`attention_scores`.
-    """
     check_query_key(query, key)
     groups = _groups(query, key) if enable_gqa else 1
     batch = _batch(enable_gqa, query=query, key=key)
     mask, _, visible = _visible(query, key, attn_mask, is_causal, batch, groups)
     divide, is_number = _divide_by(query, key, visible, batch, scale, rescaling)
     wide = computation_dtype(query.dtype)
+    queries = query.to(wide)
     keys = _repeat_heads(key, groups).to(wide)  # (..., S, d_k)
-
-    def scores_of(rows: Tensor) -> Tensor:
-        def chosen(x: Tensor) -> Tensor:
-            return x if x.shape[-2] == 1 else x[..., rows, :]
-
-        of_rows = query[..., rows, :].to(wide)
-        if isinstance(divide, Tensor):  # first, since products of long keys may not fit
-            scores = (of_rows / chosen(divide)) @ keys.mT  # (..., R, S)
-        else:
-            scores = (of_rows @ keys.mT) * divide
-        if mask is not None and mask.dtype != torch.bool:
-            return scores + chosen(mask).to(wide)
-        if not isinstance(visible, EveryKey):
-            scores = scores.masked_fill(~visible.matrix(rows), -math.inf)
-        if not is_number:
-            scores = scores.masked_fill(chosen(torch.as_tensor(divide)).isnan(), math.nan)
-        return scores
-
-    return scores_of
+    if isinstance(divide, Tensor):  # first, since products of long keys may not fit
+        scores = (queries / divide) @ keys.mT  # (..., L, S)
+    else:
+        scores = (queries @ keys.mT) * divide
+    if mask is not None and mask.dtype != torch.bool:
+        return scores + mask.to(wide)
+    if not isinstance(visible, EveryKey):
+        rows = torch.arange(query.shape[-2], device=query.device)
+        scores = scores.masked_fill(~visible.matrix(rows), -math.inf)
+    if not is_number:
+        scores = scores.masked_fill(torch.as_tensor(divide).isnan(), math.nan)
+    return scores
 
 
 def _softmax(scores: Tensor) -> Tensor:

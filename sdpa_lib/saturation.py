@@ -26,7 +26,8 @@ from sdpa_lib._checks import (
     check_value,
     shown,
 )
-from sdpa_lib.attention import attention_scores, divided_scores
+from sdpa_lib._rows import figures_of_rows, prepare
+from sdpa_lib.attention import _batch, _cast_by_autocast, attention_scores
 from sdpa_lib.device import computation_dtype, widest_dtype
 from sdpa_lib.moments import chi_squared, normal_scores
 from sdpa_lib.rescaling import AnyRescaling, get_rescaling
@@ -170,6 +171,7 @@ class RowSaturation(NamedTuple):
     effective_keys: Tensor
 
 
+@_cast_by_autocast
 def saturation_of_rows(
     query: Tensor,
     key: Tensor,
@@ -178,15 +180,10 @@ def saturation_of_rows(
     *,
     rescaling: AnyRescaling = "sqrt_d_k",
     enable_gqa: bool = False,
-    entries: int = 2**22,
 ) -> RowSaturation:
     """The saturation measures of attention over long sequences, exact, without storing the weights.
 
-    Args:
-        query, key, attn_mask, is_causal, rescaling, enable_gqa: as in
-            :func:`~sdpa_lib.attention.scaled_dot_product_attention`.
-        entries: how many weights to have at a time, at least 1: whole rows, so never fewer than one
-            row of the batch.
+    Arguments as in :func:`~sdpa_lib.attention.scaled_dot_product_attention`.
 
     Raises:
         ValueError: inputs that are not finite, scores that overflow, or a row that sees no key.
@@ -199,28 +196,14 @@ def saturation_of_rows(
     check_query_key(query, key)
     check_finite("query", query)
     check_finite("key", key)
-    scores_of = divided_scores(
-        query.detach(),
-        key.detach(),
-        attn_mask,
-        is_causal,
-        scale=None,
-        rescaling=rescaling,
-        enable_gqa=enable_gqa,
-    )
-    own = 3 if enable_gqa else 2
-    batch = math.prod(torch.broadcast_shapes(query.shape[:-own], key.shape[:-own]))  # type: ignore[no-untyped-call]
-    heads = query.shape[-3] if enable_gqa else 1
-    n_rows = max(1, check_count("entries", entries) // (batch * heads * key.shape[-2]))
-    blocks = []
-    for rows in torch.split(torch.arange(query.shape[-2], device=query.device), n_rows):
-        scores = scores_of(rows)  # (..., n_rows, S)
-        if attn_mask is not None and bool((scores == -math.inf).all(-1).any()):
-            raise ValueError("attn_mask must let every row see a key")
-        _check_scores(scores, rescaling)
-        weights = torch.softmax(scores, dim=-1)
-        blocks.append((largest_weight(weights), entropy(weights), effective_keys(weights)))
-    return RowSaturation(*(torch.cat(measure, dim=-1) for measure in zip(*blocks, strict=True)))
+    call = prepare(query, key, attn_mask, is_causal, rescaling=rescaling, enable_gqa=enable_gqa)
+    figures = figures_of_rows(call, road="blocks")  # the other road is not exact
+    if bool((figures.keys == 0).any()):
+        raise ValueError("attn_mask must let every row see a key")
+    _check_scores(figures.largest_score.unsqueeze(-1), rescaling)
+    measures = (figures.largest_weight, figures.entropy, figures.effective_keys)
+    shape = (*_batch(enable_gqa, query=query, key=key), query.shape[-2])
+    return RowSaturation(*(measure.reshape(shape) for measure in measures))
 
 
 class Gradients(NamedTuple):

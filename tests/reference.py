@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sdpa_lib import Rescaling, Visible, sample, scaled_dot_product_attention
+from sdpa_lib import Rescaling, Visible, scaled_dot_product_attention
+from sdpa_lib.sampling import sample
 
 MASKS = ("none", "causal", "boolean", "additive", "hides a row")
 

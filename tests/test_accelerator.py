@@ -8,8 +8,9 @@ import torch.nn.functional as F
 from every import EVERY_CLASS, RESCALINGS_OF_EVERY_KIND, every_pair
 from reference import MASKS, arguments, attention, close, outputs, qkv, textbook
 
-from sdpa_lib import RunningDivisor, attention_weights, sample, scaled_dot_product_attention
+from sdpa_lib import RunningDivisor, attention_weights, scaled_dot_product_attention
 from sdpa_lib.device import get_device, get_dtype
+from sdpa_lib.sampling import sample
 
 DEVICE = get_device()
 WIDEST = get_dtype(DEVICE)

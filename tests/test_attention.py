@@ -15,10 +15,9 @@ from sdpa_lib import (
     attention_scores,
     attention_weights,
     get_rescaling,
-    sample,
     scaled_dot_product_attention,
 )
-from sdpa_lib.sampling import sample_qkv
+from sdpa_lib.sampling import sample, sample_qkv
 
 SMALL = {"n_queries": 5, "n_keys": 7, "d_k": 8, "d_v": 6}
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-6, torch.float16: 2e-3, torch.bfloat16: 2e-2}

@@ -20,12 +20,14 @@ from sdpa_lib import scaled_dot_product_attention as attend
 from sdpa_lib.device import get_device
 from sdpa_lib.moments import (
     exact_moments,
+    measure_dot_products,
     measure_moments,
     normal_dot_product_density,
     sample_normal_scores,
     shape_distance,
 )
-from sdpa_lib.sampling import get_distribution, make_generator, student_t
+from sdpa_lib.sampling import get_distribution, make_generator, sample, student_t
+from sdpa_lib.saturation import jacobian_norm
 
 Q, K, V = torch.ones(2, 4), torch.ones(3, 4), torch.ones(3, 5)
 HEADS = torch.ones(4, 2, 4)
@@ -127,9 +129,9 @@ VALUE_ERRORS = {
     r"key must .*got shape \(0, 4\)": lambda: RunningDivisor("k_rss").append(K[:0]),
     "n_keys must .*got 1: .*no keys": lambda: RunningDivisor("k_rss").crop(1),
     "a batch dimension": lambda: RunningDivisor("k_rss").reorder(torch.ones(1)),
-    "seed must be at least 0, got -1": lambda: sdpa.sample(3, seed=-1),
+    "seed must be at least 0, got -1": lambda: sample(3, seed=-1),
     "stream must be at least 0, got -1": lambda: make_generator(0, stream=-1),
-    "shape must be at least 0, got -3": lambda: sdpa.sample(-3, seed=0),
+    "shape must be at least 0, got -3": lambda: sample(-3, seed=0),
     "distribution 'gaussian' is not known": lambda: get_distribution("gaussian"),
     "std must .*got 0": lambda: get_distribution("normal").scaled(0),
     "mean must .*got inf": lambda: get_distribution("normal").shifted(math.inf),
@@ -137,8 +139,8 @@ VALUE_ERRORS = {
     "device must name a device of this machine": lambda: get_device("gpu"),
     "values must be finite, got NaN or": lambda: measure_moments(torch.tensor([1.0, math.nan])),
     r"values must .*got shape \(0,\)": lambda: measure_moments(torch.empty(0)),
-    "d_k must be at least 1, got 0": lambda: sdpa.measure_dot_products(0, 10, seed=0),
-    "n_pairs must .*got 1": lambda: sdpa.measure_dot_products(4, 1, seed=0),
+    "d_k must be at least 1, got 0": lambda: measure_dot_products(0, 10, seed=0),
+    "n_pairs must .*got 1": lambda: measure_dot_products(4, 1, seed=0),
     "n_keys must .*got 0": lambda: sample_normal_scores(2, 0, 2, seed=0),
     "x must not be 0 at d_k = 1": lambda: normal_dot_product_density(torch.zeros(1), 1),
     "scale must be a finite number greater": lambda: normal_dot_product_density(P, 4, 0.0),
@@ -147,7 +149,7 @@ VALUE_ERRORS = {
     ),
     "second must be finite": lambda: shape_distance(torch.arange(3.0), torch.tensor([1, math.inf])),
     r"weights must lie in \[0, 1\]": lambda: sdpa.entropy(torch.tensor([2.0, -1.0])),
-    "norm must be 'fro' or 'spectral', got 'l1'": lambda: sdpa.jacobian_norm(P, "l1"),
+    "norm must be 'fro' or 'spectral', got 'l1'": lambda: jacobian_norm(P, "l1"),
     "query must be finite": lambda: sdpa.attention_gradients(Q * math.nan, K, V),
     r"output, \(2, 5\), got \(2, 4\)": lambda: sdpa.attention_gradients(Q, K, V, upstream=Q),
     "upstream must be finite": lambda: sdpa.attention_gradients(
@@ -195,7 +197,7 @@ LONG = "k_total " * 12_500
     [
         lambda: get_rescaling(LONG),
         lambda: get_device(LONG),
-        lambda: sdpa.jacobian_norm(P, LONG),
+        lambda: jacobian_norm(P, LONG),
         lambda: Table({LONG: [None]}),
         lambda: Table({"a": [(LONG, LONG)]}),
         lambda: Table({LONG: [1], "b": []}),

@@ -13,10 +13,10 @@ from sdpa_lib import (
     Rescaling,
     RunningDivisor,
     key_lengths,
-    sample,
     scaled_dot_product_attention,
 )
 from sdpa_lib.rescaling import Function
+from sdpa_lib.sampling import sample
 
 LENGTH = 12
 STEPS = [[1] * 12, [5, 1, 1, 3, 2], [12]]

@@ -19,6 +19,7 @@ from torch import Tensor
 import sdpa_lib as sdpa
 from sdpa_lib import device, moments, sampling, saturation
 from sdpa_lib.models import MODELS
+from sdpa_lib.sampling import sample
 from sdpa_lib.visibility import CausalOrder, EveryKey
 
 NAMES = {
@@ -99,7 +100,7 @@ def checked(function):
 
 
 def draw(*shape):
-    return sdpa.sample(*shape, seed=0, device="cpu")
+    return sample(*shape, seed=0, device="cpu")
 
 
 def tensors(batch):

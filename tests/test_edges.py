@@ -23,10 +23,10 @@ from sdpa_lib import (
     attention_scores,
     attention_weights,
     key_lengths,
-    sample,
-    saturation_of_rows,
     scaled_dot_product_attention,
 )
+from sdpa_lib.sampling import sample
+from sdpa_lib.saturation import saturation_of_rows
 from sdpa_lib.transformers import attention_function
 from sdpa_lib.visibility import HIDES, CausalOrder, EveryKey, Masked
 

@@ -10,11 +10,12 @@ import sdpa_lib as sdpa
 from sdpa_book.first_gradients import D_MODEL, D_V, N_KEYS, layers_at_start, through_attention
 from sdpa_book.initialisation import INITIALISATIONS, keys_seen
 from sdpa_book.studies import lookup
+from sdpa_lib.sampling import sample
 
 
 @pytest.mark.parametrize("c", [1.0, 8.0])
 def test_the_way_back_is_autograds(c):
-    q, k, v, a = (sdpa.sample(3, 5, d, seed=d) for d in (8, 9, 4, 4))
+    q, k, v, a = (sample(3, 5, d, seed=d) for d in (8, 9, 4, 4))
     k = k[..., :8].clone()
     q, k = q.requires_grad_(), k.requires_grad_()
     scores = q @ k.mT
@@ -27,13 +28,13 @@ def test_the_way_back_is_autograds(c):
 def test_a_matrix_receives_what_its_queries_and_keys_do():
     """Of the first of two layers, by autograd from its matrices on."""
     found = layers_at_start(16, 4.0, layers=2)
-    x = F.layer_norm(sdpa.sample(2, N_KEYS, D_MODEL, seed=4), (D_MODEL,))[0]
+    x = F.layer_norm(sample(2, N_KEYS, D_MODEL, seed=4), (D_MODEL,))[0]
     W_Q, W_K, W_V = (
-        (sdpa.sample(2, D_MODEL, d, seed=4, stream=s)[0] / math.sqrt(D_MODEL)).requires_grad_()
+        (sample(2, D_MODEL, d, seed=4, stream=s)[0] / math.sqrt(D_MODEL)).requires_grad_()
         for s, d in ((1, 16), (2, 16), (3, D_V))
     )
     out = torch.softmax(x @ W_Q @ (x @ W_K).T / 4.0, -1) @ (x @ W_V)
-    at_Q, at_K = torch.autograd.grad(out, (W_Q, W_K), sdpa.sample(2, N_KEYS, D_V, seed=5)[0])
+    at_Q, at_K = torch.autograd.grad(out, (W_Q, W_K), sample(2, N_KEYS, D_V, seed=5)[0])
     torch.testing.assert_close(found["W_Q"][0], at_Q.norm())
     torch.testing.assert_close(found["W_K"][0], at_K.norm())
     assert found["quieter W_Q"][0, 1] < found["quieter W_Q"][0, 0] < found["W_Q"][0]

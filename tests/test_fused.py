@@ -9,14 +9,15 @@ from reference import MASKS, arguments, attention, close, outputs, qkv, textbook
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sdpa_lib import (
+    _rows,
     attention_weights,
     effective_keys,
     entropy,
     largest_weight,
-    sample,
-    saturation_of_rows,
     scaled_dot_product_attention,
 )
+from sdpa_lib.sampling import sample
+from sdpa_lib.saturation import saturation_of_rows
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 5e-6, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 
@@ -106,12 +107,13 @@ def test_under_vmap(rescaling):
     torch.testing.assert_close(mapped, scaled_dot_product_attention(q, k, v, rescaling=rescaling))
 
 
-@every_pair(rescaling=ONE_OF_EACH_CLASS, mask=MASKS[:-1], entries=[1, 100, 2**22])
-def test_saturation_in_blocks_is_that_of_the_whole(rescaling, mask, entries):
+@every_pair(rescaling=ONE_OF_EACH_CLASS, mask=MASKS[:-1], entries=[1, 100, _rows.ENTRIES])
+def test_saturation_in_blocks_is_that_of_the_whole(rescaling, mask, entries, monkeypatch):
+    monkeypatch.setattr(_rows, "ENTRIES", entries)
     q, k, _ = qkv(2, 3)
     given = arguments(mask)
     weights = attention_weights(q, k, rescaling=rescaling, **given)
-    rows = saturation_of_rows(q, k, rescaling=rescaling, entries=entries, **given)
+    rows = saturation_of_rows(q, k, rescaling=rescaling, **given)
     torch.testing.assert_close(rows.largest_weight, largest_weight(weights))
     torch.testing.assert_close(rows.entropy, entropy(weights))
     torch.testing.assert_close(rows.effective_keys, effective_keys(weights))
@@ -120,17 +122,27 @@ def test_saturation_in_blocks_is_that_of_the_whole(rescaling, mask, entries):
 def test_saturation_with_grouped_queries():
     q, k, _ = qkv(2, heads=(6, 2))
     repeated = saturation_of_rows(q, k.repeat_interleave(3, dim=-3), rescaling="k_rss")
-    for entries in (1, 2**22):
-        grouped = saturation_of_rows(q, k, rescaling="k_rss", enable_gqa=True, entries=entries)
-        torch.testing.assert_close(tuple(grouped), tuple(repeated))
+    grouped = saturation_of_rows(q, k, rescaling="k_rss", enable_gqa=True)
+    torch.testing.assert_close(tuple(grouped), tuple(repeated))
+
+
+def test_saturation_under_autocast_is_that_of_what_autocast_makes():
+    q, k, _ = qkv(2, 3, dtype=torch.float32)
+    expected = saturation_of_rows(q.bfloat16(), k.bfloat16(), rescaling="k_rss")
+    with torch.autocast("cpu"):
+        found = saturation_of_rows(q, k, rescaling="k_rss")
+    torch.testing.assert_close(tuple(found), tuple(expected), rtol=0, atol=0)
 
 
 def test_saturation_of_a_long_sequence_stores_no_matrix():
     q, k, _ = qkv(n_queries=800, n_keys=800)
     with LargestTensor() as seen:
-        saturation_of_rows(q, k, is_causal=True, entries=2**16)
-    assert seen.entries <= 2**16
+        saturation_of_rows(q, k, is_causal=True)
+    assert seen.entries <= _rows.ENTRIES < 800 * 800
+    mask = arguments("hides a row")["attn_mask"]
     with pytest.raises(ValueError, match="attn_mask must let every row see a key"):
-        saturation_of_rows(q[:9], k[:11], arguments("hides a row")["attn_mask"])
-    with pytest.raises(ValueError, match="entries must be at least 1, got 0"):
-        saturation_of_rows(q, k, entries=0)
+        saturation_of_rows(q[:9], k[:11], mask)
+    unknown = torch.zeros(800, 800, dtype=q.dtype)
+    unknown[2, 3] = torch.nan
+    with pytest.raises(ValueError, match="query and key must have scores that fit"):
+        saturation_of_rows(q, k, unknown)

@@ -34,8 +34,7 @@ from sdpa_book.studies.depth import Depth
 from sdpa_book.studies.training.censoring import Median, Ratio, times_as_long
 from sdpa_book.studies.training.plan import Cell, Comparison, Record, Run
 from sdpa_book.studies.training.read import Contrast
-from sdpa_lib import sample
-from sdpa_lib.sampling import get_distribution, sample_qkv
+from sdpa_lib.sampling import get_distribution, sample, sample_qkv
 
 approx = pytest.approx
 

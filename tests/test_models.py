@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from sdpa_lib import sample
 from sdpa_lib.models import MODELS
+from sdpa_lib.sampling import sample
 
 D, N = 128, 9000
 

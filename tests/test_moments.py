@@ -12,17 +12,18 @@ import scipy.special
 import scipy.stats
 import torch
 
-from sdpa_lib import measure_dot_products, moments, sample
+from sdpa_lib import moments
 from sdpa_lib.moments import (
     Moments,
     exact_moments,
+    measure_dot_products,
     measure_moments,
     normal_dot_product_density,
     sample_dot_products,
     sample_normal_scores,
     shape_distance,
 )
-from sdpa_lib.sampling import DISTRIBUTIONS, get_distribution
+from sdpa_lib.sampling import DISTRIBUTIONS, get_distribution, sample
 
 NAMES = [field.name for field in fields(Moments)]
 

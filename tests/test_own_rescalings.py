@@ -23,10 +23,10 @@ from sdpa_lib import (
     key_lengths,
     known_rescalings,
     register,
-    sample,
     scaled_dot_product_attention,
 )
 from sdpa_lib.rescaling import _REGISTERED, Function, Multiple
+from sdpa_lib.sampling import sample
 from sdpa_lib.visibility import CausalOrder, EveryKey, Masked
 
 qkv = functools.partial(reference.qkv, 2, n_queries=6, n_keys=6, d_k=8, d_v=8, heads=(4, 4))

@@ -13,6 +13,7 @@ import tomllib
 import zipfile
 from email import message_from_bytes
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 import release
@@ -134,6 +135,21 @@ def test_the_snippets_of_the_repository_run() -> None:
     code = snippets((ROOT / "README.md").read_text(encoding="utf-8"))
     assert "scaled_dot_product_attention" in code
     exec(code, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    {
+        "jacobian_norm": "saturation",
+        "measure_dot_products": "moments",
+        "sample": "sampling",
+        "saturation_of_rows": "saturation",
+    }.items(),
+)
+def test_a_name_that_moved_says_where_it_is(name: str, module: str) -> None:
+    with pytest.raises(AttributeError, match=rf"^{name} moved to sdpa_lib\.{module} in 5\.0$"):
+        getattr(sdpa_lib, name)
+    assert callable(resolve_name(f"sdpa_lib.{module}:{name}"))
 
 
 def test_the_library_never_imports_the_book() -> None:

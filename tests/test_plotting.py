@@ -12,7 +12,8 @@ import torch
 from colours import contrast, linear, rgb
 
 from sdpa_book.drawing import plotting, svg
-from sdpa_lib import RESCALINGS, PowerOfDk, get_rescaling, key_lengths, sample
+from sdpa_lib import RESCALINGS, PowerOfDk, get_rescaling, key_lengths
+from sdpa_lib.sampling import sample
 
 # Linear-RGB matrices of full-strength colour-vision deficiency, Machado et al. (2009).
 DEFICIENCIES = {

@@ -13,11 +13,12 @@ from sdpa_book.query_gradients import (
     related,
     small_divisor_limits,
 )
+from sdpa_lib.sampling import sample
 
 
 @pytest.mark.parametrize("n", [3, 32])
 def test_gaps_are_distributed_as_drawn_ones_are(n):
-    best = sdpa.sample(200_000, n, seed=1, dtype=torch.float64).topk(2).values
+    best = sample(200_000, n, seed=1, dtype=torch.float64).topk(2).values
     gap = best[:, 0] - best[:, 1]
     assert gap.median().item() == pytest.approx(median_gap(n), rel=0.01)
     for low in (0.0, 0.4):
@@ -42,7 +43,7 @@ def test_drawn_gradients_come_to_the_limits():
 
 def test_the_weight_off_the_favourite_comes_to_its_limit():
     _, _, off = small_divisor_limits(gap_density(8), 1 / 64)
-    scores = 64 * sdpa.sample(2**17, 8, seed=4, dtype=torch.float64)
+    scores = 64 * sample(2**17, 8, seed=4, dtype=torch.float64)
     found = 1 - torch.softmax(scores, -1).amax(-1).mean().item()
     assert found == pytest.approx(off, rel=0.05)
 

@@ -7,8 +7,9 @@ import torch
 from every import EVERY_RESCALING
 from reference import divisor
 
-from sdpa_lib import RESCALINGS, PowerOfDk, get_rescaling, sample
+from sdpa_lib import RESCALINGS, PowerOfDk, get_rescaling
 from sdpa_lib.rescaling import MODEL_RESCALINGS
+from sdpa_lib.sampling import sample
 from sdpa_lib.visibility import EveryKey
 
 

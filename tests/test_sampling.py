@@ -5,10 +5,16 @@ import math
 import pytest
 import torch
 
-from sdpa_lib import sample
 from sdpa_lib.device import get_device
 from sdpa_lib.moments import measure_moments
-from sdpa_lib.sampling import DISTRIBUTIONS, get_distribution, make_generator, sample_qkv, student_t
+from sdpa_lib.sampling import (
+    DISTRIBUTIONS,
+    get_distribution,
+    make_generator,
+    sample,
+    sample_qkv,
+    student_t,
+)
 
 N = 400_000
 

@@ -14,16 +14,13 @@ from sdpa_lib import (
     attention_gradients,
     effective_keys,
     entropy,
-    jacobian_norm,
     largest_weight,
     perplexity,
-    sample,
-    saturation_of_rows,
     scaled_dot_product_attention,
     softmax_jacobian,
 )
-from sdpa_lib.sampling import sample_qkv
-from sdpa_lib.saturation import sample_gradients
+from sdpa_lib.sampling import sample, sample_qkv
+from sdpa_lib.saturation import jacobian_norm, sample_gradients, saturation_of_rows
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 64])

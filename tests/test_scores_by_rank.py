@@ -7,6 +7,7 @@ import torch
 
 import sdpa_lib as sdpa
 from sdpa_book.scores_by_rank import attend, border, largest_scores
+from sdpa_lib.sampling import sample
 
 
 def test_a_few_keys_are_all_drawn():
@@ -17,7 +18,7 @@ def test_a_few_keys_are_all_drawn():
 
 def test_the_largest_are_those_of_full_rows():
     n = 4096
-    full = sdpa.sample(2000, n, seed=1, device="cpu", dtype=torch.float64).topk(100).values
+    full = sample(2000, n, seed=1, device="cpu", dtype=torch.float64).topk(100).values
     drawn = largest_scores(math.log(n), rows=2000, seed=2)
     for rank in (0, 9, 99):
         error = math.hypot(full[:, rank].std(), drawn[:, rank].std()) / math.sqrt(2000)
@@ -27,7 +28,7 @@ def test_the_largest_are_those_of_full_rows():
 @pytest.mark.parametrize("sigma", [0.5, 2.0, 4.0, 8.0])
 def test_entropy_and_squares_are_those_of_full_rows(sigma):
     n, rows = 4096, 2000
-    p = torch.softmax(sigma * sdpa.sample(rows, n, seed=3, device="cpu", dtype=torch.float64), -1)
+    p = torch.softmax(sigma * sample(rows, n, seed=3, device="cpu", dtype=torch.float64), -1)
     entropy, squares = attend(largest_scores(math.log(n), rows, seed=4), math.log(n), sigma)
     for full, found in ((sdpa.entropy(p), entropy), (p.square().sum(-1), squares)):
         error = math.hypot(full.std(), found.std()) / math.sqrt(rows)
@@ -35,7 +36,7 @@ def test_entropy_and_squares_are_those_of_full_rows(sigma):
 
 
 def test_a_row_that_is_drawn_in_full_is_softmax_itself():
-    x = sdpa.sample(5, 64, seed=5, device="cpu", dtype=torch.float64)
+    x = sample(5, 64, seed=5, device="cpu", dtype=torch.float64)
     sigma = torch.linspace(1, 5, 5, dtype=torch.float64).unsqueeze(-1)
     p = torch.softmax(sigma * x, -1)
     entropy, squares = attend(x, math.log(64), sigma)

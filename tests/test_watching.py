@@ -578,6 +578,15 @@ def test_what_stands_out_is_said(times: float, told: str) -> None:
     assert told in str(seen).splitlines()[-1]
 
 
+def test_a_mask_that_is_not_a_number_makes_no_figure_of_its_row() -> None:
+    query, mask = normal(1, 2, 5, 8), torch.zeros(5, 5)
+    mask[2, 3] = math.nan
+    with watch() as seen:
+        output = imported_before(query, query, query, mask)
+    assert output.isnan().any()
+    assert "not numbers: call 1" in str(seen)
+
+
 def test_a_first_key_that_takes_all_is_said() -> None:
     query = torch.ones(1, 1, 9, 4)
     key = torch.zeros(1, 1, 9, 4)

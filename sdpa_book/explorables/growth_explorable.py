@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
+from sdpa_lib.sampling import sample
 
 ALT = (
     "Forty lines, which begin at 0 and add up the 256 terms of undivided dot products. They spread "
@@ -17,7 +17,7 @@ ALT = (
 def draw() -> None:
     """The sums of forty pairs, and as far as they are expected to spread."""
     _, ax = plotting.figure(height=3.2)
-    q, k = (sdpa.sample(40, 256, seed=0, stream=stream, device="cpu") for stream in (0, 1))
+    q, k = (sample(40, 256, seed=0, stream=stream, device="cpu") for stream in (0, 1))
     terms = q * k
     sums = torch.nn.functional.pad(terms.cumsum(-1), (1, 0))
     color = plotting.style("none")["color"]

@@ -12,6 +12,7 @@ from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
 from sdpa_book.studies.heads.plan import DecoderRun
 from sdpa_book.studies.heads.read import LONGER, load_results, load_vectors
+from sdpa_lib.sampling import sample
 
 ALT = (
     "The scores of a trained head, layer 3, head 2, from the space after width, and as many random "
@@ -44,7 +45,7 @@ def standard(rows: Tensor) -> Tensor:
 
 def normal(keys: int) -> Tensor:
     """Ten thousand rows of normal numbers, each with mean 0 and standard deviation 1."""
-    return standard(sdpa.sample(10_000, keys, seed=0, device="cpu").double())
+    return standard(sample(10_000, keys, seed=0, device="cpu").double())
 
 
 def effective_keys(rows: Tensor, spreads: Tensor) -> Tensor:

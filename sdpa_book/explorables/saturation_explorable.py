@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
+from sdpa_lib.sampling import sample
 
 ALT = (
     "Four panels of eight bars, the weights of eight keys, each with a faint piece, which it gains "
@@ -24,7 +24,7 @@ NUDGE = 1
 
 def pattern() -> torch.Tensor:
     """Scores of eight random keys, the largest first, with the spread of divided ones."""
-    return sdpa.sample(8, seed=1, device="cpu").sort(descending=True).values.double()
+    return sample(8, seed=1, device="cpu").sort(descending=True).values.double()
 
 
 def gains(scores: torch.Tensor) -> torch.Tensor:

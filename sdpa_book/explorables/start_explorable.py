@@ -10,6 +10,7 @@ import torch
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 from sdpa_book.names import display_name
+from sdpa_lib.sampling import sample
 
 WORDS = ["The", "cat", "sat", "down", "for", "it", "was", "tired"]
 REACH = [-0.9, 1.4, 0.2, -0.3, -1.5, 0.5, -0.4, 1.0]
@@ -26,8 +27,8 @@ ALT = (
 @cache
 def weights(d_k: int, rescaling: str) -> list[float]:
     """What "it" gives to each word, in a head of ``d_k`` whose query has numbers of size 1."""
-    query = sdpa.sample(1, d_k, seed=0, stream=0, device="cpu").sign()
-    keys = sdpa.sample(8, d_k, seed=0, stream=1, device="cpu")
+    query = sample(1, d_k, seed=0, stream=0, device="cpu").sign()
+    keys = sample(8, d_k, seed=0, stream=1, device="cpu")
     along = query / d_k**0.5  # the direction of the query, with length 1
     keys = keys + (torch.tensor(REACH).unsqueeze(1) - keys @ along.T) * along
     found: list[float] = sdpa.attention_weights(query, keys, rescaling=rescaling)[0].tolist()

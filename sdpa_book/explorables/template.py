@@ -7,9 +7,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
+from sdpa_lib.moments import measure_dot_products
 
 ALT = "The standard deviation of dot products against the number of components: it rises as a root."
 
@@ -18,7 +18,7 @@ ALT = "The standard deviation of dot products against the number of components: 
 def data() -> dict[str, Any]:
     """For each d_k the standard deviation of q·k that was measured."""
     d_k = [4, 16, 36, 64, 100]
-    found = [sdpa.measure_dot_products(d, 100_000, seed=0).variance for d in d_k]
+    found = [measure_dot_products(d, 100_000, seed=0).variance for d in d_k]
     return {"d_k": d_k, "std": [rounded(variance**0.5) for variance in found]}
 
 

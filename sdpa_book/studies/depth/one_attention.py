@@ -7,11 +7,11 @@ from functools import partial
 
 import torch
 
-import sdpa_lib as sdpa
 from sdpa_book.measured import Measured, mean_and_error
 from sdpa_book.query_gradients import related
 from sdpa_book.studies.depth.recursion import check_correlation
 from sdpa_lib._checks import check_count, check_number
+from sdpa_lib.sampling import sample
 
 N_HEADS = 2
 SEED = 5
@@ -50,7 +50,7 @@ def attention_gain(
     x = alike(check_correlation(correlation), 0).requires_grad_()
     sizes = (N_HEADS * d_k, N_HEADS * d_k, width, width)
     W_Q, W_K, W_V, W_O = (
-        sdpa.sample(models, width, size, seed=SEED, stream=stream) / math.sqrt(width)
+        sample(models, width, size, seed=SEED, stream=stream) / math.sqrt(width)
         for stream, size in enumerate(sizes, start=1)
     )
     q, k, v = ((x @ W).view(models, n_tokens, N_HEADS, -1).transpose(1, 2) for W in (W_Q, W_K, W_V))

@@ -6,7 +6,7 @@ import torch
 
 import sdpa_lib as sdpa
 from sdpa_lib.moments import exact_moments
-from sdpa_lib.sampling import get_distribution
+from sdpa_lib.sampling import get_distribution, sample
 
 from .conftest import SAMPLE
 
@@ -14,7 +14,7 @@ TRIALS = 100
 
 
 def draws(*shape, stream=0):
-    return sdpa.sample(TRIALS, *shape, seed=7, stream=stream, device="cpu")
+    return sample(TRIALS, *shape, seed=7, stream=stream, device="cpu")
 
 
 def pairs(*tensors):
@@ -68,7 +68,7 @@ def check_sample_normal(scripts):
     see one in a thousand times by chance.
     """
     (ours,) = scripts(SAMPLE, [(50_000, 5)])
-    theirs = sdpa.sample(200_000, seed=1, device="cpu")
+    theirs = sample(200_000, seed=1, device="cpu")
     assert scipy.stats.ks_2samp(ours, theirs.numpy()).pvalue > 1e-3
     assert torch.tensor(ours).double().var().item() == pytest.approx(1, abs=0.05)
 

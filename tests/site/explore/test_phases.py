@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-import sdpa_lib as sdpa
+from sdpa_lib.sampling import sample
 
 from .conftest import act, described, numbers, said, slider
 
@@ -14,7 +14,7 @@ LENGTHS = [32, 1024, 32_768]
 def gathered(n, sigma):
     """The mean weight of the heaviest key, of the two heaviest, and so on."""
     rows = max(256, 2**17 // n)
-    scores = sigma * sdpa.sample(rows, n, seed=2, device="cpu")
+    scores = sigma * sample(rows, n, seed=2, device="cpu")
     return scores.softmax(-1).sort(descending=True).values.mean(0).cumsum(-1)
 
 
