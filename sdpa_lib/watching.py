@@ -487,8 +487,14 @@ def _measured(watcher: _Watcher, call: dict[str, Any]) -> tuple[RowFigures, int]
     names = ("attn_mask", "is_causal", "scale", "rescaling", "enable_gqa")
     options = {name: call[name] for name in names if name in call}
     query, key = call["query"], call["key"]
-    mask = options.get("attn_mask")
+    mask = options["attn_mask"]
     _check_values(query, key, *([] if mask is None else [mask]))
+    groups = _packed(query)
+    if groups > 1:
+        query = query.reshape(query.shape[0], -1, 1, query.shape[-1])
+        options["enable_gqa"] = True
+        if mask is not None and mask.dim() == 4 and mask.shape[1] > 1:
+            options["attn_mask"] = mask = mask.reshape(mask.shape[0], -1, 1, mask.shape[-1])
     device = query.device.type
     if torch.is_autocast_enabled(device):
         half = torch.get_autocast_dtype(device)
@@ -497,6 +503,17 @@ def _measured(watcher: _Watcher, call: dict[str, Any]) -> tuple[RowFigures, int]
             options["attn_mask"] = mask.to(half)
     with torch.autocast(device, enabled=False):
         return watcher.of_call(query, key, **options), query.shape[-1]
+
+
+def _packed(query: Tensor) -> int:
+    """How many query heads stand in the rows of each key head: so Transformers computes steps of
+    decoding in grouped order.
+    """
+    module = _module_of_call(None)[1]
+    groups = getattr(module, "num_key_value_groups", 1)
+    heads = getattr(getattr(module, "config", None), "num_attention_heads", None)
+    packed = query.dim() == 4 and query.shape[2] == groups and query.shape[1] * groups == heads
+    return groups if packed else 1
 
 
 def _check_expressible(func: Any, call: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import math
 import threading
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -364,6 +365,29 @@ def test_names_are_those_of_modules() -> None:
         model(normal(3, 5, 24))
     assert [layer["where"] for layer in seen.layers()] == ["layers.0", "layers.1"]
     assert seen.layers()[0]["queries"] == 5 * 5
+
+
+@pytest.mark.parametrize("rows", [None, 1])
+@pytest.mark.parametrize("masked", [False, True])
+def test_query_heads_in_the_rows_of_their_key_head_are_heads(
+    rows: int | None, masked: bool
+) -> None:
+    """As Transformers computes a step of decoding in grouped order."""
+    query, key = normal(1, 6, 1, 8), normal(1, 2, 7, 8, seed=1)
+    bias = normal(1, 6, 1, 7, seed=2) if masked else None
+
+    class Packing(nn.Module):
+        num_key_value_groups = 3
+        config = types.SimpleNamespace(num_attention_heads=6)
+
+        def forward(self) -> Tensor:
+            mask = None if bias is None else bias.view(1, 2, 3, 7)
+            return imported_before(query.view(1, 2, 3, 8), key, key, mask)
+
+    model = Packing()
+    with watch(model, rows=rows) as seen:
+        model()
+    agree(seen, by_the_table(query, key, bias, enable_gqa=True), 1e-4, 1e-2)
 
 
 def test_calls_without_a_model_are_numbered() -> None:
