@@ -52,6 +52,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -477,7 +478,7 @@ def _check_values(*tensors: Any) -> None:
     for x in tensors:
         if not isinstance(x, Tensor) or x.is_meta or is_tracing(x):
             raise ValueError("a graph is being recorded, of tensors without values")
-        if torch._C._functorch.is_functorch_wrapped_tensor(x):
+        if is_functorch_wrapped_tensor(x):
             raise ValueError("a transform of torch.func computes it, of many values at once")
 
 
