@@ -15,7 +15,7 @@ ifneq ($(shell locale charmap),UTF-8)
 export LC_ALL := C.UTF-8
 endif
 
-.PHONY: help book pdf epub test test-plain test-pretend test-hands test-transformers test-tools test-site lighthouse explorables notebooks study bench serve lab lint release-check clean
+.PHONY: help book pdf epub test test-plain test-pretend test-hands test-transformers test-foreign test-tools test-site lighthouse explorables notebooks study bench serve lab lint release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 19
@@ -54,9 +54,13 @@ test-pretend: $(INSTALLED) ## the notebooks, doctests and tests of the device as
 test-hands: $(INSTALLED) ## every chapter with other sizes and other seeds than its own, as a learner tries them (one: CHAPTER=05)
 	$(BIN)/python tests/hands.py $(CHAPTER)
 
-test-transformers: $(INSTALLED) ## try every rescaling in models of Hugging Face Transformers, which this installs
+test-transformers: $(INSTALLED) ## try every rescaling, and watch, in models of Hugging Face Transformers, which this installs
 	$(BIN)/python -m pip install -q -r tests/hugging_face/requirements.txt
 	$(BIN)/python -m pytest tests/hugging_face -n 2
+
+test-foreign: $(INSTALLED) ## watch a small model each of timm, x-transformers and diffusers, which this installs
+	$(BIN)/python -m pip install -q -r tests/foreign/requirements.txt
+	$(BIN)/python -m pytest tests/foreign -n 2
 
 test-tools: $(TOOLS) ## the tests of what requirements-tools.txt brings: a cluster that loses a worker, the types that users see, the pins
 	$(BIN)/python -m pytest tests -m tools

@@ -19,13 +19,15 @@ models of Hugging Face Transformers with ``"sdpa"``, timm, diffusers and
 is attention that a model computes by hand, that of another library's kernel (flash-attn, xFormers),
 :func:`~torch.nn.attention.flex_attention.flex_attention`, and what runs in TorchScript.
 ``print(seen)`` says so where no call was seen. What a backward pass computes once more, as
-activation checkpointing does, is not counted again.
+activation checkpointing does, is not counted again. What can't be measured is named by ``print``
+with the reason: nested tensors, those without values, and transforms of :mod:`torch.func`.
 
 **What it leaves as it is.** Outputs, gradients, the state of random generators and saved tensors
 are those without it, bit for bit. There is one exception: in evaluation
 :class:`torch.nn.TransformerEncoder` and :class:`torch.nn.MultiheadAttention` have a fast path in
 one kernel, which makes no such call. Inside it is left, as it is left in training, and outputs
-agree to rounding.
+agree to rounding, but for rows of padding, which mean nothing. Nested tensors as input, which only
+that path takes, are refused by PyTorch there.
 
 **Threads.** It works by a :class:`torch.overrides.TorchFunctionMode`, which belongs to the thread
 that entered: nothing is patched, other threads see and pay nothing, and their calls are not seen.
@@ -43,23 +45,32 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType, FunctionType
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+from torch.utils._python_dispatch import _disable_current_modes
 
 from sdpa_lib._checks import check_count, scales_itself, type_of
 from sdpa_lib._rows import RowFigures, figures_of_rows, figures_of_scores, prepare
 from sdpa_lib.attention import scaled_dot_product_attention
 from sdpa_lib.device import is_tracing, widest_dtype
 from sdpa_lib.rescaling import AnyRescaling, Rescaling, get_rescaling
+from sdpa_lib.visibility import HIDES
 
 _PYTORCHS = F.scaled_dot_product_attention
 _MULTI_HEAD = F.multi_head_attention_forward
+_BACKWARD = (Tensor.backward, torch.autograd.backward, torch.autograd.grad)
+_OVERRIDES_NOTHING = (
+    Tensor.__torch_function__.__func__,  # type: ignore[attr-defined]
+    nn.Parameter.__torch_function__,
+)
+_MODULE_CALL = nn.Module._wrapped_call_impl.__code__  # also where a tracer wraps ``__call__``
 
 SATURATED = 0.9
 """A row counts as saturated where its largest weight is above this."""
@@ -257,23 +268,34 @@ class _Watcher:
         self.names = _names(model)
         self.rows = rows
         self.seen = Seen()
+        self._backward = torch._C._current_graph_task_id()  # the pass that runs meanwhile; -1: none
         self._generator = torch.Generator().manual_seed(seed)  # nobody else draws from it
 
-    def tell(self, measure: Callable[[_Watcher], RowFigures], d_k: int) -> None:
-        """Measure a call, and add it to what was seen."""
+    def tell(self, measure: Callable[[_Watcher], tuple[RowFigures, int]]) -> None:
+        """Measure a call, and add the figures, of heads of d_k dimensions, to what was seen. No
+        mode of anybody else, which may count or record operations, is shown how.
+        """
+        if torch._C._current_graph_task_id() != self._backward:  # it computes the call once more
+            return
         seen = self.seen
         seen._calls += 1
         where = f"call {seen._calls}"
         if self.names is not None:
             where = _module_of_call(self.names)[0] or "outside every module"
-        try:
-            figures = measure(self)
-        except Exception as error:  # of an unusual tensor; the model itself can take it
-            seen.unmeasured[where] = f"{type(error).__name__}: {error}"
-            return
-        if figures.keys.numel() == 0:
-            seen.unmeasured.setdefault(where, "no row of it sees a key")
-            return
+        others = torch._C._len_torch_dispatch_stack()
+        with torch._C.DisableTorchFunction(), _disable_current_modes() if others else nullcontext():
+            try:
+                figures, d_k = measure(self)
+            except Exception as error:  # of an unusual tensor; the model itself can take it
+                seen.unmeasured[where] = f"{type(error).__name__}: {error}"
+                return
+            if figures.keys.numel() == 0:
+                seen.unmeasured.setdefault(where, "no row of it sees a key")
+                return
+            self._add(where, figures, d_k)
+
+    def _add(self, where: str, figures: RowFigures, d_k: int) -> None:
+        sums_seen = self.seen._sums
         wide = widest_dtype(figures.keys.device)
         sees = figures.keys > 0  # (B, H, R)
         saturated = (figures.largest_weight > SATURATED).to(wide)
@@ -284,11 +306,11 @@ class _Watcher:
         n_rows = sees.sum((0, 2))
         largest = figures.largest_score.masked_fill(~sees, -math.inf).amax((0, 2)).to(wide)
         key = (where, sums.shape[1], d_k)
-        if key in seen._sums:
-            before = seen._sums[key]
+        if key in sums_seen:
+            before = sums_seen[key]
             sums, n_rows = sums + before[0], n_rows + before[1]
             largest = torch.maximum(largest, before[2])
-        seen._sums[key] = sums, n_rows, largest
+        sums_seen[key] = sums, n_rows, largest
 
     def of_call(self, *args: Any, **kwargs: Any) -> RowFigures:
         """The figures of all rows, or of those that are drawn."""
@@ -349,7 +371,24 @@ class _Calls(TorchFunctionMode):
             return self._attention(func, args, kwargs)
         if func is _MULTI_HEAD and not torch.compiler.is_compiling():
             return self._multi_head(*args, **kwargs)
+        if func in _BACKWARD and all(map(_overrides_nothing, types)):  # they may compute it again
+            return self._seeing(func)(*args, **kwargs)
         return func(*args, **kwargs)
+
+    def _seeing(self, func: Any, **names: Any) -> Callable[..., Any]:
+        """The body of one of PyTorch's functions with this mode seeing what it calls: the function
+        would give all of itself to the mode again. ``names`` mean something else in it.
+        """
+        names = {"has_torch_function": _not_here, "has_torch_function_unary": _not_here, **names}
+        names = {**func.__globals__, **names}
+        body = FunctionType(func.__code__, names, argdefs=func.__defaults__)
+        body.__kwdefaults__ = func.__kwdefaults__
+
+        def seen(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return body(*args, **kwargs)
+
+        return seen
 
     def _attention(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         if torch.compiler.is_compiling():
@@ -362,8 +401,6 @@ class _Calls(TorchFunctionMode):
                 watcher.seen._compiled = True
             return func(*args, **kwargs)
         call = _bound(*args, **kwargs)
-        if call is None:  # PyTorch says what is wrong
-            return func(*args, **kwargs)
         rescaler = next((x for x in reversed(self.rescalers) if x.applies()), None)
         if rescaler is not None:
             _check_expressible(func, call)
@@ -371,14 +408,13 @@ class _Calls(TorchFunctionMode):
             output = scaled_dot_product_attention(**call)
         else:
             output = func(*args, **kwargs)
-        if torch._C._current_graph_task_id() == -1:  # else a backward pass computes it once more
-            for watcher in self.watchers:
-                watcher.tell(lambda watcher: _measured(watcher, call), call["query"].shape[-1])
+        for watcher in self.watchers:
+            watcher.tell(lambda watcher: _measured(watcher, call))
         return output
 
     def _multi_head(self, *args: Any, **kwargs: Any) -> Any:
-        """The body of PyTorch's function, which would give all of itself to this mode again; and
-        the scores that it makes where it is to return weights.
+        """What PyTorch's function calls, and the scores that it makes where it is to return
+        weights.
         """
 
         def softmax(scores: Tensor, dim: int) -> Tensor:
@@ -388,17 +424,32 @@ class _Calls(TorchFunctionMode):
                     "rescaled needs need_weights=False"
                 )
             d_k = query.shape[-1] // n_heads
-            table = scores.detach().view(-1, n_heads, *scores.shape[-2:])  # (B, H, L, S)
-            if torch._C._current_graph_task_id() == -1:
-                for watcher in self.watchers:
-                    watcher.tell(lambda watcher: watcher.of_scores(table, d_k**-0.5), d_k)
+            mask = sys._getframe(1).f_locals["attn_mask"]  # all that was added to the scores
+
+            def measured(watcher: _Watcher) -> tuple[RowFigures, int]:
+                _check_values(scores)
+                table = scores.detach()
+                if mask is not None:
+                    table = table.masked_fill(mask <= HIDES, -math.inf)
+                table = table.view(-1, n_heads, *table.shape[-2:])  # (B, H, L, S)
+                return watcher.of_scores(table, d_k**-0.5), d_k
+
+            for watcher in self.watchers:
+                watcher.tell(measured)
             return F.softmax(scores, dim=dim)
 
         query, n_heads = args[0], args[4]
-        names = {**vars(F), "softmax": softmax, "has_torch_function": lambda _: False}
-        body = FunctionType(_MULTI_HEAD.__code__, names, argdefs=_MULTI_HEAD.__defaults__)
-        with self:
-            return body(*args, **kwargs)
+        return self._seeing(_MULTI_HEAD, softmax=softmax)(*args, **kwargs)
+
+
+def _not_here(_: Any) -> bool:
+    return False
+
+
+def _overrides_nothing(kind: Any) -> bool:
+    """Whether a class of tensors leaves all functions as they are."""
+    function = kind.__torch_function__
+    return getattr(function, "__func__", function) in _OVERRIDES_NOTHING
 
 
 def _bound(
@@ -422,23 +473,48 @@ def _bound(
     }
 
 
+def _check_values(*tensors: Any) -> None:
+    """Refuse what has no values that could be measured."""
+    for x in tensors:
+        if not isinstance(x, Tensor) or x.is_meta or is_tracing(x):
+            raise ValueError("a graph is being recorded, of tensors without values")
+        if is_functorch_wrapped_tensor(x):
+            raise ValueError("a transform of torch.func computes it, of many values at once")
+
+
 @torch.no_grad()
-def _measured(watcher: _Watcher, call: dict[str, Any]) -> RowFigures:
-    """The figures of a call whose output has been computed."""
+def _measured(watcher: _Watcher, call: dict[str, Any]) -> tuple[RowFigures, int]:
+    """The figures of a call whose output has been computed, and d_k."""
     names = ("attn_mask", "is_causal", "scale", "rescaling", "enable_gqa")
     options = {name: call[name] for name in names if name in call}
     query, key = call["query"], call["key"]
-    if is_tracing(query):
-        raise ValueError("a graph is being recorded, of tensors without values")
+    mask = options["attn_mask"]
+    _check_values(query, key, *([] if mask is None else [mask]))
+    groups = _packed(query)
+    if groups > 1:
+        query = query.reshape(query.shape[0], -1, 1, query.shape[-1])
+        options["enable_gqa"] = True
+        if mask is not None and mask.dim() == 4 and mask.shape[1] > 1:
+            options["attn_mask"] = mask = mask.reshape(mask.shape[0], -1, 1, mask.shape[-1])
     device = query.device.type
     if torch.is_autocast_enabled(device):
         half = torch.get_autocast_dtype(device)
         query, key = (x if x.dtype == torch.float64 else x.to(half) for x in (query, key))
-        mask = options.get("attn_mask")
         if mask is not None and mask.dtype not in (torch.bool, torch.float64):
             options["attn_mask"] = mask.to(half)
     with torch.autocast(device, enabled=False):
-        return watcher.of_call(query, key, **options)
+        return watcher.of_call(query, key, **options), query.shape[-1]
+
+
+def _packed(query: Tensor) -> int:
+    """How many query heads stand in the rows of each key head: so Transformers computes steps of
+    decoding in grouped order.
+    """
+    module = _module_of_call(None)[1]
+    groups = getattr(module, "num_key_value_groups", 1)
+    heads = getattr(getattr(module, "config", None), "num_attention_heads", None)
+    packed = query.dim() == 4 and query.shape[2] == groups and query.shape[1] * groups == heads
+    return groups if packed else 1
 
 
 def _check_expressible(func: Any, call: dict[str, Any]) -> None:
@@ -467,9 +543,8 @@ def _module_of_call(
 ) -> tuple[str | None, nn.Module | None]:
     """The innermost module that is being called, of those with ``names``."""
     frame: FrameType | None = sys._getframe(1)
-    call = nn.Module.__call__.__code__
     while frame is not None:
-        if frame.f_code is call:
+        if frame.f_code is _MODULE_CALL:
             module = frame.f_locals["self"]
             if names is None or module in names:
                 return None if names is None else names[module], module
@@ -500,7 +575,8 @@ def _entered(watcher: _Watcher | None = None, rescaler: _Rescaler | None = None)
         yield
     finally:
         entries.remove(entry)
-        if not (mode.watchers or mode.rescalers):
+        # A generator may be closed by another thread; this one's mode then waits, without effect.
+        if not (mode.watchers or mode.rescalers) and _OF_THREAD.mode is mode:
             _OF_THREAD.mode = None
             _leave(mode)
 

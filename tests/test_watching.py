@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import threading
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,10 +14,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 from torch.nn.functional import scaled_dot_product_attention as imported_before
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
 
 import sdpa_lib
 from sdpa_lib import _fused, _rows, attention_scores, rescaled, watch
@@ -363,6 +367,29 @@ def test_names_are_those_of_modules() -> None:
     assert seen.layers()[0]["queries"] == 5 * 5
 
 
+@pytest.mark.parametrize("rows", [None, 1])
+@pytest.mark.parametrize("masked", [False, True])
+def test_query_heads_in_the_rows_of_their_key_head_are_heads(
+    rows: int | None, masked: bool
+) -> None:
+    """As Transformers computes a step of decoding in grouped order."""
+    query, key = normal(1, 6, 1, 8), normal(1, 2, 7, 8, seed=1)
+    bias = normal(1, 6, 1, 7, seed=2) if masked else None
+
+    class Packing(nn.Module):
+        num_key_value_groups = 3
+        config = types.SimpleNamespace(num_attention_heads=6)
+
+        def forward(self) -> Tensor:
+            mask = None if bias is None else bias.view(1, 2, 3, 7)
+            return imported_before(query.view(1, 2, 3, 8), key, key, mask)
+
+    model = Packing()
+    with watch(model, rows=rows) as seen:
+        model()
+    agree(seen, by_the_table(query, key, bias, enable_gqa=True), 1e-4, 1e-2)
+
+
 def test_calls_without_a_model_are_numbered() -> None:
     query = normal(1, 2, 5, 8)
     with watch() as seen:
@@ -406,6 +433,22 @@ def test_weights_of_multi_head_attention_are_those_of_the_table() -> None:
     expected = weights.amax(-1).mean((0, 2))
     assert [head["largest_weight"] for head in seen.heads()] == pytest.approx(expected.tolist())
     assert seen.heads()[0]["scale"] == pytest.approx(8**-0.5)
+
+
+@pytest.mark.parametrize("hides", [-math.inf, torch.finfo(torch.float32).min, -1e9, -1e4])
+@pytest.mark.parametrize("weights", [True, False])
+def test_padding_of_multi_head_attention_hides(hides: float, weights: bool) -> None:
+    model = nn.MultiheadAttention(24, 3, batch_first=True)
+    x = normal(2, 11, 24)
+    padding = torch.zeros(2, 11)
+    padding[1, 7:] = hides
+    with watch(model) as seen:
+        model(x, x, x, key_padding_mask=padding, need_weights=weights)
+    with watch(model) as expected:
+        model(x, x, x, key_padding_mask=padding < 0, need_weights=weights)
+    for head, of_boolean in zip(seen.heads(), expected.heads(), strict=True):
+        assert head == pytest.approx(of_boolean)
+    assert seen.heads()[0]["keys"] == 9
 
 
 def test_nothing_is_left_after_an_exception() -> None:
@@ -483,6 +526,49 @@ def test_only_the_modules_that_match_are_rescaled() -> None:
     with watch(model) as seen, rescaled("d_k", model, only="layers.1"):
         model(normal(2, 5, 24))
     assert [layer["scale"] for layer in seen.layers()] == pytest.approx([8**-0.5, 1 / 8])
+
+
+BACKWARD: dict[str, Callable[[Tensor, list[Tensor]], Any]] = {
+    "loss.backward": lambda loss, _: loss.backward(),
+    "autograd.backward": lambda loss, _: torch.autograd.backward(loss),
+    "autograd.grad": lambda loss, of: torch.autograd.grad(loss, of),
+}
+
+
+@pytest.mark.parametrize("name", BACKWARD)
+@pytest.mark.parametrize("recompute", [True, False], ids=["reentrant", ""])
+def test_rescaled_reaches_what_a_backward_pass_computes_once_more(
+    name: str, recompute: bool
+) -> None:
+    if recompute and name == "autograd.grad":
+        pytest.skip("PyTorch has no gradients of reentrant checkpoints there")
+
+    def gradients(model: Model) -> list[Tensor]:
+        x = normal(2, 5, 24).requires_grad_()
+        of = [x, *model.parameters()]
+        with rescaled("k_mean"):
+            given = BACKWARD[name](model(x).square().sum(), of)
+        return list(given) if given else [p.grad for p in of if p.grad is not None]
+
+    model = Model(recompute).eval()
+    plain = copy.deepcopy(model)
+    plain.recompute = None
+    for found, expected in zip(gradients(model), gradients(plain), strict=True):
+        assert torch.equal(found, expected)
+
+
+def test_a_subclass_that_overrides_the_backward_pass_goes_on_doing_so() -> None:
+    class Own(Tensor):
+        calls = 0
+
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None):  # type: ignore[no-untyped-def]
+            cls.calls += func is Tensor.backward
+            return super().__torch_function__(func, types, args, kwargs)
+
+    with watch():
+        normal(3).requires_grad_().as_subclass(Own).sum().backward()  # type: ignore[no-untyped-call]
+    assert Own.calls == 1
 
 
 def test_rescaled_reaches_the_gradients() -> None:
@@ -596,12 +682,125 @@ def test_a_first_key_that_takes_all_is_said() -> None:
     assert "first key takes more than half" in str(seen)
 
 
-def test_a_call_that_can_not_be_measured_is_told() -> None:
+def nested(query: Tensor) -> Any:
+    """Of the kind whose shape can not be asked for."""
+    several = torch.nested.nested_tensor([query[0], query[0, :, :3]])
+    return imported_before(several, several, several).to_padded_tensor(0.0)
+
+
+UNMEASURED: dict[str, Callable[[Tensor], Any]] = {
+    "vmap": torch.vmap(lambda x: imported_before(x, x, x)),
+    "grad": torch.func.grad(lambda x: imported_before(x, x, x).sum()),
+    "grad, of a mask": lambda query: torch.func.grad(
+        lambda x: imported_before(query, query, query, x).sum()
+    )(torch.zeros(5, 5)),
+    "grad, with weights": torch.func.grad(
+        lambda x: nn.MultiheadAttention(8, 2, bias=False)(x[0], x[0], x[0])[1].sum()
+    ),
+    "meta": lambda query: imported_before(*3 * [query.to("meta")]).shape,
+    "fake": lambda query: (
+        make_fx(lambda x: imported_before(x, x, x), tracing_mode="fake")(query).code
+    ),
+    "symbolic": lambda _: str(torch.fx.symbolic_trace(Attending()).graph),
+    "nested": nested,
+}
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("rows", [None, 3])
+@pytest.mark.parametrize("name", UNMEASURED)
+def test_a_call_that_can_not_be_measured_is_told(name: str, rows: int | None) -> None:
     query = normal(3, 2, 5, 8)
+    torch.manual_seed(0)
+    expected = UNMEASURED[name](query)
+    torch.manual_seed(0)
+    with watch(rows=rows) as seen:
+        found = UNMEASURED[name](query)
+    assert torch.equal(found, expected) if isinstance(found, Tensor) else found == expected
+    assert seen.heads() == []
+    assert "call 1 was not measured" in str(seen)
+
+
+def test_other_modes_do_not_see_the_measuring() -> None:
+    """Operations that are counted or recorded, and a default device without values."""
+    query, weights = normal(3, 2, 5, 8), normal(8, 8)
+
+    class Counting(TorchFunctionMode):
+        calls = 0
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None):  # type: ignore[no-untyped-def]
+            self.calls += 1
+            return func(*args, **(kwargs or {}))
+
+    def counted(watching: Any) -> tuple[int, int, Any]:
+        with (
+            Counting() as functions,
+            torch.device("meta"),
+            FlopCounterMode(display=False) as flops,
+            watching as seen,
+        ):
+            imported_before(query, query @ weights, query)
+        return functions.calls, flops.get_total_flops(), seen
+
+    *expected, _ = counted(contextlib.nullcontext())
+    for rows in (3, None):
+        *found, seen = counted(watch(rows=rows))
+        assert found == expected
+        assert seen.layers()[0]["queries"] == (3 if rows else 15)
+
+
+def test_a_recorded_graph_holds_no_measuring() -> None:
+    model, query = Attending(), normal(1, 2, 5, 8)
+    expected = make_fx(model)(query, query).code
+    with watch(model) as seen:
+        found = make_fx(model)(query, query).code
+    assert found == expected
+    assert [layer["where"] for layer in seen.layers()] == ["Attending"]
+
+
+def test_a_mode_may_be_left_in_another_thread() -> None:
+    """As a web framework leaves the generator of a dependency."""
+    query = normal(1, 2, 5, 8)
+
+    def watching() -> Iterator[Seen]:
+        with watch() as seen:
+            yield seen
+
+    generator, errors = watching(), []
+    seen = next(generator)
+
+    def close() -> None:
+        try:
+            generator.close()  # type: ignore[attr-defined]
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=close)
+    thread.start()
+    thread.join()
+    assert not errors
+    imported_before(query, query, query)
+    assert seen.heads() == []
+    with watch() as seen:  # which takes it from the stack at last
+        imported_before(query, query, query)
+    assert len(seen.layers()) == 1
+
+
+def test_a_model_called_by_a_backward_pass_is_seen_where_watch_is_entered_there() -> None:
+    query, counts = normal(1, 2, 5, 8).requires_grad_(), []
+
+    def watching(gradient: Tensor) -> Tensor:
+        with watch() as seen:
+            imported_before(gradient, gradient, gradient)
+        counts.append(len(seen.layers()))
+        return gradient
+
+    output = imported_before(query, query, query)
+    output.register_hook(watching)
     with watch() as seen:
-        output = torch.vmap(imported_before)(query, query, query)
-    assert output.shape == query.shape
-    assert seen.heads() or "not measured" in str(seen)
+        output.sum().backward()
+    assert counts == [1]
+    assert seen.heads() == []
 
 
 def test_qk_clip_limits_a_score_and_changes_no_other_head() -> None:
