@@ -112,7 +112,8 @@ class Seen:
         self.unmeasured: dict[str, str] = {}
         self._compiled = False
         self._calls = 0
-        self._sums: dict[tuple[str, int, int], tuple[Tensor, Tensor, Tensor]] = {}
+        self._kinds: dict[str, tuple[int, int]] = {}  # heads and d_k of what has a name first
+        self._sums: dict[tuple[str, int], tuple[Tensor, Tensor, Tensor]] = {}
 
     def reset(self) -> None:
         """Forget everything that was measured so far."""
@@ -141,7 +142,7 @@ class Seen:
             0.125
         """
         rows = []
-        for (where, _, d_k), (sums, n_rows, largest) in self._sums.items():
+        for (where, d_k), (sums, n_rows, largest) in self._sums.items():
             means = (sums / n_rows).tolist()
             for head, count in enumerate(n_rows.tolist()):
                 row = {"where": where, "head": head, "d_k": d_k, "queries": int(count)}
@@ -153,9 +154,9 @@ class Seen:
         """One dict for each layer: means over its heads, the largest of ``largest_score``, and in
         ``heads`` how many there are.
         """
-        layers: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        layers: dict[str, list[dict[str, Any]]] = {}
         for head in self.heads():
-            layers.setdefault((head["where"], head["d_k"]), []).append(head)
+            layers.setdefault(head["where"], []).append(head)
         return [
             {
                 "where": heads[0]["where"],
@@ -305,7 +306,10 @@ class _Watcher:
         sums = torch.stack(means).masked_fill(~sees, 0.0).sum((1, 3))  # (8, H)
         n_rows = sees.sum((0, 2))
         largest = figures.largest_score.masked_fill(~sees, -math.inf).amax((0, 2)).to(wide)
-        key = (where, sums.shape[1], d_k)
+        kind = (sums.shape[1], d_k)
+        if self.seen._kinds.setdefault(where, kind) != kind:  # attention of two kinds in a module
+            where = f"{where} ({kind[0]} heads of {d_k})"
+        key = (where, d_k)
         if key in sums_seen:
             before = sums_seen[key]
             sums, n_rows = sums + before[0], n_rows + before[1]

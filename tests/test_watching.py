@@ -825,3 +825,23 @@ def test_qk_clip_limits_a_score_and_changes_no_other_head() -> None:
         model(x)
     largest = [head["largest_score"] for head in seen.heads()]
     assert largest[1] == pytest.approx(limit, rel=1e-5)
+
+
+def test_two_kinds_of_attention_in_one_module_stand_apart() -> None:
+    class Both(nn.Module):
+        def forward(self, x: Tensor) -> None:
+            for heads in (2, 4, 4):
+                q = x.unflatten(-1, (heads, -1)).transpose(1, 2)
+                imported_before(q, q, q)
+
+    model = Both()
+    with watch(model) as seen:
+        model(normal(2, 5, 24))
+    assert [(x["where"], x["heads"], x["queries"]) for x in seen.layers()] == [
+        ("Both", 2, 10),
+        ("Both (4 heads of 6)", 4, 20),
+    ]
+    assert (
+        seen.scalars()["attention/Both/spread"]
+        != seen.scalars()["attention/Both (4 heads of 6)/spread"]
+    )
