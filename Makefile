@@ -85,9 +85,10 @@ notebooks: $(INSTALLED) ## execute the chapters that changed and store their out
 study: $(INSTALLED) ## make a study, or go on with it: NAME=lookup (a few minutes on one core), training (ten hours), crossing (an hour and a half), gradient_worth (a quarter), depth (40 minutes), optimiser_steps (one hour) or heads (a few hours)
 	$(BIN)/python -m sdpa_book.studies $(NAME)
 
-bench: $(INSTALLED) ## run every benchmark on this device, in less than eight minutes, and store the results
+bench: $(INSTALLED) ## run every benchmark on this device, in about ten minutes, and store the results
 	$(BIN)/python -m pip install -q -r benchmarks/requirements.txt
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/watching.py
 
 serve: book ## serve the site on 127.0.0.1 (PORT=8000)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
