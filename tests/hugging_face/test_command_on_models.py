@@ -300,6 +300,7 @@ def write_gguf(model, path):
     writer.add_token_list([*tokens, *(f"other {i}" for i in range(40 - len(tokens)))])
     writer.add_token_merges(["w 1", "w 2"])
     writer.add_bos_token_id(BEGIN)
+    writer.add_add_bos_token(True)
     writer.add_eos_token_id(END)
     names = {
         "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
@@ -327,6 +328,7 @@ def test_a_gguf_file_gives_what_the_model_gives(saved, capsys, tmp_path):
     write_gguf(model, path)
     given = told(capsys, str(path), *arguments[1:], "--length", "32")
     assert given["class"] == "LlamaForCausalLM"
+    assert given["special_tokens"] == [["<s>"], []]
     assert len(given["heads"]) == 8
     tokens = _passages(_load(str(path), torch.device("cpu")), TEXT, 32, 8).tokens
     assert given["loss"] == pytest.approx(_read(model, tokens).loss, rel=1e-4)
