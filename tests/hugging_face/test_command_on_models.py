@@ -237,12 +237,33 @@ def test_missing_weights_are_refused_by_name_and_unused_ones_told(saved, capsys,
     assert name in refusal(capsys, *arguments)
 
 
-def test_an_encoder_is_no_causal_model_with_random_output_weights(saved, capsys):
+@pytest.mark.parametrize("says_its_class", [True, False])
+def test_an_encoder_is_no_causal_model_with_random_output_weights(
+    says_its_class, saved, capsys, tmp_path
+):
     """Transformers would make one of it, if asked for a causal model."""
     _, arguments = saved(lambda: transformers.BertModel(transformers.BertConfig(**SMALL)))
+    if not says_its_class:
+        path = tmp_path / "model" / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"architectures": None}))
     given = told(capsys, *arguments)
     assert given["class"] == "BertModel"
     assert given["loss"] is None
+
+
+def broken():
+    model = llama()
+    torch.nn.init.constant_(model.model.layers[1].self_attn.q_proj.weight, torch.nan)
+    return model
+
+
+def test_figures_that_are_no_numbers_are_null_in_json_and_told(saved, capsys):
+    _, arguments = saved(broken)
+    given = told(capsys, *arguments, "--swap", "d_k")
+    assert given["loss"] is given["swaps"]["d_k"]["moved"] is given["heads"][-1]["spread"] is None
+    assert given["heads"][0]["spread"] is not None
+    assert main([*arguments, "--swap", "d_k"]) == 0
+    assert "figures are not numbers: model.layers.1.self_attn" in capsys.readouterr().out
 
 
 def test_a_model_that_is_not_seen_says_why(saved, capsys):
