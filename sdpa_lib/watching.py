@@ -190,15 +190,7 @@ class Seen:
         table, notes = self._told()
         if not table:
             return notes
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if i == 0 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in table
-        ]
-        return "\n".join([*lines, notes])
+        return f"{as_text(table)}\n{notes}"
 
     __repr__ = __str__
 
@@ -220,7 +212,7 @@ class Seen:
         if not layers:
             return [], "\n".join(notes or [_NO_CALL])
         columns: dict[str, Callable[[dict[str, Any]], str]] = {
-            "layer": lambda x: _shortened(x["where"], 30),
+            "layer": lambda x: shortened_name(x["where"], 30),
             "heads": lambda x: str(x["heads"]),
             "keys": lambda x: f"{x['keys']:,.0f}",
             "spread": lambda x: f"{x['spread']:.2f}",
@@ -239,7 +231,20 @@ def _largest(numbers: list[float]) -> float:
     return math.nan if any(map(math.isnan, numbers)) else max(numbers)
 
 
-def _shortened(name: str, width: int) -> str:
+def as_text(table: list[list[str]]) -> str:
+    """Lines of cells in columns, of which the first stands to the left."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in table
+    )
+
+
+def shortened_name(name: str, width: int) -> str:
+    """A name by its end, which tells modules apart."""
     return name if len(name) <= width else "..." + name[3 - width :]
 
 

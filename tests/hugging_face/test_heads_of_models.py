@@ -1,14 +1,10 @@
 """The figures of heads, of tiny models of Hugging Face Transformers with random weights."""
 
-import json
-import sys
-
 import pytest
 import torch
 
 transformers = pytest.importorskip("transformers", reason="make test-transformers installs it")
 
-from sdpa_book.studies.heads import __main__ as command  # noqa: E402
 from sdpa_book.studies.heads import hugging_face  # noqa: E402
 from sdpa_book.studies.heads.measure import FIGURES, WITHOUT_FIRST, head_figures  # noqa: E402
 from sdpa_lib.attention import attention_scores  # noqa: E402
@@ -48,14 +44,6 @@ def mistral():
 
 def tokens(passages=3):
     return torch.randint(2, 40, (passages, LENGTH), generator=torch.Generator().manual_seed(1))
-
-
-class Characters:
-    """A tokeniser of 40 characters."""
-
-    def __call__(self, text, add_special_tokens):
-        assert not add_special_tokens
-        return {"input_ids": [ord(c) % 40 for c in text]}
 
 
 @pytest.mark.parametrize("made", [gpt2, llama, mistral])
@@ -114,38 +102,6 @@ def test_gradients_are_those_that_arrive():
         torch.testing.assert_close(
             torch.tensor(after[name][0]), factor * torch.tensor(before[name][0]), rtol=1e-3, atol=0
         )
-
-
-@pytest.mark.parametrize("options", [[], ["--json"]])
-def test_the_command_prints_them(options, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(hugging_face, "load", lambda name: (llama(), Characters()))
-    text = tmp_path / "text.txt"
-    text.write_text("Every argument is about random vectors. " * 20)
-    arguments = ["--model", "tiny", "--text", str(text), "--length", "32", "--passages", "2"]
-    monkeypatch.setattr(sys, "argv", ["heads", *arguments, *options])
-    command.main()
-    printed = capsys.readouterr().out
-    if options:
-        assert torch.tensor(json.loads(printed)["sigma"]).shape == (2, 4)
-    else:
-        lines = printed.splitlines()
-        assert lines[0].split() == ["layer", "head", *hugging_face.SHOWN]
-        assert [line.split()[:2] for line in lines[1:]] == [
-            [str(layer), str(head)] for layer in range(2) for head in range(4)
-        ]
-
-
-def test_a_model_is_loaded_from_a_folder(tmp_path):
-    llama().save_pretrained(tmp_path)
-    words = {f"w{i}": i for i in range(40)}
-    tokenizers = pytest.importorskip("tokenizers")
-    fast = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="w0"))
-    fast.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(tokenizer_object=fast).save_pretrained(tmp_path)
-    model, tokenizer = hugging_face.load(str(tmp_path))
-    text = " ".join(f"w{i % 40}" for i in range(100))
-    figures = hugging_face.measure(model, tokenizer, text, length=16, passages=4)
-    assert torch.tensor(figures["sigma"]).shape == (2, 4)
 
 
 def test_a_model_is_left_as_it_was_after_an_error():

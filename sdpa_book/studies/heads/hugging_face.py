@@ -18,90 +18,30 @@ from torch import Tensor, nn
 
 from sdpa_book.studies.heads.look import Figures, length_figures
 from sdpa_book.studies.heads.measure import LEAST, head_figures, position_part
-from sdpa_lib._checks import check_count
 from sdpa_lib.attention import attention_scores
 from sdpa_lib.transformers import PREFIX, attention_function, register
-
-SHOWN = (
-    "row_std",
-    "sigma",
-    "ratio",
-    "key_shared",
-    "kurtosis",
-    "tail_normal",
-    "largest",
-    "perplexity",
-    "squares",
-    "squares_normal",
-    "first_weight",
-    "query_gradient",
-)
-"""The columns of the table; all figures are in JSON."""
 
 
 class Looked(list[tuple[Tensor, Tensor, Tensor]]):
     """Query, key and scores of each layer that has been computed."""
 
 
-def load(name: str) -> tuple[Any, Any]:
-    """A causal model and its tokeniser, by name or path.
-
-    Raises:
-        ImportError: Transformers is not installed.
-    """
-    transformers = _transformers()
-    model = transformers.AutoModelForCausalLM.from_pretrained(name)
-    return model.eval(), transformers.AutoTokenizer.from_pretrained(name)
-
-
-def measure(
-    model: Any, tokenizer: Any, text: str, *, length: int = 256, passages: int = 8
-) -> Figures:
+def token_figures(model: Any, tokens: Tensor) -> Figures:
     """The figures of a model's heads on a text.
 
     Args:
         model: a causal model of Transformers; it is left as it was.
-        tokenizer: its tokeniser.
-        text: what it reads.
-        length: tokens a passage, at least 8.
-        passages: how many, at least 2, spread evenly over the text.
+        tokens: (B, n) token numbers, B at least 2 and n at least 8.
 
     Returns:
         As :func:`~sdpa_book.studies.heads.look.model_figures`, without ``weight_rank``.
 
     Raises:
         ImportError: Transformers is not installed.
-        ValueError: the text is too short, or the model does what no rescaling can express.
+        ValueError: passages are too short, or the model does what no rescaling can express.
     """
-    tokens = torch.tensor(tokenizer(text, add_special_tokens=False)["input_ids"])
-    return token_figures(model, cut(tokens, length, passages))
-
-
-def cut(tokens: Tensor, length: int, passages: int) -> Tensor:
-    """Passages that do not overlap, spread evenly over a text.
-
-    Returns:
-        (passages, length).
-
-    Example:
-        >>> cut(torch.arange(10), 2, 2)
-        tensor([[0, 1],
-                [4, 5]])
-    """
-    check_count("passages", passages)
-    whole = tokens[: len(tokens) // check_count("length", length) * length].view(-1, length)
-    if len(whole) < passages:
-        raise ValueError(
-            f"text must have at least passages * length = {passages * length} tokens, got "
-            f"{len(tokens)}"
-        )
-    return whole[[i * len(whole) // passages for i in range(passages)]]
-
-
-def token_figures(model: Any, tokens: Tensor) -> Figures:
-    """The figures of a model's heads on passages (B, n) of token numbers, B at least 2."""
     if tokens.shape[1] < 8:
-        raise ValueError(f"length must be at least 8, got {tokens.shape[1]}")
+        raise ValueError(f"tokens must be (B, n) with n at least 8, got {tuple(tokens.shape)}")
     figures: Figures = {}
     with looking(model) as layers, torch.enable_grad():
         tokens = tokens.to(model.device)
@@ -166,34 +106,11 @@ def looking(model: Any) -> Iterator[Looked]:
         model.set_attn_implementation(before)
 
 
-def shown(figures: Figures) -> str:
-    """A table with a line for each head.
-
-    Example:
-        >>> print(shown({"sigma": [[1.0, 2.5]], "perplexity": [[40.0, 7.25]]}))
-        layer head sigma perplexity
-            0    0 1.000      40.00
-            0    1 2.500      7.250
-    """
-    columns = [name for name in SHOWN if name in figures]
-    lines = [["layer", "head", *columns]]
-    layers = figures[columns[0]]
-    for layer, heads in enumerate(layers):
-        for head in range(len(heads)):
-            row = [f"{figures[name][layer][head]:#.4g}" for name in columns]
-            lines.append([str(layer), str(head), *row])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        " ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-        for line in lines
-    )
-
-
 def _transformers() -> Any:
     try:
         return importlib.import_module("transformers")
     except ImportError as error:
         raise ImportError(
-            "sdpa_book.studies.heads needs Hugging Face Transformers for --model: pip install "
+            "sdpa_book.studies.heads.hugging_face needs Hugging Face Transformers: pip install "
             "transformers"
         ) from error
