@@ -259,21 +259,25 @@ def test_what_is_wrong_fails_every_build_until_it_is_mended(book: Book) -> None:
 CODE = {
     "asks": "import sdpa_lib as sdpa\nfrom sdpa_book import check\ncheck('variance.uniform', 1)",
     "lazy": "import sdpa_lib as sdpa\nsdpa.transformers.register()",
+    "watches": "import sdpa_lib\nsdpa_lib.watch()",
     "moves": "import sdpa_book\nsdpa_book.movable('growth')",
     "costs": "from sdpa_book.costs import load_benchmarks",
     "heads": "from sdpa_book.studies.heads.results import f",
 }
-ALL, LIBRARY, BOOK = set(CODE), {"asks", "lazy"}, set(CODE) - {"lazy"}
+ALL, LIBRARY = set(CODE), {"asks", "lazy", "watches"}
+BOOK = ALL - {"lazy", "watches"}
+LATER = "\nif TYPE_CHECKING:\n    from sdpa_lib.watching import watch"
 FILES: dict[str, tuple[str, set[str]]] = {
     "requirements.txt": ("torch", ALL),
     "README.md": ("What it is", set()),
     "benchmarks/results/cpu.json": ("{}", {"costs"}),
     "sdpa_lib/README.md": ("What it is", set()),
-    "sdpa_lib/__init__.py": ("from sdpa_lib.attention import attention", LIBRARY),
+    "sdpa_lib/__init__.py": ("from sdpa_lib.attention import attention" + LATER, LIBRARY),
     "sdpa_lib/attention.py": ("from . import _checks", LIBRARY),
     "sdpa_lib/_checks.py": ("", LIBRARY),
     "sdpa_lib/models.py": ("", set()),
     "sdpa_lib/transformers.py": ("", {"lazy"}),
+    "sdpa_lib/watching.py": ("", {"watches"}),
     "sdpa_lib/table.csv": ("1", LIBRARY),
     "sdpa_book/__init__.py": (
         "from sdpa_book.exercises import check\nfrom sdpa_book.explorables import movable",
@@ -370,6 +374,8 @@ def test_words_and_the_ends_of_lines_are_no_change(repository: Path) -> None:
 OF_THIS_BOOK = {
     "sdpa_book/exercises/growth_exercises.py": {"02_dot_products_grow"},
     "sdpa_book/explorables/growth_explorable.py": {"02_dot_products_grow"},
+    "sdpa_lib/watching.py": {"12_your_own_rescaling"},
+    "sdpa_lib/_rows.py": {"12_your_own_rescaling"},
     "benchmarks/results/amd-epyc-2-threads.json": {
         "12_your_own_rescaling",
         "notes/12_your_own_rescaling",

@@ -106,8 +106,10 @@ def files(root: Path, notebook: Path) -> set[Path]:
     waiting, found, known = [*_imports(code, "")], set[Path](), set[str]()
     if "sdpa_lib" in waiting:  # some of its modules are imported when they are asked for
         waiting += [f"sdpa_lib.{name}" for name in _attributes(code)]
+    later = _later(root / "sdpa_lib" / "__init__.py")
     while waiting:
         name = waiting.pop()
+        name = later.get(name, name)
         if name in known or not name.startswith(PACKAGES):
             continue
         known.add(name)
@@ -160,8 +162,11 @@ def _imports(code: str, package: str) -> frozenset[str]:
     """What code in ``package`` imports, by its absolute name, also inside of functions; of
     ``from a import b`` both, for b may be a module.
     """
-    names = set()
-    for node in ast.walk(ast.parse(code)):
+    names, tree = set(), ast.parse(code)
+    unused = {node for block in _for_type_checkers(tree) for node in block}
+    for node in ast.walk(tree):
+        if node in unused:
+            continue
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -169,6 +174,26 @@ def _imports(code: str, package: str) -> frozenset[str]:
             of = ".".join([*(above if node.level else []), *([node.module] if node.module else [])])
             names |= {of, *(f"{of}.{alias.name}" for alias in node.names)}
     return frozenset(names)
+
+
+def _for_type_checkers(tree: ast.AST) -> list[list[ast.stmt]]:
+    """What code does not execute: the statements of each ``if TYPE_CHECKING``."""
+    ifs = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
+    return [node.body for node in ifs if getattr(node.test, "id", "") == "TYPE_CHECKING"]
+
+
+def _later(package: Path) -> dict[str, str]:
+    """By name the module from which a package takes it once it is asked for, such as
+    ``sdpa_lib.watch``: for type checkers it is imported at once.
+    """
+    tree = ast.parse(package.read_text(encoding="utf-8") if package.exists() else "")
+    return {
+        f"{package.parent.name}.{alias.name}": node.module or ""
+        for block in _for_type_checkers(tree)
+        for node in block
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
 
 
 @cache

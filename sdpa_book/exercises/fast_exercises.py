@@ -1,19 +1,10 @@
-"""Exercises of the chapter on a rescaling of one's own, and what it costs."""
+"""Exercises of the chapter on watching a model and changing its divisor."""
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 
 from sdpa_book.exercises.exercise import Exercise
 
 _Q = torch.tensor([1.0, -2.0, 2.0, 4.0])
-_LENGTHS = torch.tensor([3.0, 1.0, 2.0, 5.0])
-
-
-def _windowed(lengths: Tensor, window: int) -> Tensor:
-    """Sums over the last ``window`` entries."""
-    sums = F.pad(lengths.cumsum(-1), (window, 0))
-    return sums[..., window:] - sums[..., :-window]
 
 
 EXERCISES: dict[str, Exercise] = {
@@ -29,19 +20,14 @@ EXERCISES: dict[str, Exercise] = {
             "factor.": lambda q, c: q - c,
         },
     ),
-    "windowed_k_total": Exercise(
-        answer=_windowed,
-        cases=((_LENGTHS, 2), (_LENGTHS, 4), (_LENGTHS, 1)),
+    "column": Exercise(
+        answer="spread",
         mistakes={
-            "This is the running sum over all keys so far; the window forgets the old ones.": (
-                lambda lengths, window: lengths.cumsum(-1)
+            "Both heads have large scores, and this is the largest of them.": "largest_score",
+            "This is what dot products are multiplied by; no matrix and no bias changes it.": (
+                "scale"
             ),
-            "A query sees its own key, too.": lambda lengths, window: (
-                _windowed(lengths, window) - lengths
-            ),
-            "These rows see one key too many: the window has its own key in it.": (
-                lambda lengths, window: _windowed(lengths, window + 1)
-            ),
+            "How many keys a row sees is up to the mask.": "keys",
         },
     ),
     "missed": Exercise(
