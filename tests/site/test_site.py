@@ -57,9 +57,10 @@ def test_a_page_loads_alone_is_accessible_and_holds_its_tables_and_code(tab, bas
     opened.wait_for_load_state("load")
     assert wrong == []
     opened.evaluate(AXE)
+    # What passes needs no description, and what does not only its HTML: a quarter less time.
     violations = opened.evaluate(
-        "axe.run().then(result => result.violations.map(v => v.id + ': ' + "
-        "v.nodes[0].html.slice(0, 200)))"
+        "axe.run({resultTypes: ['violations'], selectors: false}).then(result => "
+        "result.violations.map(v => v.id + ': ' + v.nodes[0].html.slice(0, 200)))"
     )
     assert violations == []
     unfold(opened)
