@@ -1,6 +1,7 @@
 """Scaled dot-product attention, with any rescaling, and the tools to measure what the scaling
-does. Here is what it takes to compute attention, and to watch it in a model; what draws samples,
-measures moments or chooses a device is in ``sdpa_lib.sampling``, ``sdpa_lib.moments`` and
+does. Here is what it takes to compute attention, and to watch it in a model: ``watch`` and
+``rescaled``, of which ``help(sdpa_lib.watching)`` tells. What draws samples, measures moments or
+chooses a device is in ``sdpa_lib.sampling``, ``sdpa_lib.moments`` and
 ``sdpa_lib.device``.
 """
 
@@ -78,6 +79,9 @@ _MOVED = {
 if TYPE_CHECKING:
     from sdpa_lib.watching import Seen, rescaled, watch
 else:  # which would take any name for one that there is
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, "models", "transformers", "watching"})
 
     def __getattr__(name: str) -> object:
         """What nothing here needs, once it is asked for."""

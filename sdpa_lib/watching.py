@@ -18,9 +18,10 @@ models of Hugging Face Transformers with ``"sdpa"``, timm, diffusers and
 :class:`torch.nn.MultiheadAttention` are seen, the latter with ``need_weights=True``, too. Not seen
 is attention that a model computes by hand, that of another library's kernel (flash-attn, xFormers),
 :func:`~torch.nn.attention.flex_attention.flex_attention`, and what runs in TorchScript.
-``print(seen)`` says so where no call was seen. What a backward pass computes once more, as
-activation checkpointing does, is not counted again. What can't be measured is named by ``print``
-with the reason: nested tensors, those without values, and transforms of :mod:`torch.func`.
+``print(seen)`` says so where no call was seen, and can't where some were. What a backward pass
+computes once more, as activation checkpointing does, is not counted again. What can't be measured
+is named by ``print`` with the reason: nested tensors, those without values, and transforms of
+:mod:`torch.func`.
 
 **What it leaves as it is.** Outputs, gradients, the state of random generators and saved tensors
 are those without it, bit for bit. There is one exception: in evaluation
@@ -32,18 +33,25 @@ that path takes, are refused by PyTorch there.
 **Threads.** It works by a :class:`torch.overrides.TorchFunctionMode`, which belongs to the thread
 that entered: nothing is patched, other threads see and pay nothing, and their calls are not seen.
 
-**torch.compile.** What was compiled before is compiled once more inside, in parts, between which
-attention is called and seen; outside the old graph goes on. Where a graph may not be cut
-(``fullgraph=True``), its calls are not seen, and ``print(seen)`` says so.
+**torch.compile.** Calls in compiled code are not seen, and ``print(seen)`` says so; the code is
+compiled once more inside, and the old one goes on outside. To see them, run it as it is written,
+which holds for all threads: ``with torch.compiler.set_stance("force_eager"), sdpa_lib.watch(model)
+as seen:``. Where ``rescaled`` changes a call, PyTorch runs the code around it as it is written.
 """
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import html
+import itertools
 import math
+import statistics
 import sys
+import textwrap
 import threading
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from types import FrameType, FunctionType
@@ -92,17 +100,22 @@ _MEANS = (
 
 _NO_CALL = """\
 No call of scaled_dot_product_attention was seen. Either nothing ran inside `with`, or in another
-thread, or the model computes attention by hand or in a kernel of its own. A model of Hugging Face
-Transformers calls it after model.set_attn_implementation("sdpa")."""
+thread, or reset() has forgotten it; or the model computes attention by hand or in a kernel of its
+own: a model of Hugging Face Transformers calls it after model.set_attn_implementation("sdpa")."""
 
 _COMPILED = """\
-Calls in code of torch.compile were not seen: add torch.compiler.set_stance("force_eager")."""
+Calls in code of torch.compile were not seen: put `with torch.compiler.set_stance("force_eager"):`
+around, which runs it as it is written."""
 
 
 class Seen:
-    """What :func:`watch` has measured: ``print`` it, or ask :meth:`heads` or :meth:`scalars`.
+    """What :func:`watch` has measured: ``print`` it, or ask :meth:`heads` or :meth:`scalars`, also
+    while watching, such as after each step of a training.
 
-    What it says of itself holds while watching, too: after each step of a training, for instance.
+    A printed line is a layer: means over its heads, and the largest score. The last line names the
+    layers and heads that stand out: figures that are not numbers; scores above 65,504; more than
+    0.9 of the rows saturated; effective keys above 0.95 of the keys; more than half of the weight
+    on the first of at least three keys; a spread more than four times the median head's.
 
     Attributes:
         unmeasured: modules with calls that could not be measured, and why.
@@ -123,16 +136,19 @@ class Seen:
         """One dict for each layer and head, in the order in which layers were first called.
 
         ``pandas.DataFrame`` takes the list. All figures are means over rows, of every sequence and
-        call, but for the last; rows that see no key do not count.
+        call, but for the last. A row that sees no key does not count; queries at places of padding
+        do, and so does the first row of causal order, whose one key has all of its weight.
 
-        - ``where``: the module's name in the model, or ``"call 3"``;
+        - ``where``: the module's name in the model, or ``"call 3"``; calls of anybody else are
+          ``"outside every module"``;
         - ``head``, ``d_k``; ``queries``: rows measured; ``keys``: that a row sees;
         - ``scale``: what dot products are multiplied by, :math:`1/\\sqrt{d_k}` in most models;
-        - ``spread``: the standard deviation of a row's scores, over the keys that it sees;
+        - ``spread``: the standard deviation of a row's scores, over the n keys that it sees
+          (divided by n);
         - ``entropy`` in nats; ``effective_keys``: :math:`1/\\sum_j p_j^2`;
         - ``largest_weight``; ``saturated``: the share of rows where it is above 0.9;
         - ``first_key``: the weight on the first key that a row sees;
-        - ``largest_score``: over all rows, after scale and bias.
+        - ``largest_score``: of all rows that were measured, after scale and bias.
 
         Example:
             >>> query = torch.zeros(1, 2, 8, 16)
@@ -212,18 +228,18 @@ class Seen:
         if not layers:
             return [], "\n".join(notes or [_NO_CALL])
         columns: dict[str, Callable[[dict[str, Any]], str]] = {
-            "layer": lambda x: shortened_name(x["where"], 30),
+            "layer": lambda x: shortened_name(x["where"], 36),
             "heads": lambda x: str(x["heads"]),
             "keys": lambda x: f"{x['keys']:,.0f}",
             "spread": lambda x: f"{x['spread']:.2f}",
             "eff. keys": lambda x: f"{x['effective_keys']:,.1f}",
-            "largest": lambda x: f"{x['largest_weight']:.2f}",
+            "weight": lambda x: f"{x['largest_weight']:.2f}",
             "> 0.9": lambda x: f"{x['saturated']:.0%}",
             "first key": lambda x: f"{x['first_key']:.2f}",
             "top score": lambda x: f"{x['largest_score']:.4g}",
         }
         table = [list(columns), *([told(x) for told in columns.values()] for x in layers)]
-        return table, "\n".join([_standing_out(layers), *notes])
+        return table, "\n".join([_standing_out(self.heads()), *notes])
 
 
 def _largest(numbers: list[float]) -> float:
@@ -248,23 +264,30 @@ def shortened_name(name: str, width: int) -> str:
     return name if len(name) <= width else "..." + name[3 - width :]
 
 
-def _standing_out(layers: list[dict[str, Any]]) -> str:
-    """In one line what is unusual in them."""
-
-    def named(found: list[dict[str, Any]]) -> str:
-        names = [layer["where"] for layer in found]
-        return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
+def _standing_out(heads: list[dict[str, Any]]) -> str:
+    """In one line which of them are unusual: layers, if all their heads are, and heads."""
+    usual = statistics.median(head["spread"] for head in heads)
     kinds: dict[str, Callable[[dict[str, Any]], bool]] = {
         "figures are not numbers": lambda x: not math.isfinite(x["spread"] + x["entropy"]),
         "scores beyond half precision's reach (65,504)": lambda x: x["largest_score"] > 65504,
         "nearly all rows saturated": lambda x: x["saturated"] > 0.9,
         "nearly all rows even": lambda x: x["effective_keys"] > 0.95 * x["keys"] > 1,
         "the first key takes more than half": lambda x: x["first_key"] > 0.5 and x["keys"] > 2.5,
+        "spread over four times the median head's": lambda x: x["spread"] > 4.0 * usual > 0.0,
     }
-    found = {kind: [x for x in layers if holds(x)] for kind, holds in kinds.items()}
+    sizes = Counter(head["where"] for head in heads)
+
+    def named(found: list[dict[str, Any]]) -> str:
+        names: list[str] = []
+        for where, those in itertools.groupby(found, key=lambda head: head["where"]):
+            numbers = [str(head["head"]) for head in those]
+            some = f" head {', '.join(numbers[:3])}" + (" ..." if len(numbers) > 3 else "")
+            names.append(where + (some if len(numbers) < sizes[where] else ""))
+        return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+    found = {kind: [x for x in heads if holds(x)] for kind, holds in kinds.items()}
     said = [f"{kind}: {named(those)}" for kind, those in found.items() if those]
-    return "; ".join(said) + "." if said else "Nothing stands out."
+    return textwrap.fill("; ".join(said) + "." if said else "Nothing stands out.", 100)
 
 
 class _Watcher:
@@ -304,11 +327,9 @@ class _Watcher:
         sums_seen = self.seen._sums
         wide = widest_dtype(figures.keys.device)
         sees = figures.keys > 0  # (B, H, R)
-        saturated = (figures.largest_weight > SATURATED).to(wide)
-        means = [
-            saturated if name == "saturated" else getattr(figures, name).to(wide) for name in _MEANS
-        ]
-        sums = torch.stack(means).masked_fill(~sees, 0.0).sum((1, 3))  # (8, H)
+        saturated = (figures.largest_weight > SATURATED).to(figures.keys.dtype)
+        means = [saturated if name == "saturated" else getattr(figures, name) for name in _MEANS]
+        sums = torch.stack(means).masked_fill_(~sees, 0.0).sum((1, 3), dtype=wide)  # (8, H)
         n_rows = sees.sum((0, 2))
         largest = figures.largest_score.masked_fill(~sees, -math.inf).amax((0, 2)).to(wide)
         kind = (sums.shape[1], d_k)
@@ -340,11 +361,12 @@ class _Watcher:
         if self.rows is None or self.rows >= n_batch * n_rows or x.numel() == 0:
             return None
         n_sequences = min(n_batch, SEQUENCES, self.rows)
-        sequences, rows = (
-            torch.randperm(total, generator=self._generator)[:size].to(x.device)
-            for total, size in ((n_batch, n_sequences), (n_rows, self.rows // n_sequences))
-        )
-        return sequences, rows
+        sequences = torch.randperm(n_batch, generator=self._generator)[:n_sequences]
+        # One row in each of as many equal parts: what depends on the place differs little.
+        n_parts = min(n_rows, self.rows // n_sequences)
+        places = torch.arange(n_parts) + torch.rand(n_parts, generator=self._generator)
+        rows = (places * (n_rows / n_parts)).long().clamp(max=n_rows - 1)
+        return sequences.to(x.device), rows.to(x.device)
 
 
 class _Rescaler:
@@ -354,12 +376,20 @@ class _Rescaler:
         self.rescaling = rescaling
         self.names = _names(model)
         self.only = only
+        self.calls = 0  # that it was for
 
     def applies(self) -> bool:
         if self.names is None:
             return True
         name, _ = _module_of_call(self.names)
-        return name is not None and (self.only is None or fnmatch.fnmatchcase(name, self.only))
+        return name is not None and (self.only is None or self._matches(name, self.only))
+
+    @staticmethod
+    def _matches(name: str, only: str) -> bool:
+        """Whether the name is meant, or that of a module which it is a part of."""
+        parts = name.split(".")
+        names = (".".join(parts[: i + 1]) for i in range(len(parts)))
+        return any(fnmatch.fnmatchcase(whole, only) for whole in names)
 
 
 class _Calls(TorchFunctionMode):
@@ -378,7 +408,9 @@ class _Calls(TorchFunctionMode):
         kwargs = kwargs or {}
         if func is _PYTORCHS or func is scaled_dot_product_attention:
             return self._attention(func, args, kwargs)
-        if func is _MULTI_HEAD and not torch.compiler.is_compiling():
+        if func is _MULTI_HEAD:
+            if torch.compiler.is_compiling():
+                return self._attention(func, args, kwargs)
             return self._multi_head(*args, **kwargs)
         if func in _BACKWARD and all(map(_overrides_nothing, types)):  # they may compute it again
             return self._seeing(func)(*args, **kwargs)
@@ -410,10 +442,12 @@ class _Calls(TorchFunctionMode):
                 watcher.seen._compiled = True
             return func(*args, **kwargs)
         call = _bound(*args, **kwargs)
-        rescaler = next((x for x in reversed(self.rescalers) if x.applies()), None)
-        if rescaler is not None:
+        rescalers = [x for x in self.rescalers if x.applies()]
+        if rescalers:
             _check_expressible(func, call)
-            call |= {"rescaling": rescaler.rescaling, "scale": None}
+            for rescaler in rescalers:
+                rescaler.calls += 1
+            call |= {"rescaling": rescalers[-1].rescaling, "scale": None}
             output = scaled_dot_product_attention(**call)
         else:
             output = func(*args, **kwargs)
@@ -607,14 +641,17 @@ def watch(
 ) -> Iterator[Seen]:
     """Measure what attention does, in every call inside ``with``.
 
-    Measuring every row costs about twice what the calls themselves cost in float32, and no memory
-    that grows with their square; see the module for what is seen, and what stays as it is.
+    Measuring every row costs about twice what the calls themselves cost in float32, five times
+    where a processor is quick in bfloat16, and no memory that grows with their square. It has to be
+    entered by ``with``; see :mod:`sdpa_lib.watching` for what is seen, and what stays as it is.
 
     Args:
-        model: whose modules' names stand in :class:`Seen`. None: calls are numbered, and each
-            stands by itself.
-        rows: how many rows of a head to measure in each call, at least 1, drawn anew from up to
-            four sequences of the batch. None: all. With 64 it can stay in every step of a training.
+        model: whose modules' names stand in :class:`Seen`; it may be in ``train()`` or ``eval()``.
+            None: calls are numbered, and each stands by itself.
+        rows: how many rows of a head to measure in each call at most, at least 1: of up to four
+            sequences of the batch, drawn anew, the same places, spread over their length. None:
+            all. With 64 it can stay in every step of a training; the largest score of 64 rows is
+            below that of all.
         seed: for drawing those rows. The state of PyTorch's own generators stays as it is.
 
     Returns:
@@ -650,12 +687,17 @@ def rescaled(
     Args:
         rescaling: a name, an instance, or a function of ``(key, visible)``.
         model: only the calls of its modules; None: all.
-        only: of these the modules whose name matches, such as ``"*.layers.3.*"``, where ``*``
-            stands for anything. Needs a model.
+        only: of these the modules whose name matches, with all that is in them, such as
+            ``"encoder.layer.3"`` or ``"*.layers.3.*"``, where ``*`` stands for anything. Names are
+            those of ``model.named_modules()``. Needs a model.
 
     Raises:
         TypeError, ValueError: no rescaling, no name that matches, or, from the call itself, a
             model that scales its queries before.
+
+    Warns:
+        UserWarning: on leaving, where no call was changed: nothing ran, or in compiled code or
+            another thread, or the model doesn't call ``scaled_dot_product_attention``.
 
     Example:
         >>> query = 9.0 * torch.eye(4).view(1, 1, 4, 4)
@@ -672,9 +714,20 @@ def rescaled(
         )
     rescaler = _Rescaler(chosen, model, only)
     if only is not None:
+        if not isinstance(only, str):
+            raise TypeError(f"only must be a str, got {type_of(only)}")
         if rescaler.names is None:
             raise ValueError(f"only={only!r} needs a model, whose modules have names")
         if not fnmatch.filter(rescaler.names.values(), only):
-            raise ValueError(f"only must match a module of the model, got {only!r}")
+            names = [name for name in rescaler.names.values() if name.endswith(only)]
+            near = names or difflib.get_close_matches(only, rescaler.names.values())
+            hint = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
+            raise ValueError(f"only must match the name of a module, got {only!r}.{hint}")
     with _entered(rescaler=rescaler):
         yield
+    if not rescaler.calls:
+        warnings.warn(
+            f"rescaled({chosen.name!r}) has changed no call: no scaled_dot_product_attention was "
+            "called by what it is for",
+            stacklevel=3,
+        )

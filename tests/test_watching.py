@@ -845,3 +845,63 @@ def test_two_kinds_of_attention_in_one_module_stand_apart() -> None:
         seen.scalars()["attention/Both/spread"]
         != seen.scalars()["attention/Both (4 heads of 6)/spread"]
     )
+
+
+@pytest.mark.parametrize("only", ["layers.1", "*.1", "layers.1*", "l*1"])
+def test_only_means_a_module_and_what_is_in_it(only: str) -> None:
+    model = nn.Module()
+    model.layers = nn.ModuleList(nn.Sequential(Block(24, 3)) for _ in range(2))
+    x = normal(2, 5, 24)
+    with watch(model) as seen, rescaled("d_k", model, only=only):
+        for layer in model.layers:
+            layer(x)
+    assert [layer["scale"] for layer in seen.layers()] == pytest.approx([8**-0.5, 1 / 8])
+
+
+def test_only_says_what_it_may_have_meant() -> None:
+    with (
+        pytest.raises(ValueError, match=r"Did you mean 'layers\.1'"),
+        rescaled("d_k", Model(), only=".1"),
+    ):
+        pass
+    with pytest.raises(TypeError, match="only must be a str, got int"), rescaled("d_k", only=3):  # type: ignore[arg-type]
+        pass
+
+
+def test_rescaled_warns_where_it_changed_nothing() -> None:
+    with pytest.warns(UserWarning, match="'d_k'.* has changed no call"), rescaled("d_k"):
+        torch.softmax(normal(3, 3), dim=-1)
+
+
+def test_a_head_that_stands_out_is_named() -> None:
+    model = Model()
+    with torch.no_grad():
+        model.layers[1].qkv.weight.view(3, 3, 8, 24)[0, 2] *= 50.0
+    with watch(model) as seen:
+        model(normal(4, 30, 24))
+    assert str(seen).splitlines()[-1] == (
+        "spread over four times the median head's: layers.1 head 2."
+    )
+
+
+def test_compiled_encoders_are_told_too() -> None:
+    torch._dynamo.reset()
+    model = encoder().train()
+    compiled = torch.compile(model, backend="aot_eager")
+    with watch(model) as seen:
+        compiled(normal(2, 5, 24))
+    assert seen.heads() or "torch.compile were not seen" in str(seen)
+
+
+def test_rows_lie_over_the_whole_length() -> None:
+    """Of 64 rows in causal order the mean number of keys is nearly right in a single call."""
+    query = torch.zeros(8, 1, 640, 4)
+    with watch(rows=64) as seen:
+        F.scaled_dot_product_attention(query, query, query, is_causal=True)
+    assert seen.heads()[0]["keys"] == pytest.approx(320.5, abs=25)  # evenly drawn: 46 off
+
+
+def test_the_package_lists_what_it_has() -> None:
+    assert {"watch", "rescaled", "Seen", "transformers", "sample"} - set(dir(sdpa_lib)) == {
+        "sample"
+    }
