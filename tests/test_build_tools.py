@@ -375,7 +375,6 @@ OF_THIS_BOOK = {
     "sdpa_book/exercises/growth_exercises.py": {"02_dot_products_grow"},
     "sdpa_book/explorables/growth_explorable.py": {"02_dot_products_grow"},
     "sdpa_lib/watching.py": {"12_your_own_rescaling"},
-    "sdpa_lib/_rows.py": {"12_your_own_rescaling"},
     "benchmarks/results/amd-epyc-2-threads.json": {
         "12_your_own_rescaling",
         "notes/12_your_own_rescaling",
