@@ -25,10 +25,10 @@ from sdpa_lib.rescaling import AnyRescaling
 from sdpa_lib.visibility import HIDES, CausalOrder
 
 ENTRIES = 2**18
-"""How many scores to have at a time: 1 MB in float32, which stays in a processor's cache."""
+"""How many scores a thread has at a time: 1 MB in float32, which stays in a processor's cache."""
 
 ON_A_GPU = 2**22
-"""The same on a GPU, where each block waits for its kernels to be launched."""
+"""The same in all on a GPU, where each block waits for its kernels to be launched."""
 
 ROWS = 64
 """Rows of a head to take at once: fewer make small products of matrices, and more would compute
@@ -253,7 +253,7 @@ def _seen(mask: Tensor) -> Tensor:
 def _sizes(call: Call) -> tuple[int, int, int]:
     """How many rows, heads and sequences make a block."""
     n_batch, n_heads, groups, n_rows, _ = call.query.shape
-    entries = ENTRIES if call.query.is_cpu else ON_A_GPU
+    entries = ENTRIES * min(torch.get_num_threads(), 8) if call.query.is_cpu else ON_A_GPU
     of_row = groups * max(1, call.key.shape[-2])
     rows = max(1, min(n_rows, ROWS, entries // of_row))
     heads = max(1, min(n_heads, entries // (of_row * rows)))

@@ -46,6 +46,7 @@ import fnmatch
 import html
 import itertools
 import math
+import random
 import statistics
 import sys
 import textwrap
@@ -298,7 +299,7 @@ class _Watcher:
         self.rows = rows
         self.seen = Seen()
         self._backward = torch._C._current_graph_task_id()  # the pass that runs meanwhile; -1: none
-        self._generator = torch.Generator().manual_seed(seed)  # nobody else draws from it
+        self._random = random.Random(seed)  # nobody else draws from it
 
     def tell(self, measure: Callable[[_Watcher], tuple[RowFigures, int]]) -> None:
         """Measure a call, and add the figures, of heads of d_k dimensions, to what was seen. No
@@ -360,13 +361,12 @@ class _Watcher:
         n_batch, n_rows = x.shape[0], x.shape[-2]
         if self.rows is None or self.rows >= n_batch * n_rows or x.numel() == 0:
             return None
-        n_sequences = min(n_batch, SEQUENCES, self.rows)
-        sequences = torch.randperm(n_batch, generator=self._generator)[:n_sequences]
+        sequences = self._random.sample(range(n_batch), min(n_batch, SEQUENCES, self.rows))
         # One row in each of as many equal parts: what depends on the place differs little.
-        n_parts = min(n_rows, self.rows // n_sequences)
-        places = torch.arange(n_parts) + torch.rand(n_parts, generator=self._generator)
-        rows = (places * (n_rows / n_parts)).long().clamp(max=n_rows - 1)
-        return sequences.to(x.device), rows.to(x.device)
+        n_parts = min(n_rows, self.rows // len(sequences))
+        places = [(i + self._random.random()) * n_rows / n_parts for i in range(n_parts)]
+        rows = [min(int(place), n_rows - 1) for place in places]
+        return torch.tensor(sequences, device=x.device), torch.tensor(rows, device=x.device)
 
 
 class _Rescaler:
@@ -540,11 +540,12 @@ def _measured(watcher: _Watcher, call: dict[str, Any]) -> tuple[RowFigures, int]
         if mask is not None and mask.dim() == 4 and mask.shape[1] > 1:
             options["attn_mask"] = mask = mask.reshape(mask.shape[0], -1, 1, mask.shape[-1])
     device = query.device.type
-    if torch.is_autocast_enabled(device):
-        half = torch.get_autocast_dtype(device)
-        query, key = (x if x.dtype == torch.float64 else x.to(half) for x in (query, key))
-        if mask is not None and mask.dtype not in (torch.bool, torch.float64):
-            options["attn_mask"] = mask.to(half)
+    if not torch.is_autocast_enabled(device):
+        return watcher.of_call(query, key, **options), query.shape[-1]
+    half = torch.get_autocast_dtype(device)
+    query, key = (x if x.dtype == torch.float64 else x.to(half) for x in (query, key))
+    if mask is not None and mask.dtype not in (torch.bool, torch.float64):
+        options["attn_mask"] = mask.to(half)
     with torch.autocast(device, enabled=False):
         return watcher.of_call(query, key, **options), query.shape[-1]
 
