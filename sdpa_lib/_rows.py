@@ -172,13 +172,11 @@ def figures_of_rows(
         quicker = numbers is None and call.query.is_cuda and _fused.takes(call.query, call.mask)
         road = "fused" if quicker else "blocks"
     of_rows = _by_fused_kernel(call) if road == "fused" else _by_blocks(call, numbers)
-    *shape, n_rows, _ = call.query.shape
-    scale = torch.as_tensor(call.scale, dtype=of_rows[0].dtype, device=call.query.device)
-    if scale.dim():
-        scale = scale.squeeze(-1)
-    whole = (shape[0], shape[1] * shape[2], n_rows)
-    scale = scale.expand(*shape, n_rows)
-    return RowFigures._make(x.reshape(whole) for x in (*of_rows, scale))
+    if isinstance(call.scale, Tensor):
+        scale = call.scale.flatten(1, 2).squeeze(-1).to(of_rows[0].dtype)
+    else:
+        scale = torch.full_like(of_rows[0], call.scale)
+    return RowFigures._make((*of_rows, scale))
 
 
 def figures_of_scores(scores: Tensor, scale: float) -> RowFigures:
@@ -192,7 +190,7 @@ def figures_of_scores(scores: Tensor, scale: float) -> RowFigures:
 
 
 def _by_blocks(call: Call, numbers: Tensor | None) -> list[Tensor]:
-    """Each figure but the scale, (B, H, G, L)."""
+    """Each figure but the scale, (B, Hq, L)."""
     query, key, mask, offset = call.query, call.key, call.mask, call.offset
     wide = computation_dtype(query.dtype)
     n_batch, n_heads, groups, n_rows, d_k = query.shape
@@ -225,7 +223,8 @@ def _by_blocks(call: Call, numbers: Tensor | None) -> list[Tensor]:
             block = scores[: queries.shape[0] * queries.shape[1] * n].view(*queries.shape[:-1], n)
             torch.bmm(queries, keys[..., :n], out=block)
             block = block.view(*shape, n)  # (b, h, g, r, n)
-            hidden, begin = None, 0
+            hidden: Tensor | None = None
+            begin: int | None = 0
             if offset is not None:  # and all rows see the keys before ``begin``
                 begin = min(n, max(0, of_rows.start + 1 + offset)) if numbers is None else 0
                 after = torch.arange(begin, n, device=device)
@@ -237,13 +236,13 @@ def _by_blocks(call: Call, numbers: Tensor | None) -> list[Tensor]:
                         for size, part in zip(mask.shape, here, strict=False)
                     )
                 ]
-                hidden = ~_seen(of_mask)
+                hidden, begin = ~_seen(of_mask), None
                 if mask.dtype != torch.bool:
                     block.add_(of_mask.to(wide).clamp(min=HIDES))
             parts = _sums(block, hidden, spare[: block.numel()].view(block.shape), begin)
             parts[0].add_(torch.bmm(queries, mean.mT).view(shape))  # the highest score
             sums[(slice(None), *here)] = torch.stack(parts)
-    return _from_sums(sums, count)
+    return _from_sums(sums.flatten(2, 3), count.flatten(1, 2) if count.dim() > 1 else count)
 
 
 def _seen(mask: Tensor) -> Tensor:
@@ -272,22 +271,25 @@ squares, and the sum of :math:`w (z - \\max z)`; and w of the first key that is 
 """
 
 
-def _sums(scores: Tensor, hidden: Tensor | None, spare: Tensor, begin: int = 0) -> list[Tensor]:
+def _sums(
+    scores: Tensor, hidden: Tensor | None, spare: Tensor, begin: int | None = None
+) -> list[Tensor]:
     """The sums of rows (..., n) of scores, which are overwritten, and so is ``spare``, of the same
-    shape. ``hidden`` is of the keys from ``begin`` on; without it each key is seen.
+    shape. ``hidden`` is of the keys from ``begin`` on, and the very first is not among them in any
+    row that sees a key; without ``begin`` it is of all.
     """
     if hidden is not None:
-        scores[..., begin:].masked_fill_(hidden, 0.0)
+        scores[..., begin or 0 :].masked_fill_(hidden, 0.0)
     total = scores.sum(-1)
     length = torch.linalg.vector_norm(scores, dim=-1)
     if hidden is not None:
-        scores[..., begin:].masked_fill_(hidden, LOW)
+        scores[..., begin or 0 :].masked_fill_(hidden, LOW)
     highest = scores.amax(-1, keepdim=True)
     scores.sub_(highest).clamp_(min=LEAST)
     weights = torch.exp(scores, out=spare)
     normaliser = weights.sum(-1)
     of_squares = torch.linalg.vector_norm(weights, dim=-1)
-    if hidden is None or begin > 0:
+    if hidden is None or begin is not None:
         first = weights[..., 0].clone()
     else:
         place = (~hidden).to(torch.uint8).argmax(-1, keepdim=True)
@@ -314,17 +316,14 @@ def _from_sums(sums: Tensor, count: Tensor) -> list[Tensor]:
 
 def _by_fused_kernel(call: Call) -> list[Tensor]:
     """The same from what fused kernels return: see :mod:`sdpa_lib._fused`."""
-    n_batch, n_heads, groups, n_rows, _ = call.query.shape
+    groups = call.query.shape[2]
     query = call.query.flatten(1, 2)  # (B, Hq, L, d_k)
     if isinstance(call.scale, Tensor):
         query = query * call.scale.flatten(1, 2).to(query.dtype)
     scale = 1.0 if isinstance(call.scale, Tensor) else call.scale
     heads = max(1, ON_A_GPU // (query[:, :groups].numel() + 1))
     parts = []
-    for here in _slices(n_heads, heads):
+    for here in _slices(call.key.shape[1], heads):
         of_heads = query[:, here.start * groups : here.stop * groups]
         parts.append(_fused.figures(of_heads, call.key[:, here], scale, call.offset))
-    return [
-        torch.cat(part, dim=1).view(n_batch, n_heads, groups, n_rows)
-        for part in zip(*parts, strict=True)
-    ]
+    return [torch.cat(part, dim=1) for part in zip(*parts, strict=True)]
