@@ -104,6 +104,8 @@ No call of scaled_dot_product_attention was seen. Either nothing ran inside `wit
 thread, or reset() has forgotten it; or the model computes attention by hand or in a kernel of its
 own: a model of Hugging Face Transformers calls it after model.set_attn_implementation("sdpa")."""
 
+_NO_ROW = "Of the calls that were seen no row sees a key."
+
 _COMPILED = """\
 Calls in code of torch.compile were not seen: put `with torch.compiler.set_stance("force_eager"):`
 around, which runs it as it is written."""
@@ -113,8 +115,9 @@ class Seen:
     """What :func:`watch` has measured: ``print`` it, or ask :meth:`heads` or :meth:`scalars`, also
     while watching, such as after each step of a training.
 
-    A printed line is a layer: means over its heads, and the largest score. The last line names the
-    layers and heads that stand out: figures that are not numbers; scores above 65,504; more than
+    A printed line is a layer: means over its heads (``weight`` is the largest of a row, ``> 0.9``
+    the share of rows where it is above that), and the largest score. Below, the layers and heads
+    are named that stand out: figures that are not numbers; scores above 65,504; more than
     0.9 of the rows saturated; effective keys above 0.95 of the keys; more than half of the weight
     on the first of at least three keys; a spread more than four times the median head's.
 
@@ -162,6 +165,8 @@ class Seen:
         for (where, d_k), (sums, n_rows, largest) in self._sums.items():
             means = (sums / n_rows).tolist()
             for head, count in enumerate(n_rows.tolist()):
+                if not count:
+                    continue
                 row = {"where": where, "head": head, "d_k": d_k, "queries": int(count)}
                 row |= {name: means[i][head] for i, name in enumerate(_MEANS)}
                 rows.append(row | {"largest_score": largest[head].item()})
@@ -227,12 +232,12 @@ class Seen:
         if self._compiled:
             notes.append(_COMPILED)
         if not layers:
-            return [], "\n".join(notes or [_NO_CALL])
+            return [], "\n".join(notes or [_NO_ROW if self._calls else _NO_CALL])
         columns: dict[str, Callable[[dict[str, Any]], str]] = {
-            "layer": lambda x: shortened_name(x["where"], 36),
+            "layer": lambda x: shortened_name(x["where"], 28),
             "heads": lambda x: str(x["heads"]),
             "keys": lambda x: f"{x['keys']:,.0f}",
-            "spread": lambda x: f"{x['spread']:.2f}",
+            "spread": lambda x: f"{x['spread']:.{'2f' if x['spread'] < 1e3 else '3g'}}",
             "eff. keys": lambda x: f"{x['effective_keys']:,.1f}",
             "weight": lambda x: f"{x['largest_weight']:.2f}",
             "> 0.9": lambda x: f"{x['saturated']:.0%}",
@@ -261,12 +266,19 @@ def as_text(table: list[list[str]]) -> str:
 
 
 def shortened_name(name: str, width: int) -> str:
-    """A name by its end, which tells modules apart."""
+    """A module's name, the words before its last cut to equally many letters, as many as fit: the
+    numbers, which tell modules apart, stay.
+    """
+    *above, last = name.split(".")
+    for letters in range(max(map(len, above), default=0), 0, -1):
+        short = (part if part.isdigit() else part[:letters] for part in above)
+        if len(shortened := ".".join([*short, last])) <= width:
+            return shortened
     return name if len(name) <= width else "..." + name[3 - width :]
 
 
 def _standing_out(heads: list[dict[str, Any]]) -> str:
-    """In one line which of them are unusual: layers, if all their heads are, and heads."""
+    """In words which of them are unusual: layers, if all their heads are, and heads."""
     usual = statistics.median(head["spread"] for head in heads)
     kinds: dict[str, Callable[[dict[str, Any]], bool]] = {
         "figures are not numbers": lambda x: not math.isfinite(x["spread"] + x["entropy"]),
@@ -319,10 +331,8 @@ class _Watcher:
             except Exception as error:  # of an unusual tensor; the model itself can take it
                 seen.unmeasured[where] = f"{type(error).__name__}: {error}"
                 return
-            if figures.keys.numel() == 0:
-                seen.unmeasured.setdefault(where, "no row of it sees a key")
-                return
-            self._add(where, figures, d_k)
+            if figures.keys.numel():
+                self._add(where, figures, d_k)
 
     def _add(self, where: str, figures: RowFigures, d_k: int) -> None:
         sums_seen = self.seen._sums

@@ -197,7 +197,7 @@ def test_a_call_without_rows_adds_nothing(empty: tuple[int, ...]) -> None:
         F.scaled_dot_product_attention(query, query, query)
         F.scaled_dot_product_attention(query, query, query)
     assert seen.heads() == []
-    assert "no row" in str(seen)
+    assert str(seen) == "Of the calls that were seen no row sees a key."
 
 
 def test_rows_without_a_key_do_not_count() -> None:
@@ -905,3 +905,38 @@ def test_the_package_lists_what_it_has() -> None:
     assert {"watch", "rescaled", "Seen", "transformers", "sample"} - set(dir(sdpa_lib)) == {
         "sample"
     }
+
+
+def test_a_head_of_which_no_row_sees_a_key_has_no_figures() -> None:
+    query = normal(1, 2, 4, 8)
+    mask = torch.zeros(1, 2, 4, 4, dtype=torch.bool)
+    with watch() as seen:
+        imported_before(query, query, query, mask)
+    assert str(seen) == "Of the calls that were seen no row sees a key."
+    mask[:, 1] = True
+    with watch() as seen:
+        imported_before(query, query, query, mask)
+    assert [head["head"] for head in seen.heads()] == [1]
+    assert "not numbers" not in str(seen)
+
+
+def test_a_table_of_long_names_fits_and_tells_modules_apart() -> None:
+    class Deep(nn.Module):
+        def __init__(self, levels: int) -> None:
+            super().__init__()
+            if levels:
+                parts = [Deep(levels - 1) for _ in range(2)]
+                self.transformer_blocks_of_this_level = nn.ModuleList(parts)
+
+        def forward(self, x: Tensor) -> None:
+            for part in getattr(self, "transformer_blocks_of_this_level", []):
+                part(x)
+            if not list(self.children()):
+                imported_before(x, x, x)
+
+    model = Deep(3)
+    with watch(model) as seen:
+        model(normal(1, 1, 2_000, 4) * 1e4)
+    lines = str(seen).splitlines()
+    assert max(map(len, lines[:9])) <= 100
+    assert len({line.split()[0] for line in lines[1:9]}) == 8

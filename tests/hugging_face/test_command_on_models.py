@@ -10,20 +10,12 @@ import torch.nn.functional as F
 transformers = pytest.importorskip("transformers", reason="make test-transformers installs it")
 gguf = pytest.importorskip("gguf", reason="make test-transformers installs it")
 
+from tiny_models import SHAPE  # noqa: E402
 from tokenizers import Tokenizer, models, pre_tokenizers, processors  # noqa: E402
 
 from sdpa_lib import rescaled, watch  # noqa: E402
 from sdpa_lib.__main__ import FIGURES, _load, _passages, _read, main  # noqa: E402
 
-SMALL = {
-    "vocab_size": 40,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "max_position_embeddings": 64,
-    "initializer_range": 0.4,  # large weights, so that the scaling matters
-}
 BEGIN, END = 0, 1
 TEXT = " ".join(f"w{i * i % 37}" for i in range(400))
 
@@ -43,12 +35,12 @@ def tokenizer(begin=True, end=False):
 
 
 def llama():
-    configuration = transformers.LlamaConfig(**SMALL, num_key_value_heads=2)
+    configuration = transformers.LlamaConfig(**SHAPE, num_key_value_heads=2)
     return transformers.LlamaForCausalLM(configuration)
 
 
 def bert():
-    return transformers.BertForMaskedLM(transformers.BertConfig(**SMALL))
+    return transformers.BertForMaskedLM(transformers.BertConfig(**SHAPE))
 
 
 def t5():
@@ -73,7 +65,7 @@ def opt():
 def deberta():
     """Which computes attention by hand."""
     return transformers.DebertaV2Model(
-        transformers.DebertaV2Config(**SMALL, relative_attention=False)
+        transformers.DebertaV2Config(**SHAPE, relative_attention=False)
     )
 
 
@@ -242,7 +234,7 @@ def test_an_encoder_is_no_causal_model_with_random_output_weights(
     says_its_class, saved, capsys, tmp_path
 ):
     """Transformers would make one of it, if asked for a causal model."""
-    _, arguments = saved(lambda: transformers.BertModel(transformers.BertConfig(**SMALL)))
+    _, arguments = saved(lambda: transformers.BertModel(transformers.BertConfig(**SHAPE)))
     if not says_its_class:
         path = tmp_path / "model" / "config.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"architectures": None}))
@@ -298,7 +290,7 @@ def test_what_can_not_be_loaded_is_said_in_one_line(what, saved, capsys, tmp_pat
 
 
 def test_a_tokeniser_of_another_model_is_refused(saved, capsys):
-    small = SMALL | {"vocab_size": 30}
+    small = SHAPE | {"vocab_size": 30}
     made = transformers.LlamaConfig(**small, num_key_value_heads=2)
     _, arguments = saved(lambda: transformers.LlamaForCausalLM(made))
     assert "the model knows only 30 tokens" in refusal(capsys, *arguments)
@@ -307,7 +299,7 @@ def test_a_tokeniser_of_another_model_is_refused(saved, capsys):
 def write_gguf(model, path):
     """A Llama as llama.cpp would store it: names of its own, and rotated pairs side by side."""
     writer = gguf.GGUFWriter(path, "llama")
-    writer.add_context_length(SMALL["max_position_embeddings"])
+    writer.add_context_length(SHAPE["max_position_embeddings"])
     writer.add_embedding_length(32)
     writer.add_block_count(2)
     writer.add_feed_forward_length(48)

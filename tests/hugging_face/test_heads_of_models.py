@@ -5,19 +5,12 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="make test-transformers installs it")
 
+from tiny_models import SHAPE  # noqa: E402
+
 from sdpa_book.studies.heads import hugging_face  # noqa: E402
 from sdpa_book.studies.heads.measure import FIGURES, WITHOUT_FIRST, head_figures  # noqa: E402
 from sdpa_lib.attention import attention_scores  # noqa: E402
 
-SMALL = {
-    "vocab_size": 40,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "max_position_embeddings": 64,
-    "initializer_range": 0.4,  # large weights, so that the scaling matters
-}
 LENGTH = 48
 
 
@@ -33,12 +26,12 @@ def gpt2():
 
 
 def llama():
-    return make(transformers.LlamaConfig(**SMALL, num_key_value_heads=2))
+    return make(transformers.LlamaConfig(**SHAPE, num_key_value_heads=2))
 
 
 def mistral():
     return make(
-        transformers.MistralConfig(**SMALL, num_key_value_heads=2, head_dim=8, sliding_window=8)
+        transformers.MistralConfig(**SHAPE, num_key_value_heads=2, head_dim=8, sliding_window=8)
     )
 
 

@@ -12,6 +12,8 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="make test-transformers installs it")
 
+from tiny_models import GROUPED, LENGTH, PADDING, SMALL, WINDOW, decoder  # noqa: E402
+
 import sdpa_lib.transformers  # noqa: E402
 from sdpa_lib.rescaling import (  # noqa: E402
     MODEL_RESCALINGS,
@@ -36,43 +38,10 @@ ONES_OWN |= {name: PowerOfDk(0.4) for name in register(PowerOfDk(0.4), "mine")}
 RESCALING = {f"{OWN}:{name}": r for name, r in {**RESCALINGS, **MODEL_RESCALINGS}.items()}
 RESCALING |= ONES_OWN
 
-LENGTH, WINDOW, PADDING = 10, 4, 3
-SMALL = {
-    "vocab_size": 40,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "max_position_embeddings": 64,
-    "initializer_range": 0.4,  # large weights, so that the scaling matters
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": None,
-}
-GROUPED = {"num_key_value_heads": 2, "head_dim": 8}
 CONFIGURATIONS = {
-    "Llama": lambda: transformers.LlamaConfig(**SMALL, num_key_value_heads=2),
-    "Qwen 3": lambda: transformers.Qwen3Config(**SMALL, **GROUPED),
-    "Mistral": lambda: transformers.MistralConfig(**SMALL, **GROUPED, sliding_window=WINDOW),
-    "Gemma 3": lambda: transformers.Gemma3TextConfig(
-        **SMALL,
-        **GROUPED,
-        query_pre_attn_scalar=24,
-        sliding_window=WINDOW,
-        layer_types=["sliding_attention", "full_attention"],
-    ),
-    "GPT-2": lambda: transformers.GPT2Config(
-        vocab_size=40,
-        n_positions=64,
-        n_embd=32,
-        n_layer=2,
-        n_head=4,
-        initializer_range=0.4,
-        scale_attn_by_inverse_layer_idx=True,
-        bos_token_id=1,
-        eos_token_id=None,
-    ),
+    name: functools.partial(decoder, name) for name in ("Llama", "Qwen 3", "Mistral", "Gemma 3")
 }
+CONFIGURATIONS["GPT-2"] = lambda: decoder("GPT-2", scale_attn_by_inverse_layer_idx=True)
 CAUSAL = pytest.mark.parametrize("model", CONFIGURATIONS, indirect=True)
 KINDS = list({type(rescaling): name for name, rescaling in RESCALING.items()}.values())
 EVERY = pytest.mark.parametrize("name", [OWN, *KINDS])  # the numbers in one are tested elsewhere

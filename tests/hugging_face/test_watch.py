@@ -1,6 +1,7 @@
 """``watch`` and ``rescaled`` on tiny models of Hugging Face Transformers with random weights."""
 
 import copy
+import functools
 import math
 
 import pytest
@@ -8,24 +9,14 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="make test-transformers installs it")
 
+from tiny_models import GROUPED, LENGTH, PADDING, SMALL, WINDOW, decoder  # noqa: E402
+
 from sdpa_lib import rescaled, watch  # noqa: E402
 from sdpa_lib.transformers import register  # noqa: E402
 
 # The name that was there before 5.23 goes on with a warning.
 pytestmark = pytest.mark.filterwarnings("ignore:`gradient_checkpointing_:FutureWarning")
-LENGTH, SHORT, WINDOW, PADDING = 10, 6, 4, 3
-SMALL = {
-    "vocab_size": 40,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "initializer_range": 0.4,  # large weights, so that the scaling matters
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": None,
-}
-GROUPED = {"num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 64}
+SHORT = 6
 SEQUENCES = {
     "vocab_size": 40,
     "d_model": 32,
@@ -43,21 +34,9 @@ SEQUENCES = {
 }
 IMAGES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 16}
 CONFIGURATIONS = {
-    "Llama": lambda: transformers.LlamaConfig(**SMALL, **GROUPED),
-    "Qwen 3": lambda: transformers.Qwen3Config(**SMALL, **GROUPED, attention_dropout=0.2),
-    "Mistral": lambda: transformers.MistralConfig(**SMALL, **GROUPED, sliding_window=WINDOW),
-    "Gemma 3": lambda: transformers.Gemma3TextConfig(
-        **SMALL,
-        **GROUPED,
-        query_pre_attn_scalar=24,
-        sliding_window=WINDOW,
-        layer_types=["sliding_attention", "full_attention"],
-    ),
-    "GPT-2": lambda: transformers.GPT2Config(
-        vocab_size=40, n_positions=64, n_embd=32, n_layer=2, n_head=4, initializer_range=0.4,
-        bos_token_id=1, eos_token_id=None,
-    ),
-    "BERT": lambda: transformers.BertConfig(**SMALL, max_position_embeddings=64),
+    **{name: functools.partial(decoder, name) for name in ("Llama", "Mistral", "Gemma 3", "GPT-2")},
+    "Qwen 3": lambda: decoder("Qwen 3", attention_dropout=0.2),
+    "BERT": lambda: transformers.BertConfig(**SMALL),
     "BART": lambda: transformers.BartConfig(
         **SEQUENCES, max_position_embeddings=64, forced_eos_token_id=None
     ),
