@@ -284,7 +284,7 @@ def _standing_out(heads: list[dict[str, Any]]) -> str:
         "figures are not numbers": lambda x: not math.isfinite(x["spread"] + x["entropy"]),
         "a score above 65,504, where float16 ends": lambda x: x["largest_score"] > 65504,
         "nearly all rows saturated": lambda x: x["saturated"] > 0.9,
-        "effective keys nearly as many as keys": lambda x: x["effective_keys"] > 0.95 * x["keys"] > 1,
+        "nearly all keys effective": lambda x: x["effective_keys"] > 0.95 * x["keys"] > 1,
         "the first key takes more than half": lambda x: x["first_key"] > 0.5 and x["keys"] > 2.5,
         "spread over four times the median head's": lambda x: x["spread"] > 4.0 * usual > 0.0,
     }

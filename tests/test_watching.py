@@ -652,7 +652,7 @@ def test_what_is_printed() -> None:
     ("times", "told"),
     [
         (100.0, "saturated: call 1"),
-        (0.0, "as many as keys: call 1"),
+        (0.0, "all keys effective: call 1"),
         (1e4, "65,504"),
         (math.nan, "not numbers"),
     ],
