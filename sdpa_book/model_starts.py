@@ -18,9 +18,9 @@ class Start(NamedTuple):
         query: standard deviation of a query's components, the root mean square over the head.
         key: that of a key's.
         bias: that of what is added to the scores of a query, over its keys.
-        keys: how many keys a query sees at most, in half of the layers or more (by a window, a
-            choice of keys or the length in training); ``None`` where that is 8,192 or more, or not
-            looked up.
+        keys: how many keys a query sees at most, in more than half of the layers (by a window, a
+            choice of keys or the length in training); ``None`` where that is 8,192 or more, where
+            as many layers see more as less, or where it was not looked up.
     """
 
     of: str
