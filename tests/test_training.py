@@ -780,9 +780,13 @@ def test_the_stored_study_is_complete_and_made_with_these_settings(stored):
 STEADY = ("sqrt_d_k", "d_k", "k_total", "qk_norm", "sigma 1")
 
 
-@pytest.mark.parametrize("name", [n for n, c in DECLARED.items() if c.cell.n_layers == 2])
+# A cell once, and none of the largest batches, of which a step takes half a second.
+CELLS = {c.cell: n for n, c in reversed(DECLARED.items()) if c.cell.n_layers == 2}
+
+
+@pytest.mark.parametrize("name", [n for c, n in CELLS.items() if (c.batch or 0) <= 256])
 def test_stored_runs_begin_as_they_do_here(stored, name):
-    """The first twenty steps of one run of each comparison."""
+    """The first twenty steps of one run of each cell."""
     comparison = DECLARED[name]
     runs = reported(stored, comparison)
     scaling = next(s for s in STEADY if s in runs)

@@ -1,6 +1,6 @@
 """What the training study declares before a run is made: which model on which task, what is
 measured, and by which rule learning rates are chosen. ``plan.toml`` holds its questions. The study
-takes about ten hours on one core.
+takes about eleven hours on one core.
 
 **Time to learn**: the first step, of those at which a model is measured, from which on it answers
 ``LEARNED`` of the held-out questions for ``STAY`` steps in a row. A run that has not learned within
@@ -37,7 +37,7 @@ from sdpa_lib._checks import check_count, unknown_name
 
 DECLARED = Path(__file__).with_name("plan.toml")
 """The comparisons of the book's study."""
-TAKES = "about ten hours"
+TAKES = "about eleven hours"
 
 LEARNED = 0.9
 """The share of held-out questions that a model answers once it has learned."""
