@@ -600,6 +600,7 @@ COMPARISONS = {
         comparison("wide, longer", (), d_k=64, n_layers=8, **RECALL | {"budget": 800}),
         comparison("one seed", (), d_k=128, **RECALL | {"budget": 500}),
         comparison("own rate", (), d_k=16, other_rate=-3.0, **RECALL),
+        comparison("digits, one rate", (), d_k=16, **DIGITS),  # the same runs once more
     )
 }
 
@@ -655,6 +656,7 @@ RUNS = {
         ("own rate", [LATER], [{"learned_at": 999}]),
     )
 }
+RUNS["digits, one rate"] = RUNS["digits"]
 CHOSE = [
     a_run("one seed", "none", 100, None, steps=300, accuracy=0.2),
     a_run("one seed", "none", 101, None, worst_loss=3.0, accuracy=0.4),

@@ -23,6 +23,7 @@ from sdpa_book.studies.training.censoring import (
     holm,
     log_rank,
     median_time,
+    ratio_of_ratios,
     step_down,
     survival,
     times_as_long,
@@ -39,7 +40,7 @@ from sdpa_book.studies.training.plan import (
     next_jobs,
 )
 from sdpa_book.studies.training.read import STORED, contrasts, load_study, reported
-from sdpa_book.studies.training.run import make, make_model, provenance, train
+from sdpa_book.studies.training.run import loss_on, make, make_model, provenance, train
 from sdpa_book.studies.transformer import BRANCHES, SCALINGS, Transformer
 
 SMALL = Cell("recall 8", d_k=4, d_model=8, n_heads=1, n_layers=1, budget=40)
@@ -354,6 +355,19 @@ def test_looks_and_how_long_to_stay_are_the_cells(monkeypatch):
     assert (made.learned_at, made.steps, made.curves["step"]) == (15, 45, [0, 20, 40])
 
 
+def test_a_batch_is_as_large_as_the_cell_says(monkeypatch):
+    sizes = []
+
+    def seen(task, *rest):
+        sizes.append(len(rest[-1]))  # the answers
+        return loss_on(task, *rest)
+
+    monkeypatch.setattr(making, "loss_on", seen)
+    for batch in (None, 5):
+        train(Run(replace(SMALL, batch=batch), "none", -3.0, 0), until=0, device="cpu")
+    assert sizes == [TASKS[SMALL.task].batch_size, 5]
+
+
 @pytest.mark.parametrize(("warm_up", "shares"), [(0, [1, 1, 1]), (4, [1 / 4, 2 / 4, 3 / 4])])
 def test_the_rate_rises_over_the_warm_up(warm_up, shares):
     """A step of gradient descent is as long as its rate."""
@@ -567,7 +581,14 @@ def test_runs_made_elsewhere_are_kept_and_say_where(tmp_path, whole, other, miss
 
 def test_a_run_comes_back_from_its_line_as_it_was():
     cell = replace(
-        SMALL, norm="post", branch="1/sqrt(L)", clip=1.0, start="xavier", warm_up=0, every=10
+        SMALL,
+        norm="post",
+        branch="1/sqrt(L)",
+        clip=1.0,
+        start="xavier",
+        warm_up=0,
+        every=10,
+        batch=8,
     )
     made = train(Run(cell, "d_k", -2.5, 1), device="cpu")
     back = read._record(json.loads(making._to_line(made)))
@@ -711,6 +732,17 @@ def test_how_many_times_as_long():
     assert ratio.times == pytest.approx(117.5 / 57.5)
     with pytest.raises(ValueError, match=r"theirs.*censored"):
         times_as_long([record(120)], [record(None)])
+    late = [record(80)] * 3 + [record(None)] * 2  # the middle one is known all the same
+    assert times_as_long(late, [record(60)] * 5, censored=True).times == pytest.approx(70 / 50)
+
+
+def test_how_many_times_as_large_one_ratio_is_as_another():
+    """3 over 1.5, and intervals that hold it."""
+    first, second = ([[record(t)] * 5 for t in times] for times in ((160, 60), (100, 70)))
+    found = ratio_of_ratios(tuple(first), tuple(second))
+    assert found.times == pytest.approx((150 / 50) / (90 / 60))
+    assert found.low < found.times < found.high
+    assert found.low > (140 / 60) / (100 / 50)
 
 
 def test_what_is_concluded_where_all_or_none_have_learned():
@@ -748,9 +780,13 @@ def test_the_stored_study_is_complete_and_made_with_these_settings(stored):
 STEADY = ("sqrt_d_k", "d_k", "k_total", "qk_norm", "sigma 1")
 
 
-@pytest.mark.parametrize("name", [n for n, c in DECLARED.items() if c.cell.n_layers == 2])
+# A cell once, and none of the largest batches, of which a step takes half a second.
+CELLS = {c.cell: n for n, c in reversed(DECLARED.items()) if c.cell.n_layers == 2}
+
+
+@pytest.mark.parametrize("name", [n for c, n in CELLS.items() if (c.batch or 0) <= 256])
 def test_stored_runs_begin_as_they_do_here(stored, name):
-    """The first twenty steps of one run of each comparison."""
+    """The first twenty steps of one run of each cell."""
     comparison = DECLARED[name]
     runs = reported(stored, comparison)
     scaling = next(s for s in STEADY if s in runs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 
@@ -64,7 +64,8 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
     runs, theirs = ([r for n in names for r in _runs(n)[s]] for s in (scaling, against))
     others = [n for n in have if n not in names]
     fair = [n for n in others if _learned(_runs(n)[against]) == len(_runs(n)[against])]
-    elsewhere = [r for n in fair for r in _runs(n)[scaling]]
+    of_others = _distinct(r for n in fair for r in _runs(n)[scaling])
+    elsewhere = [r for r in of_others if r.run not in {of.run for of in runs}]
     behind = [n for n in fair if 2 * _learned(_runs(n)[scaling]) < len(_runs(n)[scaling])]
     budgets = [r.run.cell.budget for r in runs]
     value, error = _share(_learned(runs), len(runs))
@@ -91,7 +92,7 @@ def share_that_diverges(*, scaling: str) -> Finding:
     at all that were tried, how many there are, how many have a loss beyond the bound, and how many
     were given up before their budget.
     """
-    runs = [r for name in _comparisons() for r in _runs(name).get(scaling, [])]
+    runs = _distinct(r for name in _comparisons() for r in _runs(name).get(scaling, []))
     chose = [r for r in _study() if r.run.scaling == scaling and r.run.chooses]
     rises = [r.worst_gradient / r.curves["gradient"][0] for r in runs]
     diverged = [
@@ -285,6 +286,11 @@ def _that_test(scaling: str, against: str) -> list[str]:
         for name, comparison in _comparisons().items()
         if scaling in comparison.contrasts and comparison.against == against
     ]
+
+
+def _distinct(runs: Iterable[Record]) -> list[Record]:
+    """Each run once: comparisons at one rate share runs with those that choose it."""
+    return list({record.run: record for record in runs}.values())
 
 
 def _learned(runs: list[Record]) -> int:

@@ -4,6 +4,7 @@ from sdpa_book.studies.training.censoring import (
     holm,
     log_rank,
     median_time,
+    ratio_of_ratios,
     step_down,
     survival,
     times_as_long,

@@ -119,15 +119,22 @@ class Ratio(NamedTuple):
         return f"{self.times:.1f} ({self.low:.1f} to {self.high:.1f})"
 
 
-def times_as_long(ours: Sequence[Record], theirs: Sequence[Record]) -> Ratio:
-    """The ratio of the medians of two groups of runs that have all learned.
+def times_as_long(
+    ours: Sequence[Record], theirs: Sequence[Record], *, censored: bool = False
+) -> Ratio:
+    """The ratio of the medians of two groups of runs.
 
     A run is first seen to have learned at a look, and did so between it and the look before. So
     each time is put in the middle of the two; for the interval seeds are resampled, and their
     times lie anywhere between the two.
 
+    Args:
+        ours, theirs: the runs of either group.
+        censored: runs may be censored. Each counts with the step at which it was, so that of a
+            censored run of ours what is found is no more than it would be with its time.
+
     Raises:
-        ValueError: a run is censored, so that its time is not known.
+        ValueError: a run is censored, so that its time is not known, and none may be.
 
     Example:
         >>> from sdpa_book.studies.training import load_plan, load_study, reported
@@ -135,19 +142,46 @@ def times_as_long(ours: Sequence[Record], theirs: Sequence[Record]) -> Ratio:
         >>> print(times_as_long(runs["none"], runs["sqrt_d_k"]))
         3.6 (3.3 to 4.3)
     """
-    middles, drawn = [], []
-    for stream, (name, runs) in enumerate((("ours", ours), ("theirs", theirs))):
-        if any(record.learned_at is None for record in runs):
-            raise ValueError(f"{name} must have learned, got a run that is censored")
+    if not censored:
+        for name, runs in (("ours", ours), ("theirs", theirs)):
+            if any(record.learned_at is None for record in runs):
+                raise ValueError(f"{name} must have learned, got a run that is censored")
+    return _ratio([ours], [theirs])
+
+
+def ratio_of_ratios(
+    first: tuple[Sequence[Record], Sequence[Record]],
+    second: tuple[Sequence[Record], Sequence[Record]],
+) -> Ratio:
+    """How many times as large the ratio of the medians of one pair of groups is as that of another.
+
+    Times, censored runs and the interval are as in :func:`times_as_long`.
+
+    Example:
+        >>> from sdpa_book.studies.training import load_plan, load_study, reported
+        >>> runs = reported(load_study()[1], load_plan()["recall, d_k 64"])
+        >>> pair = runs["none"], runs["sqrt_d_k"]
+        >>> ratio_of_ratios(pair, pair).times
+        1.0
+    """
+    return _ratio([first[0], second[1]], [first[1], second[0]])
+
+
+def _ratio(above: Sequence[Sequence[Record]], below: Sequence[Sequence[Record]]) -> Ratio:
+    """The product of the medians of some groups over that of others."""
+    middle, drawn = 1.0, np.ones(RESAMPLINGS)
+    powers = [1] * len(above) + [-1] * len(below)
+    for stream, (runs, power) in enumerate(zip([*above, *below], powers, strict=True)):
         generator = np.random.default_rng([0, stream])
         times = np.array([float(record.time) for record in runs])
         chosen = generator.choice(times, (RESAMPLINGS, len(times)))
         every = runs[0].run.cell.every
-        drawn.append(np.median(chosen - every * generator.random(chosen.shape), axis=1))
-        middles.append(np.median(times) - every / 2)
+        medians = np.median(chosen - every * generator.random(chosen.shape), axis=1)
+        drawn = drawn * medians**power
+        middle *= (np.median(times) - every / 2) ** power
     reach = (1 - LEVEL_OF_INTERVALS) / 2
-    low, high = np.quantile(drawn[0] / drawn[1], [reach, 1 - reach])
-    return Ratio(float(middles[0] / middles[1]), float(low), float(high))
+    low, high = np.quantile(drawn, [reach, 1 - reach])
+    return Ratio(float(middle), float(low), float(high))
 
 
 def holm(p_values: Sequence[float], declared: int | None = None) -> list[float]:

@@ -56,7 +56,7 @@ TEST_LENGTHS = (64, 256, 1024, 4096, 8192)
 
 def make_model(run: Run) -> Transformer:
     """The model of a run at its start: the same parameters for every scaling of a cell and seed."""
-    cell, task = run.cell, TASKS[run.cell.task]
+    cell, task = run.cell, run.cell.trained_on
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(make_generator(run.seed).initial_seed())
         embedding = task.embedding(cell.d_model)
@@ -100,7 +100,7 @@ def train(
         (None, True)
     """
     start, chosen = time.perf_counter(), get_device(device)
-    cell, task = run.cell, TASKS[run.cell.task]
+    cell, task = run.cell, run.cell.trained_on
     until = cell.budget if until is None else min(until, cell.budget)
     model = make_model(run).to(chosen)
     optimiser = make_optimiser(run, model)
