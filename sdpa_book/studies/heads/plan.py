@@ -82,8 +82,8 @@ Asked is, of the mean over heads (error: over two seeds, where there are two) of
 
 1. Does decay of 0.1 hold the spread? It does if undivided ``sigma`` at the end is at most half of
    what it is without decay, in each seed. A weight that nothing drives shrinks by
-   exp(-decay × the sum of rates): by a third within these 2,400 steps at 0.1, by 0.015 at 1, where
-   in trainings of some 10^5 steps it is as much as that. So ``causal_strong`` asks the same of a
+   exp(-decay × the sum of rates): to 0.66 within these 2,400 steps at 0.1, to 0.015 at 1, as in
+   trainings of some 10^5 steps. So ``causal_strong`` asks the same of a
    decay of 1.
 2. What do QK-norm and QK-clip hold, and what does it cost? ``sigma`` at the end against the
    root's, and the held-out loss.

@@ -151,7 +151,10 @@ def make_optimiser(model: Transformer, rate: float, settings: Settings) -> torch
     """
     matrices = [p for p in model.parameters() if p.dim() == 2]
     others = [p for p in model.parameters() if p.dim() != 2]
-    groups = [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
+    groups: list[dict[str, Any]] = [
+        {"params": matrices},
+        {"params": others, "weight_decay": 0.0},
+    ]
     betas = (0.9, settings.beta_2)
     return torch.optim.AdamW(groups, 10.0**rate, betas, weight_decay=settings.decay)
 
