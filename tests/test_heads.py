@@ -557,6 +557,16 @@ def test_an_interrupted_training_goes_on_to_the_same_end(trained, corpus, tmp_pa
         assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
+def test_matrices_start_as_they_are_told():
+    """The same draws, as long as the start says; vectors of bytes as the positions say."""
+    start = make_model(ROOT, SMALL).state_dict()
+    small = make_model(ROOT, AS_PEOPLE).state_dict()
+    for name, inputs in (("blocks.0.attention.query", 16), ("blocks.1.perceptron.2", 64)):
+        expected = start[f"{name}.weight"] * 0.02 * inputs**0.5
+        torch.testing.assert_close(small[f"{name}.weight"], expected)
+    torch.testing.assert_close(small["embedding.byte"], start["embedding.byte"] * 0.02)
+
+
 def test_decay_is_taken_from_matrices_alone():
     """By one step whose gradients are all 0."""
     model = make_model(DecoderRun("qk_norm", 8), AS_PEOPLE)
