@@ -41,6 +41,7 @@ from sdpa_book.studies.heads.measure import (
 from sdpa_book.studies.heads.ngrams import ngram_losses
 from sdpa_book.studies.heads.plan import (
     CHOOSING,
+    CLIPPED,
     POSITIONS,
     SCALINGS,
     DecoderRun,
@@ -50,10 +51,12 @@ from sdpa_book.studies.heads.plan import (
 )
 from sdpa_book.studies.heads.read import (
     STORED,
+    load_causal,
     load_places,
     load_results,
     load_values,
     load_vectors,
+    mean_over_heads,
 )
 from sdpa_book.studies.heads.run import (
     LINE,
@@ -62,7 +65,14 @@ from sdpa_book.studies.heads.run import (
     contribution,
     make,
 )
-from sdpa_book.studies.heads.train import held_out_loss, make_model, passage_losses, train
+from sdpa_book.studies.heads.train import (
+    clip_heads,
+    held_out_loss,
+    make_model,
+    make_optimiser,
+    passage_losses,
+    train,
+)
 from sdpa_book.studies.transformer import turned
 from sdpa_lib.attention import attention_scores, attention_weights
 from sdpa_lib.rescaling import RESCALINGS
@@ -85,6 +95,10 @@ SMALL = Settings(
     passages=4,
 )
 ROOT = DecoderRun("sqrt_d_k", 8)
+AS_PEOPLE = replace(
+    SMALL, rates=(-2.0,), positions="rotary_small", start="0.02", decay=0.1, beta_2=0.95, tau=0.05
+)
+CLIP = DecoderRun(CLIPPED, 8)
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +173,17 @@ def test_held_out_passages_do_not_overlap(corpus):
         corpus.passages(pieces + 1, 16)
 
 
+def test_passages_begin_with_one_byte_if_asked(library, corpus):
+    other = load_corpus(library, fixed_first=True)
+    for own, begun in (
+        (corpus.passages(3, 16), other.passages(3, 16)),
+        (corpus.batch(3, 16, 0, 0), other.batch(3, 16, 0, 0)),
+    ):
+        assert (begun[:, 0] == 0).all()
+        assert (own[:, 0] != 0).any()
+        assert torch.equal(begun[:, 1:], own[:, 1:])
+
+
 # The measures
 
 
@@ -183,6 +208,7 @@ def plain_figures(query, key, scores, least):
         top = z.sort(descending=True).values[: math.isqrt(len(z)) + 1]
         found["tail"].append((top[:-1] - top[-1]).mean())
     found = {name: torch.stack(values).mean() for name, values in found.items()}
+    found["top_score"] = max(scores[i][j] for i in range(len(query)) for j in range(i + 1))
     found["row_std"] = (torch.stack([x.var(correction=0) for x in raw]).mean() / d_k).sqrt()
     found["total_std"] = torch.cat(raw).std() / math.sqrt(d_k)
     found["key_shared"] = key.mean(0).square().sum() / key.square().sum(-1).mean()
@@ -531,6 +557,103 @@ def test_an_interrupted_training_goes_on_to_the_same_end(trained, corpus, tmp_pa
         assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
+def test_matrices_start_as_they_are_told():
+    """The same draws, as long as the start says; vectors of bytes as the positions say."""
+    start = make_model(ROOT, SMALL).state_dict()
+    small = make_model(ROOT, AS_PEOPLE).state_dict()
+    for name, inputs in (("blocks.0.attention.query", 16), ("blocks.1.perceptron.2", 64)):
+        expected = start[f"{name}.weight"] * 0.02 * inputs**0.5
+        torch.testing.assert_close(small[f"{name}.weight"], expected)
+    torch.testing.assert_close(small["embedding.byte"], start["embedding.byte"] * 0.02)
+
+
+def test_decay_is_taken_from_matrices_alone():
+    """By one step whose gradients are all 0."""
+    model = make_model(DecoderRun("qk_norm", 8), AS_PEOPLE)
+    optimiser = make_optimiser(model, -2.0, AS_PEOPLE)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    for parameter in model.parameters():
+        parameter.data += 1 - parameter.data if parameter.dim() == 1 else 0
+        parameter.grad = torch.zeros_like(parameter)
+    optimiser.step()
+    for name, after in model.named_parameters():
+        kept = 1.0 if after.dim() == 1 else before[name]
+        decayed = (name.endswith("weight") and "norm" not in name) or name == "embedding.byte"
+        expected = kept * (1 - 0.01 * 0.1) if decayed else kept
+        torch.testing.assert_close(after.detach(), torch.zeros_like(after) + expected, msg=name)
+    assert model.blocks[0].attention.log_scale is not None  # and one of another shape was there
+
+
+def test_without_decay_the_optimiser_is_adam(corpus):
+    models = [make_model(ROOT, SMALL) for _ in range(2)]
+    own, adam = (
+        make_optimiser(models[0], -2.0, SMALL),
+        torch.optim.Adam(models[1].parameters(), 0.01),
+    )
+    for step in range(3):
+        for model, optimiser in zip(models, (own, adam), strict=True):
+            optimiser.zero_grad()
+            passage_losses.__wrapped__(model, corpus.batch(2, 16, 0, step)).mean().backward()
+            optimiser.step()
+    for one, other in zip(*(m.parameters() for m in models), strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_only_heads_above_tau_are_clipped_and_to_tau(positions, corpus):
+    """W_Q and W_K of a head by the same factor, also where places turn what they give."""
+    model = make_model(CLIP, replace(SMALL, positions=positions))
+    attention = model.blocks[0].attention
+    attention.query.weight.data[:8] *= 4  # head 0
+    x = model.embedded(corpus.passages(2, 16)[:, :-1])
+    before = attention.scores(x).amax((0, 2, 3))
+    weights = [m.weight.detach().clone() for m in (attention.query, attention.key)]
+    tau = before.mean().item()
+    assert before[0] > tau > before[1]
+    clip_heads(model, [before, before * 0 - 1.0], tau)  # no score of layer 2 is above 0
+    after = attention.scores(x).amax((0, 2, 3))
+    assert after.tolist() == pytest.approx([tau, before[1].item()])
+    for module, weight in zip((attention.query, attention.key), weights, strict=True):
+        torch.testing.assert_close(module.weight[:8], weight[:8] * (tau / before[0]).sqrt())
+        assert torch.equal(module.weight[8:], weight[8:])
+    start = make_model(CLIP, replace(SMALL, positions=positions)).blocks[1].attention
+    assert torch.equal(model.blocks[1].attention.query.weight, start.query.weight)
+
+
+def test_clipping_holds_the_largest_score(corpus, tmp_path):
+    settings, tops = replace(AS_PEOPLE, decay=0.0), {}
+    for run in (ROOT, CLIP):
+        train(run, -1.0, settings, corpus, tmp_path)
+        model = training.load_model(run, 6, settings, tmp_path)
+        batch = corpus.batch(settings.batch, settings.n_tokens, 0, 5)  # the last that was seen
+        tops[run] = [z.scores.amax((0, 2, 3)).max() for z in layers_of(model, batch[:, :-1])]
+    assert max(tops[ROOT]) > 10 * settings.tau
+    # the step in between was clipped by what it was before that step
+    assert max(tops[CLIP]) < 3 * settings.tau
+
+
+def test_a_clipped_training_goes_on_to_the_same_end(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(resuming, "SAVE_EVERY", 0.0)
+    whole = train(CLIP, -2.0, AS_PEOPLE, corpus, tmp_path / "whole")
+    train(CLIP, -2.0, AS_PEOPLE, corpus, tmp_path / "parts", until=3)
+    assert train(CLIP, -2.0, AS_PEOPLE, corpus, tmp_path / "parts") == whole
+
+
+def test_a_single_rate_is_taken_without_a_trial(library, tmp_path, capsys):
+    plan = {"causal": Study(replace(AS_PEOPLE, fixed_first=True), (CLIP,), 0)}
+    make(tmp_path, plan, library=library)
+    assert capsys.readouterr().err.splitlines()[-1] == f"3 of 3 stored in {tmp_path}"
+    results = load_results(tmp_path / "causal.json.gz")
+    assert results[CLIP].rate == -2.0
+    assert results.trials == {CLIPPED: {}}
+    assert results.provenance["settings"]["start"] == "0.02"
+    own = load_corpus(library, fixed_first=True)
+    model = training.load_model(CLIP, 6, plan["causal"].settings, tmp_path / "state" / "causal")
+    assert results[CLIP].held_out[-1] == pytest.approx(
+        held_out_loss(model, own.passages(4, 16)), rel=1e-4
+    )
+
+
 def test_a_study_is_made_and_read_again(library, tmp_path, capsys, monkeypatch):
     path, runs = tmp_path / "out" / "heads.json.gz", (ROOT, DecoderRun("log_n", 8))
     plan = {"heads": Study(SMALL, runs, 2)}
@@ -601,6 +724,10 @@ def test_a_study_is_made_and_read_again(library, tmp_path, capsys, monkeypatch):
         ({"moments": (0, 601)}, "moments must lie between 0 and steps = 600"),
         ({"trial_steps": 50}, "trial_steps must be a multiple of every = 30"),
         ({"positions": "rotery"}, "'rotary'"),
+        ({"start": "0.2"}, "start '0.2' is not known"),
+        ({"decay": -0.1}, "decay must be a finite number of at least 0, got -0.1"),
+        ({"beta_2": 1.0}, "beta_2 must be at least 0 and less than 1, got 1.0"),
+        ({"tau": 0.0}, "tau must be a finite number greater than 0, got 0"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, says):
@@ -631,7 +758,8 @@ def test_every_declared_run_is_stored(stored):
     assert set(stored.results) >= {run.name for run in STUDIES[name].runs}
     settings, corpus = stored.provenance["settings"], stored.provenance["corpus"]
     declared = json.loads(json.dumps(asdict(STUDIES[name].settings)))
-    assert declared.items() <= ({"positions": "learned"} | settings).items()  # the older ones
+    default = json.loads(json.dumps(asdict(Settings())))  # of what the older ones do not note
+    assert declared.items() <= (default | settings).items()
     assert corpus["held_out"] == [module for module in corpus["files"] if is_held_out(module)]
     for name, result in stored.results.items():
         assert result.step == settings["steps"], name
@@ -639,7 +767,38 @@ def test_every_declared_run_is_stored(stored):
         shape = (len(result.moments), settings["n_layers"], settings["n_heads"])
         assert {values.shape for values in result.figures.values()} == {shape}
         assert all(values.isfinite().all() for values in result.figures.values())
-        assert result.rate == training.best_rate(stored.trials[result.run.scaling])
+        trials = stored.trials[result.run.scaling] or {str(*settings["rates"]): 0.0}
+        assert result.rate == training.best_rate(trials)
+
+
+def test_what_holds_scores_is_read_by_start_and_decay():
+    causal = load_causal()
+    assert set(causal) == set(itertools.product(("1/inputs", "0.02"), (0.1, 0.0)))
+    for (start, decay), results in causal.items():
+        settings = results.provenance["settings"]
+        assert (settings["start"], settings["decay"]) == (start, decay)
+        scalings = {result.run.scaling for result in results.results.values()}
+        assert scalings == {"none", "sqrt_d_k", "d_k", "qk_norm", CLIPPED}
+    results = causal["1/inputs", 0.1]
+    of_seeds = mean_over_heads(results, "sqrt_d_k", "sigma")
+    assert of_seeds.shape == (2, 6)
+    second = results[DecoderRun("sqrt_d_k", seed=1)].figures["sigma"]
+    torch.testing.assert_close(of_seeds[1], second.flatten(1).mean(1))
+    with pytest.raises(ValueError, match="scaling 'log_n' is not known"):
+        mean_over_heads(results, "log_n", "sigma")
+    with pytest.raises(ValueError, match="figure 'sigmas' is not known"):
+        mean_over_heads(results, "sqrt_d_k", "sigmas")
+
+
+def test_clipped_heads_stay_near_tau_where_the_root_went_beyond():
+    """On passages that were not trained on, so that a score can be a little above."""
+    for (_, decay), results in load_causal().items():
+        tau = results.provenance["settings"]["tau"]
+        clipped, root = (
+            results[DecoderRun(scaling)].figures["top_score"] for scaling in (CLIPPED, "sqrt_d_k")
+        )
+        assert clipped.max() < 1.3 * tau, decay
+        assert root.flatten(1).amax(1).max() > 2 * tau
 
 
 @pytest.mark.parametrize("content", ["", '{"results": {}}'])
@@ -663,7 +822,10 @@ def test_stored_figures_follow_from_stored_queries_and_keys(stored, passage):
     for layer, (q, k) in enumerate(zip(query.unsqueeze(1), key.unsqueeze(1), strict=True)):
         scores = attention_scores(q, k, is_causal=True, rescaling=run.scaling)
         figures = head_figures(q, k, scores, least=q.shape[2] // 2, stride=1)
+        assert set(figures) - set(checks) <= {"top_score"}  # which the older ones lack
         for figure, values in figures.items():
+            if figure not in checks:
+                continue
             torch.testing.assert_close(
                 values,
                 checks[figure][layer],

@@ -7,8 +7,10 @@ from sdpa_book.studies.heads.read import (
     LONGER,
     STORED,
     WIDE,
+    load_causal,
     load_results,
     load_values,
     load_vectors,
+    mean_over_heads,
 )
 from sdpa_book.studies.heads.run import PLACED

@@ -42,12 +42,15 @@ class Corpus:
         held_out: by name the bytes, (size,), of each module that is not trained on.
         sizes: by name how many bytes each module has, all of them.
         sha256: of names and bytes, all of them.
+        fixed_first: every passage begins with a zero byte, which stands between modules, in place
+            of its own first.
     """
 
     training: Tensor
     held_out: Mapping[str, Tensor]
     sizes: Mapping[str, int]
     sha256: str
+    fixed_first: bool = False
 
     def batch(self, count: int, n_tokens: int, seed: int, step: int) -> Tensor:
         """The training batch of a step, the same for every model of that seed.
@@ -68,7 +71,7 @@ class Corpus:
             )
         generator = make_generator(seed, step + 2)
         first = torch.randint(last, (count, 1), generator=generator)
-        return self.training[first + torch.arange(n_tokens + 1)].long()
+        return self._begun(self.training[first + torch.arange(n_tokens + 1)].long())
 
     def passages(self, count: int, n_tokens: int) -> Tensor:
         """Passages that were not trained on, spread evenly over the modules held out: each module
@@ -99,11 +102,22 @@ class Corpus:
                 f"count must be at most {len(whole)}, the pieces of {length} bytes in the modules "
                 f"held out, got {count}"
             )
-        return torch.stack([whole[i * len(whole) // count] for i in range(count)]).long()
+        chosen = torch.stack([whole[i * len(whole) // count] for i in range(count)])
+        return self._begun(chosen.long())
+
+    def _begun(self, passages: Tensor) -> Tensor:
+        """Passages (count, n + 1) of this text, changed in place."""
+        if self.fixed_first:
+            passages[:, 0] = 0
+        return passages
 
 
-def load_corpus(folder: Path = LIBRARY) -> Corpus:
+def load_corpus(folder: Path = LIBRARY, fixed_first: bool = False) -> Corpus:
     """The modules of a folder, in the order of their names.
+
+    Args:
+        folder: where they lie.
+        fixed_first: as in :class:`Corpus`.
 
     Raises:
         ValueError: no module is there to train on.
@@ -126,6 +140,7 @@ def load_corpus(folder: Path = LIBRARY) -> Corpus:
         {name: as_tokens(text) for name, text in texts.items() if is_held_out(name)},
         {name: len(text) for name, text in texts.items()},
         digest.hexdigest(),
+        fixed_first,
     )
 
 

@@ -54,6 +54,7 @@ FIGURES = {
     "tail": "scale of a row's upper tail, in nats: the mean excess of its sqrt(n) largest scores "
     "over the next",
     "tail_normal": "that in units of the row's standard deviation, over a normal row's",
+    "top_score": "largest score that softmax sees, of all rows",
     "largest": "largest weight of a row",
     "perplexity": "perplexity of a row, the exponential of its entropy",
     "entropy": "entropy of a row over ln n",
@@ -120,10 +121,12 @@ def head_figures(
         )
     query, key, scores = query.double(), key.double(), scores.double()
     rows = torch.arange(least - 1, query.shape[-2], check_count("stride", stride))
+    top_score = scores.amax((0, 2, 3))
     scores = scores[:, :, rows]  # (B, H, R, n)
     visible = scores > -math.inf
     products = (query[:, :, rows] @ key.mT).masked_fill(~visible, -math.inf)
     figures = _of_vectors(query, key)
+    figures["top_score"] = top_score
     weights = torch.softmax(scores, dim=-1)
     lengths = query[:, :, rows].norm(dim=-1, keepdim=True) * key.norm(dim=-1).unsqueeze(-2)
     cosines = products / lengths

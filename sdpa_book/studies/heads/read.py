@@ -24,6 +24,13 @@ LONGER = STORED.with_name("longer.json.gz")
 """Those of the longer trainings."""
 WIDE = STORED.with_name("wide.json.gz")
 """Those with heads of 64 components."""
+CAUSAL = {
+    ("1/inputs", 0.1): STORED.with_name("causal.json.gz"),
+    ("1/inputs", 0.0): STORED.with_name("causal_undecayed.json.gz"),
+    ("0.02", 0.1): STORED.with_name("causal_small.json.gz"),
+    ("0.02", 0.0): STORED.with_name("causal_small_undecayed.json.gz"),
+}
+"""Those of a decoder that is trained as people train them, by its start and AdamW's decay."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +151,39 @@ def load_results(path: Path = STORED) -> Results:
         raise ValueError(
             f"path must hold results of the study of heads, got {path}: {error}"
         ) from None
+
+
+def load_causal() -> dict[tuple[str, float], Results]:
+    """The figures at each of ``CAUSAL``.
+
+    Example:
+        >>> load_causal()["1/inputs", 0.1][DecoderRun("qk_clip")].step
+        2400
+    """
+    return {cell: load_results(path) for cell, path in CAUSAL.items()}
+
+
+def mean_over_heads(results: Results, scaling: str, figure: str) -> Tensor:
+    """A figure over the course of the runs with a scaling, in the order of their seeds.
+
+    Returns:
+        (seeds, moments), float64.
+
+    Raises:
+        ValueError: no run has the scaling, or its runs have no such figure.
+
+    Example:
+        >>> spread = mean_over_heads(load_causal()["1/inputs", 0.1], "sqrt_d_k", "sigma")
+        >>> [f"{x:.1f}" for x in spread[:, 0]]  # of two fresh decoders
+        ['0.9', '0.9']
+    """
+    runs = sorted(results.results.values(), key=lambda result: result.run.seed)
+    some = [result for result in runs if result.run.scaling == scaling]
+    if not some:
+        raise unknown_name("scaling", scaling, dict.fromkeys(r.run.scaling for r in runs))
+    if figure not in some[0].figures:
+        raise unknown_name("figure", figure, some[0].figures)
+    return torch.stack([result.figures[figure].flatten(1).mean(1) for result in some])
 
 
 def load_vectors(run: DecoderRun, passage: str, path: Path = STORED) -> tuple[Tensor, Tensor]:

@@ -93,7 +93,7 @@ def make(
         raise ValueError("scheduler must be none: heads keeps weights in a folder of this machine")
     for study in plan.values():
         for run in study.runs:
-            check_scaling(run.scaling)
+            check_scaling(run.divided)
     begun = {
         name: _Begun(study, out / f"{name}.json.gz", out / "state" / name, library)
         for name, study in plan.items()
@@ -132,8 +132,9 @@ def _is_stored(study: Study, path: Path) -> bool:
 
 def _pieces(study: Study) -> int:
     """How many a study has: trials of rates, trainings, their measurements, and the files."""
-    scalings = {run.scaling for run in study.runs}
-    return len(scalings) * len(study.settings.rates) + 2 * len(study.runs) + 1
+    scalings, rates = {run.scaling for run in study.runs}, study.settings.rates
+    trials = len(scalings) * len(rates) if len(rates) > 1 else 0
+    return trials + 2 * len(study.runs) + 1
 
 
 class _Begun:
@@ -168,7 +169,9 @@ class _Begun:
                 moments = _moments(settings, self.made[run.name]["step"])
                 calls[measurement] = partial(_measured, run, moments, *given)
             elif run.name not in self.made and trials.keys() <= self.made.keys():
-                calls[run.name] = partial(trained, run, best_rate(self._ends(run.scaling)), *given)
+                ends = self._ends(run.scaling)
+                rate = best_rate(ends) if ends else settings.rates[0]
+                calls[run.name] = partial(trained, run, rate, *given)
         if not calls:
             calls[""] = self._files
         return calls
@@ -180,8 +183,10 @@ class _Begun:
         self.made[piece] = result
 
     def _trials(self, scaling: str) -> dict[str, float]:
-        """The rates that are tried, by the names of their trials."""
+        """The rates that are tried, by the names of their trials: none if there is no choice."""
         settings = self.study.settings
+        if len(settings.rates) == 1:
+            return {}
         chooser = DecoderRun(scaling, settings.trial_d_k, CHOOSING)
         return {trial_name(chooser, rate): rate for rate in settings.rates}
 
@@ -199,7 +204,7 @@ class _Begun:
             | self.made[f"{run.name}, measured"]
             for run in runs
         }
-        corpus = load_corpus(self.library)
+        corpus = load_corpus(self.library, self.study.settings.fixed_first)
         store(self.path, self.study, trials, results, corpus, self.folder)
 
 
@@ -372,7 +377,8 @@ def _baselines(settings: Settings, corpus: Corpus) -> dict[str, list[float]]:
 def _measured(
     run: DecoderRun, moments: list[int], settings: Settings, library: Path, folder: Path
 ) -> dict[str, Any]:
-    return measure_run(run, moments, settings, load_corpus(library), folder)
+    corpus = load_corpus(library, settings.fixed_first)
+    return measure_run(run, moments, settings, corpus, folder)
 
 
 def _moments(settings: Settings, step: int) -> list[int]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sdpa_book.studies.heads.corpus import Corpus, load_corpus
-from sdpa_book.studies.heads.plan import POSITIONS, DecoderRun, Settings, rate_at
+from sdpa_book.studies.heads.plan import CLIPPED, POSITIONS, DecoderRun, Settings, rate_at
 from sdpa_book.studies.making import denormals_are_zero, short
 from sdpa_book.studies.resuming import Checkpoint
-from sdpa_book.studies.transformer import Transformer, check_scaling, draw
+from sdpa_book.studies.transformer import Attention, Transformer, check_scaling, draw
 from sdpa_lib.sampling import make_generator
 
 DIGITS = 5
@@ -56,7 +57,7 @@ def make_model(run: DecoderRun, settings: Settings) -> Transformer:
         >>> model(torch.zeros(2, 8, dtype=torch.long)).shape
         torch.Size([2, 8, 256])
     """
-    check_scaling(run.scaling)
+    check_scaling(run.divided)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(make_generator(run.seed).initial_seed())
         return Transformer(
@@ -67,9 +68,10 @@ def make_model(run: DecoderRun, settings: Settings) -> Transformer:
             n_heads=settings.n_heads,
             d_k=run.d_k,
             n_layers=settings.n_layers,
-            scaling=run.scaling,
+            scaling=run.divided,
             is_causal=True,
-            rotary=settings.positions == "rotary",
+            rotary=not POSITIONS[settings.positions][1],
+            start=settings.start,
         )
 
 
@@ -102,7 +104,8 @@ def train(
     """
     folder.mkdir(parents=True, exist_ok=True)
     model = make_model(run, settings)
-    optimiser = torch.optim.Adam(model.parameters(), 10.0**rate)
+    optimiser = make_optimiser(model, rate, settings)
+    largest = _largest_scores(model) if run.scaling == CLIPPED else []
     held_out = corpus.passages(settings.passages, settings.n_tokens)
     saved = Checkpoint(folder / f"{trial_name(run, rate) if trial else run.name}.state")
     done: dict[str, Any] = {"rate": rate, "step": 0, "training": [], "held_out": []}
@@ -121,6 +124,7 @@ def train(
             done["held_out"].append(short(held_out_loss(model, held_out), DIGITS))
         if step == last or not all(map(math.isfinite, losses)):
             break
+        largest.clear()
         loss = _loss(model, corpus.batch(settings.batch, settings.n_tokens, run.seed, step))
         losses.append(loss.item())
         optimiser.zero_grad()
@@ -129,6 +133,8 @@ def train(
         for group in optimiser.param_groups:
             group["lr"] = 10.0**rate * rate_at(step, settings, trial)
         optimiser.step()
+        if largest:
+            clip_heads(model, largest, settings.tau)
         done["step"] = step + 1
         if done["step"] % settings.every == 0:
             done["training"].append(short(sum(losses) / len(losses), DIGITS))
@@ -137,6 +143,60 @@ def train(
             state = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
             saved.save(state | {"done": done, "losses": losses})
     return done
+
+
+def make_optimiser(model: Transformer, rate: float, settings: Settings) -> torch.optim.AdamW:
+    """AdamW, whose decay is taken from matrices alone: biases, norms and the learned numbers of
+    heads keep what they are. Without decay it is Adam.
+    """
+    matrices = [p for p in model.parameters() if p.dim() == 2]
+    others = [p for p in model.parameters() if p.dim() != 2]
+    groups: list[dict[str, Any]] = [
+        {"params": matrices},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    betas = (0.9, settings.beta_2)
+    return torch.optim.AdamW(groups, 10.0**rate, betas, weight_decay=settings.decay)
+
+
+@torch.no_grad()
+def clip_heads(model: Transformer, largest: Sequence[Tensor], tau: float) -> None:
+    """Shorten W_Q and W_K of each head whose largest score is above tau, both by the same factor,
+    so that it would be tau.
+
+    Args:
+        model: the decoder, changed in place.
+        largest: for each layer the heads' largest scores, (H,).
+        tau: greater than 0.
+
+    Example:
+        >>> model = make_model(DecoderRun("qk_clip"), Settings(n_tokens=8))
+        >>> tokens = torch.arange(8).unsqueeze(0)
+        >>> attention, x = model.blocks[0].attention, model.embedded(tokens)
+        >>> largest = [attention.scores(x).amax((0, 2, 3))] * 4
+        >>> clip_heads(model, largest, 0.5)
+        >>> [f"{top:.3f}" for top in attention.scores(x).amax((0, 2, 3))]
+        ['0.500', '0.500', '0.500', '0.500']
+    """
+    for block, tops in zip(model.blocks, largest, strict=True):
+        factor = (tau / tops.clamp(min=tau)).sqrt().view(-1, 1, 1)
+        for name in ("query", "key"):
+            weight = block.attention.get_submodule(name).get_parameter("weight")
+            weight.view(len(tops), -1, weight.shape[-1]).mul_(factor)
+
+
+def _largest_scores(model: Transformer) -> list[Tensor]:
+    """A list to which each forward pass with gradients adds every layer's largest scores, (H,)."""
+    largest: list[Tensor] = []
+
+    def keep(attention: Attention, inputs: tuple[Tensor]) -> None:
+        if torch.is_grad_enabled():
+            with torch.no_grad():
+                largest.append(attention.scores(*inputs).amax((0, 2, 3)))
+
+    for block in model.blocks:
+        block.attention.register_forward_pre_hook(keep)
+    return largest
 
 
 def trial_name(run: DecoderRun, rate: float) -> str:
@@ -219,7 +279,8 @@ def trained(
     trial: bool = False,
 ) -> dict[str, Any]:
     """What :func:`train` gives, in a process of its own."""
-    return train(run, rate, settings, load_corpus(library), folder, trial=trial)
+    corpus = load_corpus(library, settings.fixed_first)
+    return train(run, rate, settings, corpus, folder, trial=trial)
 
 
 def _loss(model: Transformer, passages: Tensor) -> Tensor:
