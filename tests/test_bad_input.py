@@ -83,6 +83,14 @@ VALUE_ERRORS = {
         64, 0.0
     ),
     "layers must be at least 1": lambda: first_gradients.layers_at_start(64, 8.0, layers=0),
+    "n_keys must be at least 1": lambda: first_gradients.layers_at_start(64, 8.0, n_keys=0),
+    "correlation must be below 1, got 1": lambda: first_gradients.layers_at_start(
+        64, 8.0, correlation=1.0
+    ),
+    "name must be of a divisor that d_k alone decides, got 'k_mean'": lambda: lookup.first_move(
+        "k_mean", 64
+    ),
+    "question 'step' is not known. Did you mean 'steps'": lambda: lookup.load_steps("step"),
     "d_k must be at least 1, got -3": lambda: query_gradients.at_weights("none", -3),
     "n must be at least 1, got 0": lambda: query_gradients.at_weights("none", 64, n=0),
     "d_model must be at least 1": lambda: query_gradients.at_weights("none", 64, d_model=0),

@@ -25,16 +25,18 @@ def test_the_way_back_is_autograds(c):
         torch.testing.assert_close(ours, theirs)
 
 
-def test_a_matrix_receives_what_its_queries_and_keys_do():
+@pytest.mark.parametrize(("n_keys", "rho"), [(N_KEYS, 0.0), (5, 0.0), (N_KEYS, 0.9)])
+def test_a_matrix_receives_what_its_queries_and_keys_do(n_keys, rho):
     """Of the first of two layers, by autograd from its matrices on."""
-    found = layers_at_start(16, 4.0, layers=2)
-    x = F.layer_norm(sample(2, N_KEYS, D_MODEL, seed=4), (D_MODEL,))[0]
+    found = layers_at_start(16, 4.0, layers=2, n_keys=n_keys, correlation=rho)
+    own, shared = sample(2, n_keys, D_MODEL, seed=4), sample(2, 1, D_MODEL, seed=4, stream=4)
+    x = F.layer_norm((1 - rho) ** 0.5 * own + rho**0.5 * shared, (D_MODEL,))[0]
     W_Q, W_K, W_V = (
         (sample(2, D_MODEL, d, seed=4, stream=s)[0] / math.sqrt(D_MODEL)).requires_grad_()
         for s, d in ((1, 16), (2, 16), (3, D_V))
     )
     out = torch.softmax(x @ W_Q @ (x @ W_K).T / 4.0, -1) @ (x @ W_V)
-    at_Q, at_K = torch.autograd.grad(out, (W_Q, W_K), sample(2, N_KEYS, D_V, seed=5)[0])
+    at_Q, at_K = torch.autograd.grad(out, (W_Q, W_K), sample(2, n_keys, D_V, seed=5)[0])
     torch.testing.assert_close(found["W_Q"][0], at_Q.norm())
     torch.testing.assert_close(found["W_K"][0], at_K.norm())
     assert found["quieter W_Q"][0, 1] < found["quieter W_Q"][0, 0] < found["W_Q"][0]

@@ -9,9 +9,10 @@ from sdpa_book.studies.lookup.layer import (
     batches_agree,
     draw_batches,
     first_gradients,
+    first_move,
     heard_agree,
     lookup_loss,
     matrices,
     train,
 )
-from sdpa_book.studies.lookup.read import load_steps
+from sdpa_book.studies.lookup.read import best_steps, load_steps

@@ -12,11 +12,12 @@ from sdpa_book.names import known_rescaling
 from sdpa_lib import attention_weights, scaled_dot_product_attention
 from sdpa_lib._checks import check_count
 from sdpa_lib.device import get_device
+from sdpa_lib.rescaling import RESCALINGS
 from sdpa_lib.sampling import sample
 
 SEEDS = range(3, 11)
 BATCHES, QUERIES, KEYS, WIDTH = 120, 32, 16, 24
-HELD_OUT = 512
+HELD_OUT, MOST_STEPS = 512, 480
 
 
 def train(
@@ -67,16 +68,17 @@ def steps_to_learn(name: str, d_k: int, queries: int, rate: float = 3e-3) -> Ten
     of batch, so that a layer's first loss below a level does not depend on the noise of its batch.
 
     Args:
-        name: of the rescaling.
+        name: of the rescaling, one that d_k alone decides.
         d_k: of the layers.
         queries: in a batch.
         rate: of Adam.
 
     Returns:
-        (2, 8): the steps to half of a layer's loss at the start, and to a loss of 0.3.
+        (2, 8): the steps to half of a layer's loss at the start, and to a loss of 0.3; infinite
+        where ``MOST_STEPS`` of them are not enough.
 
     Raises:
-        RuntimeError: if a layer needs more than ``BATCHES`` steps.
+        ValueError: the divisor depends on keys, or a number is below 1.
 
     Example:
         >>> steps_to_learn("sqrt_d_k", 16, 32, rate=0.03).shape
@@ -85,20 +87,71 @@ def steps_to_learn(name: str, d_k: int, queries: int, rate: float = 3e-3) -> Ten
     W_Q, W_K = matrices(d_k)
     update = torch.optim.Adam([W_Q, W_K], lr=rate)
     held_out = _draw_batch(HELD_OUT, stream=4)
-    start = lookup_loss(W_Q, W_K, *held_out, name).detach()
+    start = _held_out_loss(W_Q, W_K, held_out, name)
     levels = torch.stack([start / 2, torch.full_like(start, 0.3)])
-    first = torch.zeros_like(levels, dtype=torch.long)
-    for step in range(BATCHES):
-        with torch.no_grad():
-            above = lookup_loss(W_Q, W_K, *held_out, name) >= levels
-        first = torch.where((first == 0) & ~above, step, first)
-        if first.all():
-            return first
-        loss = lookup_loss(W_Q, W_K, *_draw_batch(queries, stream=6 + 2 * step), name)
-        update.zero_grad()
-        loss.sum().backward()  # type: ignore[no-untyped-call]
-        update.step()
-    raise RuntimeError(f"{name}: not below the levels after {BATCHES} steps")
+    first = torch.full_like(levels, torch.inf)
+    for step in range(MOST_STEPS + 1):
+        below = _held_out_loss(W_Q, W_K, held_out, name) < levels
+        first = torch.where(below & first.isinf(), step, first)
+        if first.isfinite().all() or step == MOST_STEPS:
+            break
+        _step(update, W_Q, W_K, _draw_batch(queries, stream=6 + 2 * step), name)
+    return first
+
+
+def first_move(name: str, d_k: int, rate: float = 3e-3) -> Tensor:
+    """How far the first step of Adam, on a batch of ``QUERIES``, moves the held-out scores: the
+    root mean square change, after dividing, about a query's mean change, which softmax ignores.
+
+    Args:
+        name: of the rescaling, one that d_k alone decides.
+        d_k: of the layers.
+        rate: of Adam.
+
+    Returns:
+        (8,), one for each layer.
+
+    Example:
+        >>> bool((first_move("none", 64) > first_move("sqrt_d_k", 64)).all())
+        True
+    """
+    W_Q, W_K = matrices(d_k)
+    tokens, keys, _ = _draw_batch(HELD_OUT, stream=4)
+    before = tokens @ _table(W_Q, W_K, name).unsqueeze(1) @ keys.mT
+    _step(torch.optim.Adam([W_Q, W_K], lr=rate), W_Q, W_K, _draw_batch(QUERIES, stream=6), name)
+    moved = tokens @ _table(W_Q, W_K, name).unsqueeze(1) @ keys.mT - before
+    return moved.var(-1, correction=0).mean((1, 2)).sqrt().detach()
+
+
+def _step(
+    update: torch.optim.Optimizer,
+    W_Q: Tensor,
+    W_K: Tensor,
+    batch: tuple[Tensor, Tensor, Tensor],
+    name: str,
+) -> None:
+    update.zero_grad()
+    lookup_loss(W_Q, W_K, *batch, name).sum().backward()  # type: ignore[no-untyped-call]
+    update.step()
+
+
+def _table(W_Q: Tensor, W_K: Tensor, name: str) -> Tensor:
+    """What a token and a key's input are multiplied with to give a score, (8, WIDTH, WIDTH)."""
+    known_rescaling(name)
+    c = RESCALINGS[name].constant(W_Q.shape[-1])
+    if c is None:
+        raise ValueError(f"name must be of a divisor that d_k alone decides, got {name!r}")
+    return W_Q @ W_K.mT / c
+
+
+@torch.no_grad()
+def _held_out_loss(
+    W_Q: Tensor, W_K: Tensor, held_out: tuple[Tensor, Tensor, Tensor], name: str
+) -> Tensor:
+    """``lookup_loss`` with the same scores, of products as wide as a token in place of the head."""
+    table = _table(W_Q, W_K, name)
+    one = torch.eye(WIDTH, dtype=table.dtype, device=table.device)
+    return lookup_loss(table, one.expand_as(table), *held_out, "none")
 
 
 def first_gradients(name: str, d_k: int, batches: int = 2) -> Tensor:

@@ -7,8 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from sdpa_book.measured import mean_and_error
-from sdpa_book.studies.lookup.layer import BATCHES, HELD_OUT, KEYS, SEEDS, WIDTH, steps_to_learn
+from sdpa_book.studies.lookup.layer import (
+    HELD_OUT,
+    KEYS,
+    MOST_STEPS,
+    SEEDS,
+    WIDTH,
+    steps_to_learn,
+)
 from sdpa_book.studies.lookup.plan import Question
 from sdpa_book.studies.lookup.read import LEVELS, STORED
 from sdpa_book.studies.making import device_name, versions
@@ -22,15 +31,20 @@ def answer(d_k: int, queries: int, rate: float) -> dict[str, list[str]]:
         steps_to_learn(name, d_k, queries, rate).double() for name in ("none", "sqrt_d_k")
     )
     return {
-        level: [str(mean_and_error(steps)) for steps in three]
+        level: [_told(steps) for steps in three]
         for level, three in zip(LEVELS, zip(none, root, none - root, strict=True), strict=True)
     }
+
+
+def _told(steps: Tensor) -> str:
+    late = int((~steps.isfinite()).sum())
+    return f"{late} of {len(steps)} not yet" if late else str(mean_and_error(steps))
 
 
 def settings(plan: Mapping[str, Question]) -> dict[str, Any]:
     """What decides the figures."""
     noted: dict[str, Any] = {"seeds": list(SEEDS), "keys": KEYS, "width": WIDTH}
-    noted |= {"held_out": HELD_OUT, "most_steps": BATCHES}
+    noted |= {"held_out": HELD_OUT, "most_steps": MOST_STEPS}
     return noted | {f"{name}, d_k": question.d_k for name, question in plan.items()}
 
 
