@@ -261,10 +261,11 @@ def outcomes(
         return other * by[layer][row : row + 1, :, None, None].to(other)
 
     with attending(model, see):
-        for row, passage in enumerate(tokens.to(model.device)):
-            output = model(passage[None])
+        for row in range(len(tokens)):
+            passage = tokens[row : row + 1].to(model.device)
+            output = model(passage)
             if "logits" in output:
-                loss = F.cross_entropy(output["logits"][0, :-1].double(), passage[1:])
+                loss = F.cross_entropy(output["logits"][0, :-1].double(), passage[0, 1:])
                 results.append(loss)
             else:
                 states = output["last_hidden_state"][0].double()
