@@ -87,7 +87,7 @@ def test_other_weights_are_refused(tmp_path, monkeypatch):
     right = hashlib.sha256(b"weights").hexdigest()
     model = replace(PLAN["smollm2"], version="1", weights="some_weights/x.gguf", sha256=right)
     assert run.weights_of(model) == file
-    with pytest.raises(ValueError, match="sha256 of .*x.gguf must be b179"):
+    with pytest.raises(ValueError, match=r"sha256 of .*x\.gguf must be b179"):
         run.weights_of(replace(model, sha256=PLAN["smollm2"].sha256))
 
 

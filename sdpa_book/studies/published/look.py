@@ -132,7 +132,7 @@ def token_figures(model: Any, tokens: Tensor) -> tuple[Figures, Figures]:
         figures = head_figures(query, key, scores, least=least)
         passages = [
             head_figures(*one, least=least)
-            for one in zip(query.split(1), key.split(1), scores.split(1), strict=True)
+            for one in zip(*(x.unsqueeze(1) for x in (query, key, scores)), strict=True)
         ]
         rest = scores.index_fill(-1, torch.tensor(0, device=scores.device), -torch.inf)
         for name, x in (("", scores), ("rest_", rest)):
@@ -293,7 +293,7 @@ def _rank(vectors: Tensor) -> Tensor:
 
 def _by_heads(projected: Tensor, heads: int, d_k: int) -> Tensor:
     """(B, n, H' d_k) as (B, H, n, d_k), with keys that several heads share given to each."""
-    parts = projected.unflatten(-1, (-1, d_k)).transpose(1, 2)
+    parts = projected.view(*projected.shape[:2], -1, d_k).transpose(1, 2)
     return parts.repeat_interleave(heads // parts.shape[1], dim=1)
 
 
