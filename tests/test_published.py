@@ -137,7 +137,7 @@ def test_other_scores_hide_what_the_models_own_hide(causal):
         assert torch.equal(other == -torch.inf, own == -torch.inf), name
     assert torch.equal(swapped_scores(query, key, own, "half"), 2 * own)
     weights = swapped_scores(query, key, own, "uniform").softmax(-1)
-    assert torch.allclose(weights[..., 4, :], torch.tensor(0.2))
+    assert torch.allclose(weights[..., 4, :], torch.full_like(weights[..., 4, :], 0.2))
 
 
 def test_effective_keys_need_the_figures():
