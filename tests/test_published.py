@@ -126,6 +126,8 @@ def test_the_share_of_the_key_is_the_variance_that_queries_do_not_change():
     causal = scores.masked_fill(hidden, -torch.inf)
     assert torch.allclose(key_part(causal, least=64), torch.tensor(0.25).double(), atol=0.03)
     assert position_part(scores, least=2).abs().max() < 0.01
+    noise = sample(256, 2, 16, 16, seed=2)  # few rows: a row's product with itself must not count
+    assert key_part(noise, least=2).abs().max() < 0.03
 
 
 @pytest.mark.parametrize("causal", [False, True])
