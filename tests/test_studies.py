@@ -79,7 +79,10 @@ PLAIN = {
     "depth": 'question = "?"\nscalings = ["none"]\nd_k = [4]\nn_layers = [1]\n',
     "optimiser_steps": 'question = "?"\noptimisers = ["SGD"]\npowers = [0.5]\nwidths = [4]\n',
     "heads": 'question = "?"\nruns = [["none", 8, 0]]\n',
+    "published": 'question = "?"\ntitle = "T"\npackage = "p"\nversion = "1"\nweights = "w"\n'
+    'origin = "o"\nstarts = [0.02]\nswaps = ["d_k"]\n',
 }
+SHA = f'sha256 = "{"0" * 64}"\n'
 
 
 @pytest.mark.parametrize(
@@ -105,6 +108,8 @@ PLAIN = {
         ("optimiser_steps", "", "must have the field 'seeds'"),
         ("optimiser_steps", "seeds = 1", "table 'mine'"),
         ("heads", "moment = [0]", "'moments'"),
+        ("published", 'sha256 = "b179"\nmatched = []', "64 hexadecimal digits, got 'b179'"),
+        ("published", SHA + 'matched = ["k_mean"]', r"matched must be of swaps, .'d_k'."),
     ],
 )
 def test_a_plan_with_a_slip_is_refused(tmp_path, name, slip, message):

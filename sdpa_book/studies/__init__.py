@@ -13,5 +13,14 @@ several share; and ``making`` and ``resuming``, the machinery of all.
     python -m sdpa_book.studies depth --plan mine.toml --out mine
 """
 
-NAMES = ("lookup", "training", "crossing", "gradient_worth", "depth", "optimiser_steps", "heads")
-"""The studies: of chapter 5, chapter 9 (three), study B, study D and chapter 10."""
+NAMES = (
+    "lookup",
+    "training",
+    "crossing",
+    "gradient_worth",
+    "depth",
+    "optimiser_steps",
+    "heads",
+    "published",
+)
+"""The studies: of chapter 5, chapter 9 (three), study B, study D and chapter 10 (two)."""

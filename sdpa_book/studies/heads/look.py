@@ -154,12 +154,13 @@ def length_figures(gradient: Tensor) -> dict[str, Tensor]:
     }
 
 
-def other_scores(query: Tensor, key: Tensor, name: str) -> Tensor:
-    """Causal scores with another divisor than the model's.
+def other_scores(query: Tensor, key: Tensor, name: str, is_causal: bool = True) -> Tensor:
+    """Scores with another divisor than the model's.
 
     Args:
         query, key: (B, H, n, d_k), as W_Q and W_K give them.
         name: in ``SWAPS``.
+        is_causal: whether later keys are hidden.
 
     Returns:
         (B, H, n, n), -inf at hidden keys.
@@ -174,7 +175,7 @@ def other_scores(query: Tensor, key: Tensor, name: str) -> Tensor:
     if name == "qk_norm":
         query, key = F.normalize(query, dim=-1), F.normalize(key, dim=-1)
     own = {"qk_norm": PowerOfDk(0.0), "log_n": LogCount()}
-    return attention_scores(query, key, is_causal=True, rescaling=own.get(name, name))
+    return attention_scores(query, key, is_causal=is_causal, rescaling=own.get(name, name))
 
 
 @torch.no_grad()

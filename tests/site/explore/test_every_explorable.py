@@ -275,9 +275,7 @@ def test_every_control_does_something_and_the_address_keeps_it(begin, name, hand
 
 # ---------------------------------------------------------------- fingers
 
-WITHOUT_HANDLES = (
-    *("growth", "heads", "phases", "power", "saturation", "scalings", "start", "variance"),
-)
+WITHOUT_HANDLES = (*("growth", "phases", "power", "saturation", "scalings", "start", "variance"),)
 WITH_HANDLES = [name for name in PLACES if name not in WITHOUT_HANDLES]
 PRESSABLE = ["budget", "depth"]
 """Those whose drawing has one handle, which comes to where one presses."""
