@@ -85,7 +85,7 @@ notebooks: $(INSTALLED) ## execute the chapters that changed and store their out
 	$(BIN)/python -m sdpa_book.ledger > sdpa_book/ledger/claims.csv
 	$(BIN)/python book/_ext/notebooks.py $(if $(ALL),--all) $(CHAPTER)
 
-study: $(INSTALLED) ## make a study, or go on with it: NAME=lookup (a few minutes on one core), training (ten hours), crossing (an hour and a half), gradient_worth (a quarter), depth (40 minutes), optimiser_steps (one hour) or heads (a few hours)
+study: $(INSTALLED) ## make a study, or go on with it: NAME=lookup (a few minutes on one core), training (ten hours), crossing (an hour and a half), gradient_worth (a quarter), depth (an hour and a quarter), optimiser_steps (one hour) or heads (a few hours)
 	$(BIN)/python -m sdpa_book.studies $(NAME)
 
 bench: $(INSTALLED) ## run every benchmark on this device, in about ten minutes, and store the results

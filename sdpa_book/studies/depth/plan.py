@@ -1,6 +1,6 @@
 """What the study of depth declares before a run is made: in which models, and with how many seeds,
 the gradient at the start of training is measured. ``plan.toml`` holds its questions. The study
-takes about forty minutes on one core.
+takes about an hour and a quarter on one core.
 
 **What is measured**: one batch of the digits, one backward pass through a model that has just been
 started, in double precision, so that its figures are the same on every processor. A model's figure
@@ -38,7 +38,7 @@ from sdpa_lib._checks import check_count, unknown_name
 
 DECLARED = Path(__file__).with_name("plan.toml")
 """The questions of the book's study."""
-TAKES = "about forty minutes"
+TAKES = "about an hour and a quarter"
 
 TASK = TASKS["digits"]
 

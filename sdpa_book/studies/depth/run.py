@@ -185,7 +185,7 @@ def measure(cell: Depth, seeds: int, folder: Path | None = None) -> Starts:
 
 def _of_decoders(
     cell: Depth, seeds: int, folder: Path | None
-) -> tuple[list[Start], dict[str, list[float]]]:
+) -> tuple[list[Start], dict[str, Any]]:
     """The gradients of decoders, on the next batches of their training, and what is left of them
     where some queries pass nothing on.
     """

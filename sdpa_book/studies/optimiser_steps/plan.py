@@ -108,6 +108,11 @@ class Question:
     seeds: int
     shapes: tuple[tuple[int, int], ...] = ()
 
+    @property
+    def shape_names(self) -> tuple[str, ...]:
+        """What the shapes are called in results."""
+        return tuple(f"{n_tokens} tokens of {d_model}" for n_tokens, d_model in self.shapes)
+
     def __post_init__(self) -> None:
         if self.name not in MEASURES:
             raise unknown_name("table", self.name, MEASURES)
@@ -143,5 +148,5 @@ def load_plan(path: Path = DECLARED) -> dict[str, Question]:
 
 WIDTHS, POWERS = load_plan()["moves"].widths, load_plan()["moves"].powers
 RATE_WIDTHS, FIRST_POWERS = load_plan()["rates"].widths, load_plan()["first steps"].powers
-MANY_WIDTHS, SHAPES = load_plan()["many tokens"].widths, load_plan()["many tokens"].shapes
+MANY_WIDTHS, SHAPES = load_plan()["many tokens"].widths, load_plan()["many tokens"].shape_names
 """What study D and its figures show."""

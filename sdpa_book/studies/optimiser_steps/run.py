@@ -199,7 +199,7 @@ def answer(
     widths, seeds = question.widths, range(question.seeds)
     if question.name == "many tokens":
         return {
-            f"{n} tokens of {d_model}": _by_seed(
+            shape: _by_seed(
                 [
                     [
                         small_step(d, power, optimiser, seed=seed, n_tokens=n, d_model=d_model)
@@ -208,7 +208,7 @@ def answer(
                     for seed in seeds
                 ]
             )
-            for n, d_model in question.shapes
+            for shape, (n, d_model) in zip(question.shape_names, question.shapes, strict=True)
         }
     if question.name.startswith("rates"):
         from_zero, saved = question.name == "rates from zero", Checkpoint(checkpoint)
@@ -253,7 +253,11 @@ def settings(plan: Mapping[str, Question]) -> dict[str, Any]:
     return noted | {
         f"{name}, {field}": list(value) if isinstance(value, tuple) else value
         for name, question in plan.items()
-        for field, value in (("widths", question.widths), ("seeds", question.seeds))
+        for field, value in (
+            ("widths", question.widths),
+            ("seeds", question.seeds),
+            *([("shapes", question.shape_names)] if question.shapes else []),
+        )
     }
 
 
