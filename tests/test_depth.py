@@ -145,6 +145,15 @@ def test_a_training_goes_on_where_another_moment_left_it(tmp_path, monkeypatch):
     assert not torch.equal(earlier["read_out.weight"], whole["read_out.weight"])
 
 
+def test_what_trainings_went_on_from_is_removed_once_all_is_stored(tmp_path):
+    """A decoder's state is as large as three models, and two questions share it."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN + 'shape = "decoder"\nsteps = 1\n')
+    making.make(tmp_path, load_plan(plan))
+    assert len(depth.load_depth(tmp_path / FILE.name)[1]) == 2
+    assert not list(tmp_path.rglob("*.state"))
+
+
 def test_the_gradients_norm_is_that_of_a_finite_difference():
     """Along the gradient at W_Q of the first block, the loss rises by its norm."""
     cell = Depth(16, 2, "none")

@@ -253,6 +253,8 @@ def make(
 
     stored = len(planned) - len(missing)
     resume(path, stored, missing, store, workers=workers, scheduler=scheduler)
+    for state in (out / "state").glob("*.state"):  # of trainings, which several questions share
+        state.unlink()
 
 
 def _as_json(provenance: Mapping[str, Any], measured: Iterable[Starts]) -> str:
