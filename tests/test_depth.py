@@ -10,7 +10,9 @@ import torch
 
 from sdpa_book.studies import depth
 from sdpa_book.studies.depth import Depth, first_gradient, mean_field, softmax_rows
+from sdpa_book.studies.depth import decoder as decoding
 from sdpa_book.studies.depth import run as making
+from sdpa_book.studies.depth.decoder import passages, text, trained
 from sdpa_book.studies.depth.plan import load_plan, models
 from sdpa_book.studies.depth.read import STORED as FILE
 from sdpa_book.studies.training import Run, make_model
@@ -31,7 +33,10 @@ seeds = 2
 def test_every_model_that_is_declared_is_stored_with_every_seed():
     for cell, seeds in models(load_plan().values()).items():
         starts = STORED[cell]
-        assert len(starts.total) == len(starts.first) == seeds
+        assert len(starts.total) == len(starts.first) == seeds * cell.batches
+        if cell.shape == "decoder":
+            lists = starts.loss, starts.undecided, starts.without_undecided, starts.without_decided
+            assert {len(numbers) for numbers in lists} == {seeds * cell.batches}
         assert len(starts.query) == len(starts.key) == cell.n_layers
         assert len(starts.gradient) == len(starts.variance) == cell.n_layers + 1
 
@@ -78,6 +83,75 @@ def test_a_stored_measurement_comes_out_again(cell):
         start = first_gradient(cell, seed)
         assert start.total == pytest.approx(STORED[cell].total[seed], rel=1e-3)
         assert start.gradient[0] == pytest.approx(STORED[cell].first[seed], rel=1e-3)
+
+
+def test_stored_decoders_come_out_again():
+    """Where the standard library is the one that was read."""
+    cell = Depth(64, 2, "none", shape="decoder")
+    there = STORED[cell]
+    if there.made_with["text"] != text().sha256:
+        pytest.skip("another version of the standard library")
+    made = making.measure(cell, seeds=2)
+    for name in ("total", "first", "loss", "without_undecided", "without_decided"):
+        assert getattr(made, name) == pytest.approx(getattr(there, name)[:2], rel=1e-3), name
+
+
+def test_queries_that_are_all_undecided_are_the_whole_gradient():
+    """Of d_k / 64 the weights are nearly even: nobody decides, and all goes through the undecided;
+    without them what is left is what the values hand down.
+    """
+    cell = Depth(64, 4, "sigma 0.01")
+    model, batch = depth.started(cell, 0), depth.first_batch(cell, 0)
+    whole = first_gradient(cell, 0).gradient[0]
+    growth, share = depth.without(model, *batch, "decided")
+    assert (growth, share) == (pytest.approx(whole), 1.0)
+    wide = Depth(64, 4, "none")
+    model, batch = depth.started(wide, 0), depth.first_batch(wide, 0)
+    left = depth.without(model, *batch, "undecided")[0]
+    for block in model.blocks:  # scores that are constants carry nothing
+        scores = block.attention.scores
+        block.attention.forward = lambda x, layer=block.attention, of=scores: layer.attend(
+            x, torch.where(of(x).softmax(-1).amax(-1, keepdim=True) < 0.9, of(x).detach(), of(x))
+        )
+    assert left == pytest.approx(making.gradient_of(model, *batch).gradient[0])
+    assert left < first_gradient(wide, 0).gradient[0] / 2
+
+
+def test_without_whom_is_checked():
+    cell = Depth(4, 1, "none")
+    with pytest.raises(ValueError, match=r"who 'all' is not known.*undecided, decided"):
+        depth.without(depth.started(cell, 0), *depth.first_batch(cell, 0), "all")
+    post = Depth(4, 1, "none", "post")
+    with pytest.raises(ValueError, match="model must be pre-norm"):
+        depth.without(depth.started(post, 0), *depth.first_batch(post, 0), "decided")
+
+
+def test_a_training_goes_on_where_another_moment_left_it(tmp_path, monkeypatch):
+    """What is kept is used, and gives the same model."""
+    cell = Depth(4, 1, "none", shape="decoder", steps=2)
+    trained(cell, 0, tmp_path)
+    asked = []
+    monkeypatch.setattr(
+        decoding, "passages", lambda *given: asked.append(given[-1]) or passages(*given)
+    )
+    longer = trained(cell._replace(steps=4), 0, tmp_path).state_dict()
+    assert asked == [2, 3]
+    whole = trained(cell._replace(steps=4), 0).state_dict()
+    assert asked == [2, 3, 0, 1, 2, 3]
+    for name, weight in whole.items():
+        assert torch.allclose(weight, longer[name], atol=1e-6), name
+    earlier = trained(cell, 0, tmp_path).state_dict()  # from its start: the state is further
+    assert asked[6:] == [0, 1]
+    assert not torch.equal(earlier["read_out.weight"], whole["read_out.weight"])
+
+
+def test_what_trainings_went_on_from_is_removed_once_all_is_stored(tmp_path):
+    """A decoder's state is as large as three models, and two questions share it."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN + 'shape = "decoder"\nsteps = 1\n')
+    making.make(tmp_path, load_plan(plan))
+    assert len(depth.load_depth(tmp_path / FILE.name)[1]) == 2
+    assert not list(tmp_path.rglob("*.state"))
 
 
 def test_the_gradients_norm_is_that_of_a_finite_difference():

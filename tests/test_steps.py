@@ -24,6 +24,7 @@ from sdpa_book.studies.optimiser_steps.run import (
     best_rates,
     make,
     settings,
+    small_step,
     train,
 )
 
@@ -104,6 +105,32 @@ def test_stored_steps_are_made_again(stored, optimiser, power):
     assert run.start == pytest.approx(moves["start"][1][WIDTHS.index(64)], rel=1e-3)
 
 
+@pytest.mark.parametrize("optimiser", ["SGD", "Adam"])
+@pytest.mark.parametrize("shape", range(3))
+def test_all_scores_reach_the_theorem_from_above(stored, optimiser, shape):
+    """And a stored figure is made again."""
+    for power in ("0.5", "1"):
+        figures = stored["many tokens"][optimiser][power][steps.SHAPES[shape]]
+        ratio = torch.tensor(figures["all"]).div(torch.tensor(figures["theorem"])).mean(0)
+        assert (ratio.diff() < 0).all()
+        assert 1.0 <= round(ratio[-1].item(), 2) < 1.03
+        assert ratio[0] > 1.6
+    n, d_model = load_plan()["many tokens"].shapes[shape]
+    made = small_step(64, 1.0, optimiser, seed=1, n_tokens=n, d_model=d_model)
+    for name, value in made.items():
+        assert value == pytest.approx(figures[name][1][steps.MANY_WIDTHS.index(64)], rel=1e-3)
+
+
+def test_shapes_are_given_where_they_are_used():
+    question = load_plan()["many tokens"]
+    with pytest.raises(ValueError, match=r"shapes must be given for 'many tokens'.*got \(\)"):
+        replace(question, shapes=())
+    with pytest.raises(ValueError, match=r"for no other table.*'moves'"):
+        replace(load_plan()["moves"], shapes=question.shapes)
+    with pytest.raises(ValueError, match="tokens of a shape must be at least 1, got 0"):
+        replace(question, shapes=((0, 4),))
+
+
 def test_a_stored_hundred_steps_are_made_again(stored):
     one = replace(load_plan()["moves"], widths=(256,), seeds=1)
     made, there = answer(one, "Adam", 1.0), stored["moves"]["Adam"]["1"]
@@ -178,6 +205,9 @@ def test_what_is_declared_is_stored_and_made_with_these_settings(stored):
         for of_optimiser in stored[name].values():
             assert list(of_optimiser) == [f"{power:g}" for power in question.powers]
             for answered in of_optimiser.values():
+                if question.shapes:
+                    assert answered.keys() - {"made_with"} == set(question.shape_names)
+                    answered = answered[question.shape_names[-1]]
                 assert {(len(x), len(x[0])) for x in answered.values()} <= {
                     (len(question.widths), question.seeds),
                     (question.seeds, len(question.widths)),

@@ -105,6 +105,8 @@ SHA = f'sha256 = "{"0" * 64}"\n'
         ("depth", 'norms = ["after"]', "norms"),
         ("depth", 'start = "zero"', "start"),
         ("depth", 'branch = "1/L"', "branch"),
+        ("depth", 'shape = "encoder"', "shape.*decoder"),
+        ("depth", "steps = 5", "steps must be 0 for shape 'digits'.*got 5"),
         ("optimiser_steps", "", "must have the field 'seeds'"),
         ("optimiser_steps", "seeds = 1", "table 'mine'"),
         ("heads", "moment = [0]", "'moments'"),

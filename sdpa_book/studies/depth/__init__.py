@@ -12,5 +12,5 @@ from sdpa_book.studies.depth.recursion import (
     relative_divisor,
     softmax_rows,
 )
-from sdpa_book.studies.depth.run import first_gradient
+from sdpa_book.studies.depth.run import first_batch, first_gradient, started, without
 from sdpa_book.studies.transformer import NORMS

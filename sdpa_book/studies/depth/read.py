@@ -49,14 +49,23 @@ class Starts(ByBlock):
 
     Attributes:
         cell: the model.
-        total: the norm of the gradient of all parameters, one number a seed.
+        total: the norm of the gradient of all parameters, one number a seed; of a trained model
+            one number for each of its batches, seed by seed, as in what follows.
         first: ``gradient`` at the first block, one number a seed.
+        loss: in nats a byte, of decoders.
+        undecided: of a decoder's queries the share that gives no key nine tenths of the weight.
+        without_undecided: ``first``, of decoders, where these pass nothing on through their scores.
+        without_decided: the same, where the others do not.
         made_with: versions and device, where they are others than the file's.
     """
 
     cell: Depth
     total: list[float]
     first: list[float]
+    loss: list[float] | None = None
+    undecided: list[float] | None = None
+    without_undecided: list[float] | None = None
+    without_decided: list[float] | None = None
     made_with: dict[str, Any] | None = None
 
 

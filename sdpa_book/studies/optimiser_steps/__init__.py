@@ -4,8 +4,10 @@ from sdpa_book.studies.optimiser_steps.plan import (
     D_MODEL,
     FINE,
     FIRST_POWERS,
+    MANY_WIDTHS,
     OPTIMISERS,
     RATE_WIDTHS,
+    SHAPES,
     WIDTHS,
 )
 from sdpa_book.studies.optimiser_steps.problem import (

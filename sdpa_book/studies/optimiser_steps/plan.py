@@ -9,6 +9,14 @@ seed.
 **Stopping**: a training takes ``STEPS`` steps, or ends where its loss is no number, and then it is
 the worst. The best rate is looked for on a grid of half decades, which goes on until it reaches a
 decade beyond the best on either side, and then on eighths around it.
+
+**Away from the limit**, declared when all of that was known, and small steps of many tokens in the
+notes as well: one step at a thousandth of ``Kind.rate``, so that the change is of first order, of
+problems with other numbers of tokens and other widths of the model. Stored are how far the
+partners' scores rise, and how far all scores move, as root mean squares, beside the theorem's
+leading term. Asked is, of gradient descent and Adam, from which width on all scores move by at most
+1.1 times that term, and whether this width follows the number of tokens, the width of the model, or
+the smaller of the two; and of all three like which power of the width they move from 16 to 256.
 """
 
 from __future__ import annotations
@@ -68,9 +76,13 @@ OPTIMISERS: dict[str, Kind] = {
 """By name. Muon is PyTorch's from 2.9 on, with its default factor of the matrix's shape."""
 
 
-MEASURES = ("moves", "first steps", "rates", "rates from zero")
+SMALL = 1e-3
+"""By what a rate is multiplied where a step is to be small."""
+
+MEASURES = ("moves", "first steps", "rates", "rates from zero", "many tokens")
 """What can be asked: how far scores move in one step and in many; in one alone; which learning rate
-is best; and which, where the fresh head's own scores are subtracted throughout.
+is best; which, where the fresh head's own scores are subtracted throughout; and how far a small
+step moves all scores of problems of other shapes.
 """
 
 
@@ -85,6 +97,7 @@ class Question:
         powers: the scores are divided by d_k to these.
         widths: the values of d_k.
         seeds: how many problems.
+        shapes: of "many tokens" alone, the problems' numbers of tokens and widths of the model.
     """
 
     name: str
@@ -93,6 +106,12 @@ class Question:
     powers: tuple[float, ...]
     widths: tuple[int, ...]
     seeds: int
+    shapes: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def shape_names(self) -> tuple[str, ...]:
+        """What the shapes are called in results."""
+        return tuple(f"{n_tokens} tokens of {d_model}" for n_tokens, d_model in self.shapes)
 
     def __post_init__(self) -> None:
         if self.name not in MEASURES:
@@ -105,6 +124,14 @@ class Question:
         for d_k in self.widths:
             check_count("widths", d_k)
         check_count("seeds", self.seeds)
+        if bool(self.shapes) != (self.name == "many tokens"):
+            raise ValueError(
+                f"shapes must be given for 'many tokens' and for no other table, got "
+                f"{self.shapes} for {self.name!r}"
+            )
+        for n_tokens, d_model in self.shapes:
+            check_count("tokens of a shape", n_tokens)
+            check_count("model width of a shape", d_model)
 
 
 def load_plan(path: Path = DECLARED) -> dict[str, Question]:
@@ -121,4 +148,5 @@ def load_plan(path: Path = DECLARED) -> dict[str, Question]:
 
 WIDTHS, POWERS = load_plan()["moves"].widths, load_plan()["moves"].powers
 RATE_WIDTHS, FIRST_POWERS = load_plan()["rates"].widths, load_plan()["first steps"].powers
+MANY_WIDTHS, SHAPES = load_plan()["many tokens"].widths, load_plan()["many tokens"].shape_names
 """What study D and its figures show."""

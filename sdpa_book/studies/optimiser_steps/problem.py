@@ -1,10 +1,10 @@
 r"""The smallest problem in which it can be asked how far a step of training moves the scores.
 
-``N_TOKENS`` random tokens are given, and each has a partner to which it shall give 90 % of its
-weight, besides its share of the other 10 %, which all tokens get. Only W_Q and W_K are trained, so
-their learning rate is their own, and the scores are divided by d_k^p. With :math:`G` the gradient
-of the loss at the scores and :math:`S = X X^T / d_\text{model}`, the first step has a limit as
-``d_k`` grows, which :func:`first_step` gives.
+Random tokens are given, ``N_TOKENS`` if nothing else is said, and each has a partner to which it
+shall give 90 % of its weight, besides its share of the other 10 %, which all tokens get. Only W_Q
+and W_K are trained, so their learning rate is their own, and the scores are divided by d_k^p. With
+:math:`G` the gradient of the loss at the scores and :math:`S = X X^T / d_\text{model}`, the first
+step has a limit as ``d_k`` grows, which :func:`first_step` gives.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from sdpa_lib.sampling import make_generator, sample
 
 
 class Problem(NamedTuple):
-    """Tokens (N_TOKENS, d_model), the partner of each (N_TOKENS,), and fresh matrices W_Q and W_K
-    (d_k, d_model), laid out as in ``nn.Linear``, with entries of variance 1/d_model.
-    """
+    """Tokens (n, d_model), the partner of each (n,), and fresh matrices W_Q and W_K (d_k, d_model),
+    laid out as in ``nn.Linear``, with entries of variance 1/d_model."""
 
     tokens: Tensor
     partner: Tensor
@@ -35,13 +34,19 @@ class Problem(NamedTuple):
 
 
 def make_problem(
-    d_k: int, seed: int, *, d_model: int = D_MODEL, dtype: torch.dtype = torch.float64
+    d_k: int,
+    seed: int,
+    *,
+    n_tokens: int = N_TOKENS,
+    d_model: int = D_MODEL,
+    dtype: torch.dtype = torch.float64,
 ) -> Problem:
     """The problem of one seed.
 
     Args:
         d_k: the dimension of the head, at least 1.
         seed: 0 or more.
+        n_tokens: how many tokens, at least 1.
         d_model: the dimension of the tokens, at least 1.
         dtype: of the tokens and the matrices.
 
@@ -50,18 +55,19 @@ def make_problem(
         torch.Size([64, 32])
     """
     check_count("d_k", d_k)
+    check_count("n_tokens", n_tokens)
     check_count("d_model", d_model)
 
     def draw(rows: int, stream: int) -> Tensor:
         return sample(rows, d_model, seed=seed, stream=stream, device="cpu", dtype=dtype)
 
-    partner = torch.randperm(N_TOKENS, generator=make_generator(seed, stream=3))
+    partner = torch.randperm(n_tokens, generator=make_generator(seed, stream=3))
     w_q, w_k = ((draw(d_k, s) / math.sqrt(d_model)).requires_grad_() for s in (1, 2))
-    return Problem(draw(N_TOKENS, 0), partner, w_q, w_k)
+    return Problem(draw(n_tokens, 0), partner, w_q, w_k)
 
 
 def scores(problem: Problem, power: float) -> Tensor:
-    """The scores (N_TOKENS, N_TOKENS), divided by d_k to ``power``.
+    """The scores (n, n), divided by d_k to ``power``.
 
     Example:
         >>> scores(make_problem(64, seed=0), 0.5).shape
@@ -104,7 +110,7 @@ def first_step(problem: Problem, power: float, optimiser: str, rate: float) -> T
         rate: the learning rate.
 
     Returns:
-        (N_TOKENS, N_TOKENS).
+        (n, n).
 
     Example:
         >>> first_step(make_problem(64, seed=0), 0.5, "SGD", 0.1).shape

@@ -18,7 +18,8 @@ STORED = Path(__file__).parent / "results" / "steps.json"
 
 def load_steps(path: Path = STORED) -> dict[str, Any]:
     """The stored figures: ``provenance``, and by optimiser and power ``moves``, ``first steps``,
-    ``rates`` and ``rates from zero``, the tables of ``plan.toml``, as ``run.py`` gives them.
+    ``rates``, ``rates from zero`` and ``many tokens``, the tables of ``plan.toml``, as ``run.py``
+    gives them.
 
     Example:
         >>> load_steps()["provenance"]["settings"]["steps"]

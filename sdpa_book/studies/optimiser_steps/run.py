@@ -17,10 +17,11 @@ from sdpa_book.studies.optimiser_steps.plan import (
     FINE,
     N_TOKENS,
     OPTIMISERS,
+    SMALL,
     STEPS,
     Question,
 )
-from sdpa_book.studies.optimiser_steps.problem import excess, make_problem, scores
+from sdpa_book.studies.optimiser_steps.problem import excess, first_step, make_problem, scores
 from sdpa_book.studies.optimiser_steps.read import STORED
 from sdpa_book.studies.resuming import Checkpoint, resume_tables, state_path
 from sdpa_lib._checks import check_count, check_number, unknown_name
@@ -151,6 +152,39 @@ def best_rates(
     return {name: [k / FINE for k in found] for name, found in best.items()} | {"moved": moved}
 
 
+def small_step(
+    d_k: int, power: float, optimiser: str, *, seed: int, n_tokens: int, d_model: int
+) -> dict[str, float]:
+    """What one step at ``SMALL`` times the optimiser's rate does to the scores of a problem.
+
+    Args:
+        d_k, power, optimiser, seed: as in :func:`train`.
+        n_tokens, d_model: of the problem.
+
+    Returns:
+        How far the ``partners`` rise on average, how far ``all`` scores move as a root mean square,
+        and that of the ``theorem``'s leading term.
+
+    Example:
+        >>> moved = small_step(4096, 0.5, "SGD", seed=0, n_tokens=16, d_model=32)
+        >>> 0.9 < moved["all"] / moved["theorem"] < 1.1
+        True
+    """
+    kind = OPTIMISERS[optimiser]
+    rate = SMALL * kind.rate
+    problem = make_problem(d_k, seed, n_tokens=n_tokens, d_model=d_model)
+    theorem = first_step(problem, power, optimiser, rate)
+    before = scores(problem, power)
+    excess(before, problem.partner).backward()  # type: ignore[no-untyped-call]
+    kind.make([problem.w_q, problem.w_k], rate).step()
+    move = (scores(problem, power) - before).detach()
+    return {
+        "partners": move[range(n_tokens), problem.partner].mean().item(),
+        "all": move.square().mean().sqrt().item(),
+        "theorem": theorem.square().mean().sqrt().item(),
+    }
+
+
 def answer(
     question: Question, optimiser: str, power: float, checkpoint: Path | None = None
 ) -> dict[str, Any]:
@@ -159,9 +193,23 @@ def answer(
 
     Of steps, for each seed and width: the scores' spread at the start, and how far the partners'
     rose in one step; for ``moves`` also in as many steps of that much less, and in as many whole
-    ones. Of learning rates what :func:`best_rates` gives, for each width and seed.
+    ones. Of learning rates what :func:`best_rates` gives, for each width and seed. Of many tokens
+    by shape what :func:`small_step` gives, for each seed and width.
     """
     widths, seeds = question.widths, range(question.seeds)
+    if question.name == "many tokens":
+        return {
+            shape: _by_seed(
+                [
+                    [
+                        small_step(d, power, optimiser, seed=seed, n_tokens=n, d_model=d_model)
+                        for d in widths
+                    ]
+                    for seed in seeds
+                ]
+            )
+            for shape, (n, d_model) in zip(question.shape_names, question.shapes, strict=True)
+        }
     if question.name.startswith("rates"):
         from_zero, saved = question.name == "rates from zero", Checkpoint(checkpoint)
         best: list[dict[str, list[float]]] = saved.load() or []
@@ -186,6 +234,14 @@ def answer(
     return figures
 
 
+def _by_seed(moves: list[list[dict[str, float]]]) -> dict[str, list[list[float]]]:
+    """By figure, for each seed and width."""
+    return {
+        name: [[short(move[name], DIGITS) for move in of_widths] for of_widths in moves]
+        for name in moves[0][0]
+    }
+
+
 def settings(plan: Mapping[str, Question]) -> dict[str, Any]:
     """What decides the figures."""
     noted: dict[str, Any] = {
@@ -197,7 +253,11 @@ def settings(plan: Mapping[str, Question]) -> dict[str, Any]:
     return noted | {
         f"{name}, {field}": list(value) if isinstance(value, tuple) else value
         for name, question in plan.items()
-        for field, value in (("widths", question.widths), ("seeds", question.seeds))
+        for field, value in (
+            ("widths", question.widths),
+            ("seeds", question.seeds),
+            *([("shapes", question.shape_names)] if question.shapes else []),
+        )
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import json
 from collections.abc import Mapping
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -226,23 +227,26 @@ def make(
         workers, scheduler: as in :func:`~sdpa_book.studies.resuming.executor`.
 
     Raises:
-        FileNotFoundError: a package is not installed.
+        FileNotFoundError: something is left to make, and a package is not installed.
         ValueError: the file was made with other weights or texts.
     """
-    for model in plan.values():
-        weights_of(model)
+    path = out / STORED.name
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    here = {}
+    for name, model in plan.items():
+        if not stored.get(name, {}).keys() >= set(model.pieces):
+            weights_of(model)
+            names = versions("torch", "numpy", "transformers", "gguf")
+            here = {"versions": names, "device": device_name(torch.device("cpu"))}
     planned = {
         (name, piece): partial(measure, model, piece)
         for name, model in plan.items()
         for piece in model.pieces
     }
     resume_tables(
-        out / STORED.name,
+        path,
         planned,
-        {
-            "versions": versions("torch", "numpy", "transformers", "gguf"),
-            "device": device_name(torch.device("cpu")),
-        },
+        here,
         settings=settings(plan),
         workers=workers,
         scheduler=scheduler,
