@@ -127,7 +127,7 @@ def without(
     Example:
         >>> cell = Depth(64, 8, "none")
         >>> growth, share = without(started(cell, 0), *first_batch(cell, 0), "undecided")
-        >>> growth < first_gradient(cell, 0).gradient[0] / 3, 0.4 < share < 0.7
+        >>> growth < first_gradient(cell, 0).gradient[0] / 3, 0.6 < share < 0.8
         (True, True)
     """
     if who not in ("undecided", "decided"):
