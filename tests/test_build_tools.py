@@ -362,6 +362,14 @@ def test_a_new_file_of_data_is_seen(repository: Path) -> None:
     assert {name for name in CODE if before[name] != after[name]} == {"heads"}
 
 
+def test_a_study_that_is_under_way_changes_nothing(repository: Path) -> None:
+    before = digests(repository)
+    state = repository / "sdpa_book" / "studies" / "heads" / "results" / "state"
+    state.mkdir()
+    (state / "piece.state").touch()
+    assert digests(repository) == before
+
+
 def test_words_and_the_ends_of_lines_are_no_change(repository: Path) -> None:
     """A checkout on Windows ends them with two characters."""
     before = digests(repository)

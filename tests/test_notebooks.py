@@ -174,6 +174,13 @@ def test_every_table_has_a_title(path):
             assert all(len(title) > 40 and title.endswith(".") for title in titles), titles
 
 
+def test_a_caption_sets_no_formula():
+    """Sphinx shows its dollars."""
+    captions = [c.metadata.get("caption", "") for p in CHAPTERS for c in cells(p, "code")]
+    assert any(captions)
+    assert [caption for caption in captions if "$" in caption] == []
+
+
 def test_at_most_three_cells_are_not_compared():
     ignored = [
         cell

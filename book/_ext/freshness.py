@@ -148,10 +148,12 @@ def _within(place: Path) -> Iterator[Path]:
 
 
 def _data(folder: Path) -> Iterator[Path]:
-    """The files beside modules that are none, and those in folders that hold none."""
+    """The files beside modules that are none, and those in folders that hold none, but for the
+    checkpoints of a study that is under way, which no cell reads.
+    """
     for path in folder.iterdir():
         if path.is_dir():
-            if not any(path.glob("*.py")):
+            if path.name != "state" and not any(path.glob("*.py")):
                 yield from _data(path)
         elif path.suffix != ".py":
             yield from _within(path)
