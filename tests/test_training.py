@@ -781,16 +781,18 @@ STEADY = ("sqrt_d_k", "d_k", "k_total", "qk_norm", "sigma 1")
 
 
 # A cell once, and none of the largest batches, of which a step takes half a second.
-CELLS = {c.cell: n for n, c in reversed(DECLARED.items()) if c.cell.n_layers == 2}
+CELLS = {c.cell: [n for n, d in DECLARED.items() if d.cell == c.cell] for c in DECLARED.values()}
+OF_TWO_LAYERS = [x for c, x in CELLS.items() if c.n_layers == 2 and (c.batch or 0) <= 256]
 
 
-@pytest.mark.parametrize("name", [n for c, n in CELLS.items() if (c.batch or 0) <= 256])
-def test_stored_runs_begin_as_they_do_here(stored, name):
-    """The first twenty steps of one run of each cell."""
-    comparison = DECLARED[name]
-    runs = reported(stored, comparison)
-    scaling = next(s for s in STEADY if s in runs)
-    chosen = runs[scaling][1]
+@pytest.mark.parametrize("names", OF_TWO_LAYERS, ids=lambda names: names[0])
+def test_stored_runs_begin_as_they_do_here(stored, names):
+    """The first twenty steps of one run of each cell. Where several comparisons have the cell it is
+    that of the lowest rate: a run that has nearly learned by then shows each processor's rounding.
+    """
+    tables = [reported(stored, DECLARED[name]) for name in names]
+    firsts = [runs[next(s for s in STEADY if s in runs)][1] for runs in tables]
+    chosen = min(firsts, key=lambda record: record.run.rate)
     again = train(chosen.run, until=20, device="cpu")
     for curve, values in again.curves.items():
         within = {"abs": 0.01} if curve == "accuracy" else {"rel": 2e-3}
