@@ -69,8 +69,8 @@ class AddEntries(SphinxTransform):
                 if title is None:
                     logger.warning("no heading %r, which has entries of the index", heading)
                 else:
-                    found = [parsed(entry, title.parent["ids"][0]) for entry in entries]
-                    title.parent.insert(1, addnodes.index(entries=found))
+                    parts = [parsed(entry, title.parent["ids"][0]) for entry in entries]
+                    title.parent.insert(1, addnodes.index(entries=parts))
 
     def name(self, node: nodes.Element, kind: str, names: list[str]) -> None:
         """Give a term or a symbol an id, and an entry of the index, in which it is the main one."""
@@ -102,8 +102,8 @@ def spoken(node: nodes.Element) -> str:
     what stands behind an equals sign. Within a sentence it has no capital.
     """
     bold = node.next_node(nodes.strong)
-    said = bold.astext() if bold else re.split(r"\s?=", text(*node.children))[0].strip()
-    return said[0].lower() + said[1:] if said[1:2].islower() else said
+    name = bold.astext() if bold else re.split(r"\s?=", text(*node.children))[0].strip()
+    return name[0].lower() + name[1:] if name[1:2].islower() else name
 
 
 def plain(heading: str) -> str:

@@ -1,10 +1,9 @@
 """Sphinx extension: what a link leads to is shown in a card, when the reader points at the link.
 
 A card tells of a paper, a term, a figure, a table, a row of the ledger, or of a page or a section
-of another page. So that more of them have one, the first occurrence of each term of Notation on a
-page becomes a link to it, and so does a figure or a table that the prose names by its number.
-A formula that is exactly a symbol of Notation has a card as well, but for the letters that a page
-needs for something of its own (``OWN``).
+of another page; ``named_links`` makes more of them links. A formula that is exactly a symbol of
+Notation has a card as well, but for the letters that a page needs for something of its own
+(``OWN``).
 
 The cards stand in ``cards.js``, with the script that shows them, ``cards.js`` beside this module: a
 page loads it when a reader first points at something that has a card.
@@ -21,18 +20,13 @@ from typing import Any
 from urllib.parse import unquote
 
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
-from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
 from chapter_numbers import number_of
-from folds import Fold
-from mathml import mathml
-from node_text import defines_a_symbol
+from named_links import glossary
 
-PAGE = "notation"
 SCRIPT = Path(__file__).with_name("cards.js")
 OWN = {
     "03_the_variance_derivation": "cX",
@@ -45,194 +39,6 @@ OWN = {
     "studies/b_through_many_layers": "LV",
 }
 """Letters that mean something else on a page than in Notation."""
-ALSO = {"effective keys": "effective number of keys", "perplexity": "perplexity of a row"}
-"""What pages call a term for short."""
-
-NUMBER = r"N?(?:\d{1,2}|[A-Z])\.\d+"
-NAMED = re.compile(
-    rf"\b(Figure|Table)s?[ \u00a0]{NUMBER}(?:(?:, and |, | and | or | to ){NUMBER})*(?!\.?\d)"
-)
-ONE = re.compile(rf"(?:(?:Figure|Table)s?[ \u00a0])?({NUMBER})")
-NOT_IN = (
-    nodes.FixedTextElement,
-    nodes.Inline,
-    nodes.title,
-    nodes.caption,
-    nodes.raw,
-    nodes.table,
-    nodes.math_block,
-    addnodes.desc,
-    Fold,
-)
-"""Where no word becomes a link; nor within what is inline, but for words that are set apart."""
-APART = (nodes.emphasis, nodes.strong)
-
-logger = logging.getLogger(__name__)
-
-
-def setup(app: Sphinx) -> dict[str, Any]:
-    app.add_post_transform(LinkNamed)
-    app.connect("builder-inited", begin)
-    app.connect("html-page-context", collect, priority=800)  # after those who set the page
-    app.connect("build-finished", write)
-    return {"parallel_read_safe": True, "parallel_write_safe": False}  # it collects, page by page
-
-
-def is_glossary(page: str) -> bool:
-    return page.rpartition("/")[2] == PAGE
-
-
-def name_of(term: nodes.Element) -> str:
-    """A term within a sentence: of one with capitals in it, as it stands."""
-    bold = term.next_node(nodes.strong)
-    said = bold.astext() if bold else next(symbols_in(term), "")
-    return said if re.search(r".[A-Z]", said) else said.lower()
-
-
-def symbols_in(node: nodes.Element) -> Iterator[str]:
-    """The symbols that a table or a term introduces, in LaTeX: of several in one formula each, and
-    of an equation its left side.
-    """
-    for formula in node.findall(nodes.math):
-        whole = formula.astext()
-        yield from re.split(r", | = ", whole)[: 1 if " = " in whole else None]
-
-
-def meaning(node: nodes.Element) -> Iterator[str]:
-    """The symbol with which a definition begins, as in "H = ...", or is one."""
-    first = node.next_node(nodes.paragraph)[0]
-    if isinstance(first, nodes.inline):  # kept together with the comma behind it
-        first = next((part for part in first.children if part.astext()), first)
-    if isinstance(first, nodes.math):
-        yield first.astext().partition(" = ")[0]
-
-
-def addresses(document: nodes.document) -> tuple[dict[str, str], dict[str, str]]:
-    """By term, and by symbol as MathML, the address of its entry."""
-    terms, symbols = {}, {}
-    for item in document.findall(nodes.definition_list_item):
-        term, definition = item[0], item[-1]
-        (address, *_) = term["ids"]  # type: ignore[index]
-        if term.next_node(nodes.strong):
-            terms[name_of(term)] = address  # type: ignore[arg-type]
-        for symbol in (*symbols_in(term), *meaning(definition)):  # type: ignore[arg-type]
-            symbols[symbol] = address
-    for row in document.findall(nodes.row):
-        if defines_a_symbol(row):
-            (address, *_) = row["ids"]
-            for symbol in symbols_in(row[0]):  # type: ignore[arg-type]
-                symbols |= {symbol: address, symbol.replace("_j", "_i"): address}
-    return terms, {mathml(symbol, "inline", document): at for symbol, at in symbols.items()}
-
-
-def glossary(app: Sphinx) -> tuple[str, dict[str, str], dict[str, str]]:
-    """The page of Notation, its terms and its symbols, with their addresses."""
-    if app.sdpa_glossary is None:  # type: ignore[attr-defined]
-        page = next(filter(is_glossary, sorted(app.env.found_docs)), "")
-        found = addresses(app.env.get_doctree(page)) if page else ({}, {})
-        app.sdpa_glossary = page, *found  # type: ignore[attr-defined]
-    known: tuple[str, dict[str, str], dict[str, str]] = app.sdpa_glossary  # type: ignore[attr-defined]
-    return known
-
-
-class LinkNamed(SphinxPostTransform):
-    """Links for the first occurrence of each term, and for figures and tables by their numbers."""
-
-    default_priority = 600  # after folds and Predict boxes are made
-    formats = ("html",)
-
-    def run(self, **_kwargs: Any) -> None:
-        page, terms, _ = glossary(self.app)
-        self.wanted = {}
-        if number_of(self.env.docname) is not None:
-            self.wanted = {name: f"{page}#{at}" for name, at in terms.items()}
-            self.wanted |= {
-                short: self.wanted[name] for short, name in ALSO.items() if name in terms
-            }
-        for text in list(self.document.findall(nodes.Text)):
-            if stands_in_prose(text):
-                for part in self.replaced(NAMED, text, self.numbered):
-                    if isinstance(part, nodes.Text):
-                        self.link_terms(part)
-
-    def replaced(self, pattern: re.Pattern[str], text: nodes.Text, made: Any) -> list[nodes.Node]:
-        """Put what ``made`` makes of each match into its place."""
-        whole, end, parts = text.astext(), 0, []
-        for found in pattern.finditer(whole):
-            parts += [nodes.Text(whole[end : found.start()]), *made(found)]
-            end = found.end()
-        if not parts:
-            return [text]
-        parts.append(nodes.Text(whole[end:]))
-        parts = [part for part in parts if part.astext()]
-        text.parent.replace(text, parts)
-        return parts
-
-    def numbered(self, found: re.Match[str]) -> Iterator[nodes.Node]:
-        pages = {number_of(page): page for page in self.env.found_docs}
-        end = found.start()
-        for one in ONE.finditer(found.string, found.start(), found.end()):
-            if between := found.string[end : one.start()]:
-                yield nodes.Text(between)
-            chapter = one[1].partition(".")[0]
-            address = f"{found[1]}-{one[1].replace('.', '-')}".lower()
-            if chapter in pages:
-                yield self.link(one[0], f"{pages[chapter]}#{address}", "named")
-            else:
-                logger.warning(
-                    "there is no page for the %s that is named here: %s",
-                    found[1].lower(),
-                    one[0],
-                    location=self.env.docname,
-                )
-                yield nodes.Text(one[0])
-            end = one.end()
-
-    def link_terms(self, text: nodes.Text) -> None:
-        if not self.wanted:
-            return
-        names = "|".join(map(re.escape, sorted(self.wanted, key=len, reverse=True)))
-        found = re.search(rf"(?<![\w-])({names})(?![\w-])", text.astext(), re.I)
-        if found is None:
-            return
-        name = next(name for name in self.wanted if name.lower() == found[1].lower())
-        at = self.wanted[name]
-        once = re.compile(re.escape(text.astext()[: found.end()]))
-        before = text.astext()[: found.start()]
-
-        def made(_found: re.Match[str]) -> list[nodes.Node]:
-            return [nodes.Text(before), self.link(found[1], at, "term")]
-
-        parts = self.replaced(once, text, made)
-        self.wanted = {name: other for name, other in self.wanted.items() if other != at}
-        self.link_terms(parts[-1])  # type: ignore[arg-type]
-
-    def link(self, text: str, to: str, kind: str) -> nodes.reference:
-        page, _, address = to.partition("#")
-        here = page == self.env.docname
-        uri = "" if here else self.app.builder.get_relative_uri(self.env.docname, page)
-        return nodes.reference(
-            "", text, internal=True, refuri=f"{uri}#{address}", classes=["internal", kind]
-        )
-
-
-def stands_in_prose(text: nodes.Text) -> bool:
-    """Whether a word there may become a link: in a paragraph that is always shown, in no box whose
-    options are buttons.
-    """
-    node: Any = text
-    in_paragraph = False
-    while node := node.parent:
-        classes = getattr(node, "attributes", {}).get("classes", ())
-        if isinstance(node, NOT_IN) and not isinstance(node, APART):
-            return False
-        if "predict" in classes or "nb_element" in getattr(node, "attributes", {}):
-            return False
-        in_paragraph = in_paragraph or isinstance(node, nodes.paragraph)
-    return in_paragraph
-
-
-# What the cards hold
 
 MATH = re.compile(r"<math\b[^>]*>.*?</math>", re.S)
 HEADLINK = re.compile(r'<a class="headerlink".*?</a>', re.S)
@@ -263,9 +69,18 @@ ON_PAGE = re.compile(r"(figure|table|term|symbol)-")
 
 Card = dict[str, str]
 
+logger = logging.getLogger(__name__)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.setup_extension("named_links")  # which knows the terms and symbols of Notation
+    app.connect("builder-inited", begin)
+    app.connect("html-page-context", collect, priority=800)  # after those who set the page
+    app.connect("build-finished", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": False}  # it collects, page by page
+
 
 def begin(app: Sphinx) -> None:
-    app.sdpa_glossary = None  # type: ignore[attr-defined]
     app.sdpa_cards, app.sdpa_links = {}, {}  # type: ignore[attr-defined]
 
 
@@ -277,9 +92,9 @@ def collect(
         return
     context["body"] = marked(context["body"], page, glossary(app)[2])
     body, url = context["body"], app.builder.get_target_uri(page)
-    found: dict[str, Card] = app.sdpa_cards  # type: ignore[attr-defined]
-    found[url] = {"title": plain(context["title"]), "text": context.get("page_description", "")}
-    found.update({f"{url}#{at}": card for at, card in cards(body, posixpath.dirname(url))})
+    known: dict[str, Card] = app.sdpa_cards  # type: ignore[attr-defined]
+    known[url] = {"title": plain(context["title"]), "text": context.get("page_description", "")}
+    known.update({f"{url}#{at}": card for at, card in cards(body, posixpath.dirname(url))})
     links: dict[str, str] = app.sdpa_links  # type: ignore[attr-defined]
     for link in LINK.findall(body):
         path, _, address = link.partition("#")
@@ -295,8 +110,8 @@ def marked(body: str, page: str, symbols: dict[str, str]) -> str:
         return body
     own = OWN.get(page.removeprefix("book/"), "")
 
-    def mark(found: re.Match[str]) -> str:
-        formula = found[0]
+    def mark(match: re.Match[str]) -> str:
+        formula = match[0]
         at = symbols.get(formula)
         if at is None or re.sub("<[^>]+>", "", formula) in tuple(own):
             return formula
@@ -311,18 +126,18 @@ def cards(body: str, folder: str) -> Iterator[tuple[str, Card]]:
     for section, following in zip(sections, [*sections[1:], None], strict=True):
         behind = body[section.end() : following.start() if following else None]
         first = PARAGRAPH.search(behind)
-        said = SENTENCE.match(plain(first[1])) if first else None
-        yield section[1], {"title": plain(section[2]), "text": said[0] if said else ""}
+        sentence = SENTENCE.match(plain(first[1])) if first else None
+        yield section[1], {"title": plain(section[2]), "text": sentence[0] if sentence else ""}
     for at, inside in FIGURE.findall(body):
-        told, image = CAPTION.search(inside), IMAGE.search(inside)
+        caption, image = CAPTION.search(inside), IMAGE.search(inside)
         picture = pictured(image[0], folder) if image else {}
-        yield at, {"text": plain(told[1] if told else ""), **picture}
-    for at, told in TABLE.findall(body):
-        yield at, {"text": plain(told)}
+        yield at, {"text": plain(caption[1] if caption else ""), **picture}
+    for at, title in TABLE.findall(body):
+        yield at, {"text": plain(title)}
     for cited in CITED.findall(body):
         for key in re.findall(r'<span id="([^"]+)">', cited):
-            told = PARAGRAPH.search(cited)
-            yield key, {"text": plain(told[1], links=True) if told else ""}
+            entry = PARAGRAPH.search(cited)
+            yield key, {"text": plain(entry[1], links=True) if entry else ""}
     for at, inside in ROW.findall(body):
         claim, verdict = (
             PARAGRAPH.search(inside),
@@ -330,9 +145,10 @@ def cards(body: str, folder: str) -> Iterator[tuple[str, Card]]:
         )
         if claim and verdict:
             yield at, {"text": f"{plain(claim[1])} Verdict: {plain(verdict[1])}"}
-    for at, term, told in DEFINED.findall(body):
+    for at, term, definition in DEFINED.findall(body):
         if at.startswith("term-"):
-            yield at, {"title": plain(term), "text": " ".join(map(plain, PARAGRAPH.findall(told)))}
+            paragraphs = map(plain, PARAGRAPH.findall(definition))
+            yield at, {"title": plain(term), "text": " ".join(paragraphs)}
     for at, inside in SYMBOL.findall(body):
         symbol, meant, *_ = CELL.findall(inside)
         yield at, {"title": plain(symbol), "text": plain(meant)}
@@ -350,7 +166,7 @@ def pictured(image: str, folder: str) -> Card:
 def plain(html: str, *, links: bool = False) -> str:
     """HTML of a line without what only its page needs."""
 
-    def kept(tag: re.Match[str]) -> str:
+    def reduced(tag: re.Match[str]) -> str:
         end, name, attributes = tag.groups()
         if links and name == "a":
             to = re.search(r'href="(https?:[^"]+)"', attributes)
@@ -361,7 +177,7 @@ def plain(html: str, *, links: bool = False) -> str:
             return ""
         return tag[0] if WITH_ATTRIBUTES.match(name) else f"<{end}{name}>"
 
-    return " ".join(TAG.sub(kept, HEADLINK.sub("", html)).split())
+    return " ".join(TAG.sub(reduced, HEADLINK.sub("", html)).split())
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:

@@ -83,13 +83,13 @@ def collect(
     app: Sphinx, page: str, _template: str, _context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
     if doctree is not None:
-        found, named = app.sdpa_search, app.sdpa_papers  # type: ignore[attr-defined]
+        search, named = app.sdpa_search, app.sdpa_papers  # type: ignore[attr-defined]
         title = doctree.next_node(nodes.title)
         of_page = "" if title is None else text(*title.children)
-        for entry in entries(doctree, page, len(found["pages"])):
+        for entry in entries(doctree, page, len(search["pages"])):
             name = named.get(entry.anchor, entry.heading)
-            found["entries"].append(entry._replace(heading="" if name == entry.anchor else name))
-        found["pages"].append(Page(app.builder.get_target_uri(page), of_page))
+            search["entries"].append(entry._replace(heading="" if name == entry.anchor else name))
+        search["pages"].append(Page(app.builder.get_target_uri(page), of_page))
 
 
 def papers(app: Sphinx) -> dict[str, str]:
@@ -107,8 +107,8 @@ def papers(app: Sphinx) -> dict[str, str]:
 def write(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or not isinstance(app.builder, StandaloneHTMLBuilder):
         return
-    found = {**app.sdpa_search, "synonyms": synonyms()}  # type: ignore[attr-defined]
-    data = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    search = {**app.sdpa_search, "synonyms": synonyms()}  # type: ignore[attr-defined]
+    data = json.dumps(search, ensure_ascii=False, separators=(",", ":"))
     (Path(app.outdir) / "searchindex.js").write_text(
         f"window.SEARCH_INDEX = {json.dumps(data, ensure_ascii=False)};\n", encoding="utf-8"
     )
@@ -131,10 +131,10 @@ def entries(document: nodes.document, page: str, number: int) -> Iterator[Entry]
         far = distance(page)
         if far == EXPLAINS and COMES_BACK.match(heading):
             far = REPEATS
-        said = shorten(" ".join(text(*content).split()), LENGTH[far], placeholder="")
+        words = shorten(" ".join(text(*content).split()), LENGTH[far], placeholder="")
         if heading.startswith(INTERNAL):
-            said = ""
-        return Entry(number, anchor, heading.strip(), list(terms), said, far)
+            words = ""
+        return Entry(number, anchor, heading.strip(), list(terms), words, far)
 
     for section in document.findall(nodes.section):
         title, *content = section.children
