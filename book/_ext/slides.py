@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,30 +30,16 @@ from typing import Any, ClassVar
 from docutils import nodes
 from docutils.parsers.rst.directives import flag
 from sphinx.application import Sphinx
-from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
-from sphinx_revealjs.nodes import revealjs_section
 
 import stored
 from explorable import SHOWN
+from lecture_plan import FIRST, LAST, SPOKEN, notes, part, raw, set_times
 from narrow import NARROW
 from predictions import RIGHT
 from table_names import table, typeset
 
-FIRST, SAID, LAST = range(3)
-"""The order of a slide's notes: how to vote, what to say, and the caption of what is shown."""
 SPARE = '<p class="spare" title="A late class saves time here">◇</p>'
-PLAN = (
-    "<table><thead><tr><th>minute</th><th>part</th><th>late: leave out</th><th>early: backup</th>"
-    "</tr></thead><tbody>{rows}</tbody></table><p>{slides} slides and {backups} in reserve; "
-    "{minutes:g} minutes, and {free:g} kept free. The notes are about {words:,} words, which are "
-    "{talk} minutes of talk: the rest hangs on polls and the room.</p><p>Three minutes behind "
-    "where a part begins: leave out what stands there. Three ahead: add the backup, which takes "
-    "three.</p>"
-)
-PACE = 120
-"""Words a minute."""
-
 LETTERS = """<style>
 g:has(> g[transform*="scale(0.1"]:only-child > use ~ use),
 g[transform*="scale(0.1"]:not(:has(> use ~ use)) > use {{
@@ -75,8 +60,6 @@ NO_SCRIPT = """<noscript><style>.reveal { height: 100vh }</style>
 <p style="padding: 2rem; pointer-events: auto">The slides need JavaScript.
 <a href="../index.html">The book</a> has all that they show, and needs none.</p></noscript>"""
 
-logger = logging.getLogger(__name__)
-
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("lecture_minutes", 90, "env")
@@ -93,14 +76,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-class notes(nodes.General, nodes.Element):
-    """What the presenter reads, and the audience does not."""
-
-
-class part(nodes.General, nodes.Element):
-    """Where a part begins."""
-
-
 def visit_notes(translator: Any, _node: notes) -> None:
     translator.body.append('<aside class="notes">')
 
@@ -114,10 +89,6 @@ def say_what_is_needed(
 ) -> None:
     """Without scripts reveal.js shows no slide: then there is a sentence."""
     context["body"] = NO_SCRIPT + context.get("body", "")
-
-
-def raw(html: str) -> nodes.raw:
-    return nodes.raw("", html, format="html")
 
 
 def role(html: Callable[[str], str]) -> Any:
@@ -171,14 +142,14 @@ class Shown(Slide):
     def show(self, chapter: str, rest: str) -> list[nodes.Node]:
         cell = stored.cell(chapter, rest)
         if drawing := stored.data(cell, "image/svg+xml"):
-            shown = self.picture(chapter, cell, drawing)
+            output = self.picture(chapter, cell, drawing)
         elif html := stored.data(cell, "text/html"):
-            shown = table(html)
+            output = table(html)
         else:
             raise LookupError(f"the cell {rest} of {chapter} shows nothing")
         caption = typeset(escape(cell.metadata.get("caption", ""), quote=False))
-        said = raw(f"<p><small><em>Its caption: {caption}</em></small></p>")
-        return [raw(shown), *([notes("", said, place=LAST)] if caption else [])]
+        note = raw(f"<p><small><em>Its caption: {caption}</em></small></p>")
+        return [raw(output), *([notes("", note, place=LAST)] if caption else [])]
 
     def drawn(self, drawing: str) -> str:
         """A drawing as the slide has it: a part of it, with larger letters."""
@@ -189,13 +160,13 @@ class Shown(Slide):
             drawing = drawing.replace("<defs>", f"{letters}<defs>", 1)
         if "crop" in self.options:
             left, top, right, bottom = (float(x) / 100 for x in self.options["crop"].split())
-            found = VIEW.search(drawing)
-            assert found is not None
-            width, height = map(float, found.groups())
+            view_box = VIEW.search(drawing)
+            assert view_box is not None
+            width, height = map(float, view_box.groups())
             size = round((right - left) * width, 2), round((bottom - top) * height, 2)
             view = f"{left * width:.2f} {top * height:.2f} {size[0]} {size[1]}"
             sizes = f'width="{size[0]}pt" height="{size[1]}pt" viewBox="{view}"'
-            drawing = drawing.replace(found[0], sizes, 1)
+            drawing = drawing.replace(view_box[0], sizes, 1)
         return drawing
 
     def picture(self, chapter: str, cell: Any, drawing: str) -> str:
@@ -250,15 +221,15 @@ class Steps(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        made = self.parse_content_to_nodes()
+        content = self.parse_content_to_nodes()
         kinds = nodes.tbody, nodes.bullet_list
-        found = [node for one in made for kind in kinds for node in one.findall(kind)]
-        if not found:
-            made = [nodes.container("", child) for child in made]
-        for row in (found[0].children if found else made)[int(self.arguments[0]) :]:
+        lists = [node for one in content for kind in kinds for node in one.findall(kind)]
+        if not lists:
+            content = [nodes.container("", child) for child in content]
+        for row in (lists[0].children if lists else content)[int(self.arguments[0]) :]:
             assert isinstance(row, nodes.Element)
             row["classes"].append("fragment")
-        return made
+        return content
 
 
 class Part(SphinxDirective):
@@ -275,10 +246,10 @@ class Notes(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        made = notes("", *self.parse_content_to_nodes(), place=SAID, **self.options)
-        made["backup"] = self.arguments[0] == "backup"
-        made["minutes"] = 0.0 if made["backup"] else float(self.arguments[0])
-        return [made, *([raw(SPARE)] if "late" in self.options else [])]
+        speech = notes("", *self.parse_content_to_nodes(), place=SPOKEN, **self.options)
+        speech["backup"] = self.arguments[0] == "backup"
+        speech["minutes"] = 0.0 if speech["backup"] else float(self.arguments[0])
+        return [speech, *([raw(SPARE)] if "late" in self.options else [])]
 
 
 class Book(SphinxDirective):
@@ -290,88 +261,10 @@ class Book(SphinxDirective):
         lab = escape(f"{address}/lecture/lab.ipynb".lstrip("/"))
         beside = "" if address else ", beside these slides"
         clone = repository and f'<a href="{repository}">git clone {repository}</a>'
-        told = {
+        places = {
             "The book": f'<a href="{stored.address("00")}" target="_blank">{name}</a>',
             "The lab": f'<a href="lab.ipynb" download target="_blank">{lab}</a>{beside}',
             **({"The package": clone} if clone else {}),
         }
-        lines = (f'<p class="address"><b>{what}:</b> {where}</p>' for what, where in told.items())
+        lines = (f'<p class="address"><b>{what}:</b> {where}</p>' for what, where in places.items())
         return [raw("".join(lines))]
-
-
-@dataclass
-class Stretch:
-    """A part of the lecture: what a late class leaves out of it, and what an early one adds."""
-
-    name: str
-    begins: float
-    late: list[str] = field(default_factory=list)
-    early: list[str] = field(default_factory=list)
-
-    def row(self) -> str:
-        cells = f"{self.begins:g}", self.name, "; ".join(self.late), "; ".join(self.early)
-        return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-
-
-def strip(plan: list[str], name: str) -> nodes.raw:
-    """All parts of the lecture, and which of them begins."""
-    steps = (f"<li{' class=now' if one == name else ''}>{escape(one)}</li>" for one in plan)
-    return raw(f'<ol class="parts">{"".join(steps)}</ol>')
-
-
-def set_times(app: Sphinx, document: nodes.document) -> None:
-    """Say when each slide begins and ends; the presenter's view counts the time that it has."""
-    plan = [one["name"] for one in document.findall(part) if one["name"]]
-    stretches = [Stretch("The question", 0.0)]
-    now, column, row = 0.0, 0, 0
-    shown: list[notes] = []
-    backups = words = 0
-    for slide in list(document.findall(nodes.section)):
-        below = isinstance(slide.parent.parent, nodes.section)
-        column, row = (column, row + 1) if below else (column + 1, 1)
-        said = [one for one in slide.children if isinstance(one, notes)]
-        mains = [one for one in said if one["place"] == SAID]
-        if len(mains) != 1:
-            logger.warning("a slide has one {notes}, this one %d", len(mains), location=slide)
-            continue
-        (main,) = mains
-        minutes = main["minutes"]
-        if main["backup"]:
-            time = "Backup: show it if somebody asks."
-            mark = raw(f'<p class="spare backup">backup {column}.{row}</p>')
-            slide.insert(slide.index(main), mark)  # before sections below this one
-            backups += 1
-        else:
-            time = f"Minutes {now:g} to {now + minutes:g}"
-            shown.append(main)
-            words += len(main.astext().split())
-        for begins in [one for one in slide.children if isinstance(one, part)]:
-            if begins["name"]:
-                stretches.append(Stretch(begins["name"], now))
-            slide.replace(begins, strip(plan, begins["name"]))
-        first = [raw(f"<p><b>{time}</b></p>")]
-        if late := main.get("late"):
-            title = slide.next_node(nodes.title).astext().rstrip("?")
-            stretches[-1].late.append(f"{title}: {late}")
-            first = [raw(f"<p><b>{time}. ◇ Late:</b> {escape(late)}</p>")]
-        if early := main.get("early"):
-            stretches[-1].early.append(early)
-            main.append(raw(f"<p><b>Early:</b> backup {escape(early)}</p>"))
-        for other in [one for one in said if one is not main]:
-            slide.remove(other)
-            main[0 if other["place"] == FIRST else len(main) : 0] = other.children
-        main[0:0] = first
-        counted = {"data-visibility": "uncounted"} if main["backup"] else {}
-        slide.append(revealjs_section(**{"data-timing": round(60 * minutes)}, **counted))
-        now += minutes
-    if shown:
-        told = PLAN.format(
-            rows="".join(one.row() for one in [*stretches, Stretch("The end", now)]),
-            slides=len(shown),
-            backups=backups,
-            minutes=now,
-            free=app.config.lecture_minutes - now,
-            words=round(words, -1),
-            talk=round(words / PACE),
-        )
-        shown[0].append(raw(told))
