@@ -30,10 +30,10 @@ book: $(INSTALLED) ## build the site, and execute what changed (every notebook: 
 	@echo "The book is ready. Open $(CURDIR)/_build/html/index.html"
 
 pdf: book $(TOOLS) ## print the whole book as one PDF, which the site then offers (needs Chromium)
-	$(BIN)/python book/_ext/pdf.py
+	$(BIN)/python book/_ext pdf
 
 epub: $(INSTALLED) ## make the whole book an EPUB for reading devices
-	$(BIN)/python book/_ext/epub.py
+	$(BIN)/python book/_ext epub
 
 # Memory that was freed is kept: asking the system for the same large tensors again takes a tenth of the ledger's time.
 test: export MALLOC_MMAP_MAX_ := 0
@@ -83,7 +83,7 @@ explorables: ## check the JavaScript of the explorables and the search, and bund
 
 notebooks: $(INSTALLED) ## execute the chapters that changed and store their outputs (one: CHAPTER=05; every one: ALL=1)
 	$(BIN)/python -m sdpa_book.ledger > sdpa_book/ledger/claims.csv
-	$(BIN)/python book/_ext/notebooks.py $(if $(ALL),--all) $(CHAPTER)
+	$(BIN)/python book/_ext notebooks $(if $(ALL),--all) $(CHAPTER)
 
 study: $(INSTALLED) ## make a study, or go on with it: NAME=lookup (ten minutes on one core), training (eleven hours), crossing (an hour and a half), gradient_worth (a quarter of an hour), depth (an hour and a quarter), optimiser_steps (an hour), heads (a few hours) or published (a quarter of an hour)
 	@# The released models, and what reads them: 180 MB.
@@ -104,7 +104,7 @@ lab: $(INSTALLED) ## open the chapters in JupyterLab
 	@# Without trust, which you give your own clone here, Jupyter shows no stored figure.
 	$(BIN)/jupyter trust book/*.ipynb book/*/*.ipynb > /dev/null
 	@# Jupyter refuses to run as root, as containers do, unless it is told to.
-	$(BIN)/python book/_ext/lab.py book $(if $(filter 0,$(shell id -u)),--allow-root)
+	$(BIN)/python book/_ext lab book $(if $(filter 0,$(shell id -u)),--allow-root)
 
 lint: $(TOOLS) ## ruff, mypy in strict mode, and pyright
 	$(BIN)/ruff check .

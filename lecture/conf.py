@@ -7,7 +7,7 @@ sys.path.append(str(Path(__file__).parents[1] / "book" / "_ext"))
 
 project = "Why divide by √d_k? A lecture"
 language = "en"
-extensions = ["myst_parser", "sphinx_revealjs", "mathml", "headings", "slides"]
+extensions = ["myst_parser", "sphinx_revealjs", "cells.mathml", "cells.headings", "editions.slides"]
 myst_all_links_external = True  # to pages of the book
 myst_enable_extensions = ["amsmath", "dollarmath"]
 html_copy_source = False

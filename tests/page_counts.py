@@ -18,7 +18,7 @@ import nbformat
 BOOK = Path(__file__).resolve().parents[1] / "book"
 sys.path.append(str(BOOK / "_ext"))
 
-from notebooks import stored  # noqa: E402
+from outputs.notebooks import stored  # noqa: E402
 
 FOLD = re.compile(r"<details>\n<summary>(.*?)</summary>\n(.*?)</details>", re.S)
 MEASURED = re.compile(

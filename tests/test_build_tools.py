@@ -12,13 +12,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import freshness
 import nbformat
-import notebooks
 import pytest
 from click.testing import CliRunner
-from narrow import folder_of
 from nbclient import NotebookClient
+from outputs import freshness, notebooks
+from outputs.narrow import folder_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,10 +25,10 @@ CONFIG = """
 title: Two chapters
 execute: {execute_notebooks: cache}
 sphinx:
-  local_extensions: {execution: book/_ext}
+  local_extensions: {outputs.execution: book/_ext}
   config: # no more than the test needs, so that it is quick
     extensions:
-      [myst_nb, jupyter_book, sphinx_comments, sphinx_external_toc, execution]
+      [myst_nb, jupyter_book, sphinx_comments, sphinx_external_toc, outputs.execution]
     html_theme: basic
     html_theme_options: {}
 """
@@ -79,9 +78,7 @@ class Book:
         self.root = root
         self.site = root / "_build" / "html"
         (root / "sdpa_lib").mkdir()
-        (root / "book" / "_ext").mkdir(parents=True)
-        for name in ("execution.py", "freshness.py", "narrow.py"):
-            shutil.copy(ROOT / "book" / "_ext" / name, root / "book" / "_ext")
+        shutil.copytree(ROOT / "book" / "_ext" / "outputs", root / "book" / "_ext" / "outputs")
         (root / "_config.yml").write_text(CONFIG)
         (root / "_toc.yml").write_text(TOC)
         self.set_constant(1)

@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import teaching
 import torch
+from editions import teaching
 
 from sdpa_book import check
 from sdpa_book.exercises import all_exercises

@@ -4,15 +4,15 @@ import asyncio
 import shutil
 
 import pytest
-import stored
 from ipykernel.ipkernel import IPythonKernel
+from outputs import stored
 from traitlets.config import Config
 
 pytestmark = pytest.mark.tools
 
 
 def test_a_chapter_that_is_opened_and_saved_is_as_it_was(tmp_path):
-    from lab import Notebooks
+    from editions.lab import Notebooks
 
     shutil.copy(stored.path_of("00"), tmp_path / "chapter.ipynb")
     before = (tmp_path / "chapter.ipynb").read_bytes()
@@ -28,7 +28,7 @@ def test_a_chapter_that_is_opened_and_saved_is_as_it_was(tmp_path):
 
 
 def test_a_file_that_is_no_notebook_is_itself(tmp_path):
-    from lab import Notebooks
+    from editions.lab import Notebooks
 
     (tmp_path / "a.txt").write_text("a")
     assert asyncio.run(Notebooks(root_dir=str(tmp_path)).get("a.txt"))["content"] == "a"

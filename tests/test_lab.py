@@ -4,10 +4,10 @@ import re
 
 import nbformat
 import pytest
-import stored
-import teaching
 import torch
+from editions import teaching
 from nbclient import NotebookClient
+from outputs import stored
 
 from sdpa_book import check
 from sdpa_book.studies import lookup

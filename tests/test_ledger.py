@@ -11,7 +11,7 @@ from types import ModuleType
 
 import nbformat
 import pytest
-from notebooks import stored
+from outputs.notebooks import stored
 
 from sdpa_book.ledger import (
     CHECKS,

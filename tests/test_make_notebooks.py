@@ -10,8 +10,8 @@ import warnings
 from pathlib import Path
 
 import nbformat
-import notebooks
 import pytest
+from outputs import notebooks
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import nbformat
-from notebooks import stored
-from table_names import table, typeset
+from cells.table_names import table, typeset
+from outputs.notebooks import stored
 
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from chapter_numbers import number_of
+from cells.chapter_numbers import number_of
 from ipykernel.ipkernel import IPythonKernel
 from jupyter_client.kernelspec import get_kernel_spec
-from notebooks import is_folded, stored
+from outputs.notebooks import is_folded, stored
 from PIL import Image
 
 from sdpa_book.drawing.svg import DESCRIPTION

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import nbformat
 import pytest
-from notebooks import stored
+from outputs.notebooks import stored
 
 from sdpa_book.drawing.svg import DESCRIPTION
 

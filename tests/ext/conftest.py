@@ -25,6 +25,9 @@ class Built:
 
 
 Build = Callable[..., Built]
+EXTENSIONS = Path(__file__).parents[2] / "book" / "_ext"
+FLOORS = {path.stem: f"{path.parent.name}.{path.stem}" for path in EXTENSIONS.glob("*/*.py")}
+"""The whole name of each extension by its own."""
 
 
 @pytest.fixture
@@ -40,6 +43,7 @@ def build(tmp_path: Path) -> Build:
             file = source / f"{name}.md"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"---\norphan: true\n---\n{text}", encoding="utf-8")
+        extensions = tuple(FLOORS.get(name, name) for name in extensions)
         settings = {
             # MyST-NB brings the parser with it
             "extensions": [*([] if "myst_nb" in extensions else ["myst_parser"]), *extensions],

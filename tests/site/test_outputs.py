@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import notebooks
 import pytest
 from bs4 import BeautifulSoup, Tag
+from cells.table_names import table
 from conftest import ROOT, SITE
-from execution import read
-from table_names import table
+from outputs import notebooks
+from outputs.execution import read
 
 from sdpa_book.exercises.exercise import UNANSWERED
 

@@ -7,11 +7,11 @@ from collections import Counter
 from io import BytesIO
 from pathlib import Path
 
-import pdf
 import pytest
 import yaml
 from bs4 import BeautifulSoup
 from conftest import ROOT, SITE
+from editions import pdf
 from pypdf import PdfReader
 
 CHAPTERS = pdf.chapters()

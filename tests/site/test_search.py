@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 from conftest import AXE, ROOT, SITE
-from notebooks import stored
+from outputs.notebooks import stored
 
 QUESTIONS = [
     "Is d_k the number of tokens?",

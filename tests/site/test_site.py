@@ -16,7 +16,7 @@ import pytest
 import yaml
 from conftest import AXE, DRAWN, ROOT, SITE, unfold
 from fontTools.ttLib import TTFont
-from notebooks import stored
+from outputs.notebooks import stored
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 CHAPTERS = [

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from conftest import ROOT, SITE
-from notebooks import stored
+from outputs.notebooks import stored
 
 FOLDER = SITE / "_static" / "explore"
 SOURCES = ROOT / "book" / "_explore"

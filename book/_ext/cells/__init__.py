@@ -1,0 +1,1 @@
+"""What cells and Markdown become on a page."""

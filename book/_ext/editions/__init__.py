@@ -1,0 +1,1 @@
+"""What is made of the book besides the site: PDF, EPUB, lecture, lab, JupyterLab."""

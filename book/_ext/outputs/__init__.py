@@ -1,0 +1,1 @@
+"""What executes notebooks and stores their outputs."""

@@ -1,0 +1,1 @@
+"""What the site has beside its pages: links, cards, search, index, addresses."""
