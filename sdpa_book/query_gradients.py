@@ -1,5 +1,5 @@
-"""What a small divisor makes of the gradients at queries, and what arrives at W_Q: for study A, and
-in part for study B.
+"""What a small divisor makes of the gradients at queries, and what arrives at W_Q: for article A, and
+in part for article B.
 """
 
 from __future__ import annotations

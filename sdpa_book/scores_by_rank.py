@@ -1,4 +1,4 @@
-"""Rows of as many as 10^100 normal scores, of which only the largest are drawn: for study C."""
+"""Rows of as many as 10^100 normal scores, of which only the largest are drawn: for article C."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def limits(page: str) -> dict[str, int]:
     """What a page may have: notes and the ledger, which are looked up, whatever they need."""
     if page.startswith(("notes/", "ledger")):
         return {}
-    return LIMITS | {"words": 2400} if page.startswith("studies/") else LIMITS
+    return LIMITS | {"words": 2400} if page.startswith("articles/") else LIMITS
 
 
 def over(page: str, found: dict[str, float]) -> set[str]:
@@ -148,7 +148,7 @@ def main() -> None:
     rows = pages()
     names = next(iter(rows.values()))
     print(" " * 42 + "".join(f"{name:>11}" for name in names))
-    for kind, most in (("chapters", LIMITS), ("studies", limits("studies/"))):
+    for kind, most in (("chapters", LIMITS), ("articles", limits("articles/"))):
         print(f"{'at most, ' + kind:42}" + "".join(f"{most.get(name, ''):>11}" for name in names))
     for page, row in rows.items():
         much = over(page, row)

@@ -387,7 +387,7 @@ OF_THIS_BOOK = {
     "sdpa_book/studies/optimiser_steps/results/steps.json": {
         "11_scalings_in_the_wild",
         "notes/d_which_power_for_which_optimiser",
-        "studies/d_which_power_for_which_optimiser",
+        "articles/d_which_power_for_which_optimiser",
     },
 }
 

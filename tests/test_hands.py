@@ -6,7 +6,7 @@ import pytest
 
 CHAPTERS = {
     path.relative_to(hands.BOOK).as_posix().removesuffix(".ipynb"): hands.code(path)
-    for path in (*hands.BOOK.glob("[0-9]*.ipynb"), *hands.BOOK.glob("studies/*.ipynb"))
+    for path in (*hands.BOOK.glob("[0-9]*.ipynb"), *hands.BOOK.glob("articles/*.ipynb"))
 }
 SIZES = {name for of_chapter in hands.TABLE["sizes"].values() for name in of_chapter}
 LEAKS = "12_your_own_rescaling"

@@ -49,7 +49,7 @@ def test_the_chapters_are_those_of_the_table_of_contents():
 
 def test_readme_lists_the_chapters():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for path in [*BOOK.glob("[0-9]*.ipynb"), *BOOK.glob("studies/*.ipynb")]:
+    for path in [*BOOK.glob("[0-9]*.ipynb"), *BOOK.glob("articles/*.ipynb")]:
         place = path.relative_to(ROOT).as_posix()
         row = rf"^\| {number_of(place[:-6])} \| \[[^]]+\]\({place}\) \| .+\? \|$"
         assert re.search(row, readme, re.M), f"README.md needs a row with {path.name}'s question"

@@ -361,7 +361,7 @@ def everything(path):
 def referred_to(sentence):
     """The numbers of the chapters to which a sentence links and of the claims that it names."""
     for page in set(re.findall(r"\]\([./]*((?:\w+/)?\w+)\.ipynb", sentence)) - {"ledger"}:
-        places = (BOOK / folder / f"{page}.ipynb" for folder in ("", "studies", "notes"))
+        places = (BOOK / folder / f"{page}.ipynb" for folder in ("", "articles", "notes"))
         yield from everything(next(place for place in places if place.exists()))
     for source in set(re.findall(r"\bS[0-5]\b(?:-\d+)?", sentence)):
         for claim, told in claims().items():

@@ -1,4 +1,4 @@
-"""How far a step moves the scores: the theorem of study D, and what is stored of it."""
+"""How far a step moves the scores: the theorem of article D, and what is stored of it."""
 
 import json
 import math

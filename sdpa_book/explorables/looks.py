@@ -15,7 +15,7 @@ from sdpa_book.drawing import plotting, svg
 from sdpa_book.names import display_name
 
 OPTIMISERS = {"SGD": plotting.SEQUENCE[1], "Adam": plotting.SEQUENCE[2]}
-"""Their colours in study D's figures."""
+"""Their colours in article D's figures."""
 
 COLOURS = plotting.ROLES | OPTIMISERS
 """By role."""

@@ -41,7 +41,7 @@ class Growth(NamedTuple):
 
 
 def step_of(optimiser: str, short: str) -> Growth:
-    """An optimiser's first step, by study D's theorem."""
+    """An optimiser's first step, by article D's theorem."""
     exponent = steps.OPTIMISERS[optimiser].step
     ends = exponent(0.0), exponent(1.0)
     return Growth(short, optimiser, "one step", ends)

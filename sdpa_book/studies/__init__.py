@@ -23,4 +23,4 @@ NAMES = (
     "heads",
     "published",
 )
-"""The studies: of chapter 5, chapter 9 (three), study B, study D and chapter 10 (two)."""
+"""The studies: of chapter 5, chapter 9 (three), article B, article D and chapter 10 (two)."""

@@ -1,6 +1,6 @@
 """Sphinx extension: a chapter's title begins with its number, which its file has already, wherever
-the title is shown: on the page, among the chapters, on the way to the next one, in search. A study
-has a letter, and notes have the number or letter of what they stand behind.
+the title is shown: on the page, among the chapters, on the way to the next one, in search. An
+article has a letter, and notes have the number or letter of what they stand behind.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class NumberTitle(SphinxTransform):
 
 
 def number_of(page: str) -> str | None:
-    """The number of a chapter, the letter of a study, either with an N before it for notes, and
+    """The number of a chapter, the letter of an article, either with an N before it for notes, and
     ``None`` of any other page.
 
     Example:
-        >>> number_of("book/04_saturation"), number_of("book/studies/b_depth")
+        >>> number_of("book/04_saturation"), number_of("book/articles/b_depth")
         ('4', 'B')
         >>> number_of("book/notes/04_saturation"), number_of("book/notes/b_depth")
         ('N4', 'NB')
     """
-    found = re.search(r"(?:^|/)(notes/|studies/)?(\d\d|[a-z])_[^/]*$", page)
+    found = re.search(r"(?:^|/)(notes/|articles/)?(\d\d|[a-z])_[^/]*$", page)
     if found is None or (found[1] is None and found[2].isalpha()):
         return None
     number = str(int(found[2])) if found[2].isdigit() else found[2].upper()

@@ -104,9 +104,9 @@ class LedgerTable(SphinxDirective):
         return link
 
     def chapter(self, page: str) -> addnodes.pending_xref:
-        """To a chapter, a study or notes; Sphinx warns if there is none of this name."""
+        """To a chapter, an article or notes; Sphinx warns if there is none of this name."""
         number = number_of(f"/{page}") or ""
-        kind = "notes" if number.startswith("N") else "study" if number.isalpha() else "chapter"
+        kind = "notes" if number.startswith("N") else "article" if number.isalpha() else "chapter"
         name = "the start" if number == "0" else f"{kind}\u00a0{number.removeprefix('N')}"
         return addnodes.pending_xref(
             "",

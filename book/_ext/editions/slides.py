@@ -124,7 +124,7 @@ class Slide(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         chapter, _, rest = self.arguments[0].partition(" ")
-        name = f"chapter {int(chapter)}" if chapter.isdigit() else f"study {chapter.upper()}"
+        name = f"chapter {int(chapter)}" if chapter.isdigit() else f"article {chapter.upper()}"
         name = name if chapter != "00" else "the first page"
         try:
             source = raw(f'<p class="from"><a href="{stored.address(chapter)}">{name}</a></p>')

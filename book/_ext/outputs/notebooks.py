@@ -88,7 +88,7 @@ def main(root: Path) -> None:
 
 
 def stored(book: Path) -> list[Path]:
-    """The notebooks of the book: chapters, and in folders studies and notes."""
+    """The notebooks of the book: chapters, and in folders articles and notes."""
     return sorted([*book.glob("*.ipynb"), *book.glob("[!._]*/*.ipynb")])
 
 

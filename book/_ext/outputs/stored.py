@@ -1,6 +1,7 @@
 """What chapters hold, for the lecture and the lab: cells, outputs and boxes, as they are stored.
 
-A chapter is named by the beginning of its file: ``04``, ``d`` for study D, ``notes/04`` for notes.
+A chapter is named by the beginning of its file: ``04``, ``d`` for article D, ``notes/04`` for its
+notes.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ NUMBER = r"([-−]?\d[\d,.]*(?<![.,])(?:·10\S+)?)"
 
 
 def path_of(chapter: str) -> Path:
-    """The notebook of a chapter or a study."""
-    (path,) = [*BOOK.glob(f"{chapter}_*.ipynb"), *BOOK.glob(f"studies/{chapter}_*.ipynb")]
+    """The notebook of a chapter or an article."""
+    (path,) = [*BOOK.glob(f"{chapter}_*.ipynb"), *BOOK.glob(f"articles/{chapter}_*.ipynb")]
     return path
 
 

@@ -36,7 +36,7 @@ OWN = {
     "notes/11_scalings_in_the_wild": "H",
     "notes/b_through_many_layers": "V",
     "notes/d_which_power_for_which_optimiser": "h",
-    "studies/b_through_many_layers": "LV",
+    "articles/b_through_many_layers": "LV",
 }
 """Letters that mean something else on a page than in Notation."""
 

@@ -1,5 +1,5 @@
 """What sources say of gradients at the start of training: through many blocks, from the stored
-measurements of study B, and in the tail.
+measurements of article B, and in the tail.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def weights_through_depth(*, d_k: int, n_layers: int = 24) -> Finding:
 
 def median_gradient(*, d_k: int, n: int = 32) -> Finding:
     """The median gradient that arrives at a query undivided, over that with the root, drawn as in
-    study A.
+    article A.
     """
     undivided, root = (
         median_and_error(sample_gradients(2**14, n, d_k, c, d_v=64, seed=seed, device="cpu"))

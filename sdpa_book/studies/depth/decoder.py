@@ -1,4 +1,4 @@
-"""A decoder of a small language model's shape that reads bytes, and its training: what study B
+"""A decoder of a small language model's shape that reads bytes, and its training: what article B
 measures besides the digits.
 """
 

@@ -160,4 +160,4 @@ def models(questions: Iterable[Question]) -> dict[Depth, int]:
 
 DIMENSIONS = load_plan()["depth"].d_k
 LAYERS = load_plan()["depth"].n_layers
-"""Of the models of study B's first figure."""
+"""Of the models of article B's first figure."""

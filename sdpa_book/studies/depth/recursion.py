@@ -2,7 +2,7 @@ r"""What follows the gradient through blocks that have just been started: a mean
 
 It follows three numbers from block to block. Forward these are the variance V of a component of the
 residual stream and the correlation :math:`\rho` of two tokens of a sequence, by which their queries
-and their keys are correlated as well. Backward it is the gradient's mean square. Study B derives
+and their keys are correlated as well. Backward it is the gradient's mean square. Article B derives
 each of its terms.
 """
 

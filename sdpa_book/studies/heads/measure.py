@@ -2,7 +2,7 @@ r"""What is measured of a head, from its queries, keys and scores alone.
 
 Rows are those of queries that see at least ``LEAST`` keys, every third of them. A *normal row* is
 a row of normal scores with the same number of keys and the same standard deviation: what the random
-energy model of study C speaks of, drawn rather than taken from its limits.
+energy model of article C speaks of, drawn rather than taken from its limits.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""What the study of heads declares before a run is made: which decoders are tr
 is asked of them. ``plan.toml`` holds the runs. The study takes a few hours on one core.
 
 **The question.** Do the queries and keys of a trained language model keep the assumptions under
-which this book divides scores, and where do its heads stand in the phase diagram of study C?
+which this book divides scores, and where do its heads stand in the phase diagram of article C?
 
 **What is compared.** One decoder on one text under seven scalings, with one seed, and the root and
 QK-norm with three. A difference between two scalings of one seed each is described, never tested.

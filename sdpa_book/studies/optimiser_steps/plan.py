@@ -149,4 +149,4 @@ def load_plan(path: Path = DECLARED) -> dict[str, Question]:
 WIDTHS, POWERS = load_plan()["moves"].widths, load_plan()["moves"].powers
 RATE_WIDTHS, FIRST_POWERS = load_plan()["rates"].widths, load_plan()["first steps"].powers
 MANY_WIDTHS, SHAPES = load_plan()["many tokens"].widths, load_plan()["many tokens"].shape_names
-"""What study D and its figures show."""
+"""What article D and its figures show."""

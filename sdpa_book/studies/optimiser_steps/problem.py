@@ -101,7 +101,7 @@ def excess(z: Tensor, partner: Tensor) -> Tensor:
 def first_step(problem: Problem, power: float, optimiser: str, rate: float) -> Tensor:
     r"""What the first step changes in the scores of a wide head, to leading order in ``d_k``.
 
-    The notes of study D derive it. It depends on the matrices only through :math:`G`.
+    The notes of article D derive it. It depends on the matrices only through :math:`G`.
 
     Args:
         problem: fresh.
