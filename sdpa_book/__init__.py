@@ -20,9 +20,9 @@ import torch
 from sdpa_book.drawing import plotting
 from sdpa_book.exercises import check
 from sdpa_book.explorables import movable
-from sdpa_book.measured import Measured, mean_and_error
-from sdpa_book.names import display_name
-from sdpa_book.tables import Table
+from sdpa_book.writing.measured import Measured, mean_and_error
+from sdpa_book.writing.names import display_name
+from sdpa_book.writing.tables import Table
 
 __all__ = ["Measured", "Table", "check", "display_name", "mean_and_error", "movable", "plotting"]
 

@@ -11,10 +11,11 @@ import pytest
 import torch
 
 import sdpa_lib as sdpa
-from sdpa_book import check, first_gradients, plotting, query_gradients, scores_by_rank
+from sdpa_book import check, plotting
+from sdpa_book.calculations import first_gradients, query_gradients, scores_by_rank
 from sdpa_book.studies import lookup
 from sdpa_book.studies.lookup.layer import steps_to_learn
-from sdpa_book.tables import Table
+from sdpa_book.writing.tables import Table
 from sdpa_lib import RunningDivisor, device, get_rescaling
 from sdpa_lib import scaled_dot_product_attention as attend
 from sdpa_lib.device import get_device

@@ -258,7 +258,7 @@ CODE = {
     "lazy": "import sdpa_lib as sdpa\nsdpa.transformers.register()",
     "watches": "import sdpa_lib\nsdpa_lib.watch()",
     "moves": "import sdpa_book\nsdpa_book.movable('growth')",
-    "costs": "from sdpa_book.costs import load_benchmarks",
+    "costs": "from sdpa_book.calculations.costs import load_benchmarks",
     "heads": "from sdpa_book.studies.heads.results import f",
 }
 ALL, LIBRARY = set(CODE), {"asks", "lazy", "watches"}
@@ -280,7 +280,7 @@ FILES: dict[str, tuple[str, set[str]]] = {
         "from sdpa_book.exercises import check\nfrom sdpa_book.explorables import movable",
         BOOK,
     ),
-    "sdpa_book/costs.py": ("", {"costs"}),
+    "sdpa_book/calculations/costs.py": ("", {"costs"}),
     "sdpa_book/exercises/__init__.py": (
         "import importlib\nimportlib.import_module",
         BOOK,

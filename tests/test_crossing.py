@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from sdpa_book.initialisation import STARTS
+from sdpa_book.calculations.initialisation import STARTS
 from sdpa_book.studies import crossing
 from sdpa_book.studies.crossing.read import Group
 from sdpa_book.studies.tasks import CHOOSING

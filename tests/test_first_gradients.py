@@ -7,8 +7,14 @@ import torch
 import torch.nn.functional as F
 
 import sdpa_lib as sdpa
-from sdpa_book.first_gradients import D_MODEL, D_V, N_KEYS, layers_at_start, through_attention
-from sdpa_book.initialisation import INITIALISATIONS, keys_seen
+from sdpa_book.calculations.first_gradients import (
+    D_MODEL,
+    D_V,
+    N_KEYS,
+    layers_at_start,
+    through_attention,
+)
+from sdpa_book.calculations.initialisation import INITIALISATIONS, keys_seen
 from sdpa_book.studies import lookup
 from sdpa_lib.sampling import sample
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from sdpa_book.initialisation import D_K, D_MODEL, INITIALISATIONS, measure_layer
+from sdpa_book.calculations.initialisation import D_K, D_MODEL, INITIALISATIONS, measure_layer
 
 
 @pytest.mark.parametrize("rule", INITIALISATIONS, ids=lambda rule: rule.name)

@@ -28,12 +28,12 @@ from sdpa_book.ledger.checks import (
     softmaxes_checks,
     training_checks,
 )
-from sdpa_book.measured import Measured
 from sdpa_book.studies import heads
 from sdpa_book.studies.depth import Depth
 from sdpa_book.studies.training.censoring import Median, Ratio, times_as_long
 from sdpa_book.studies.training.plan import Cell, Comparison, Record, Run
 from sdpa_book.studies.training.read import Contrast
+from sdpa_book.writing.measured import Measured
 from sdpa_lib.sampling import get_distribution, sample, sample_qkv
 
 approx = pytest.approx

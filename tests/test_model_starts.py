@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdpa_book.model_starts import STARTS, fresh_scores
+from sdpa_book.calculations.model_starts import STARTS, fresh_scores
 from sdpa_lib.models import MODELS
 from sdpa_lib.sampling import sample
 

@@ -12,7 +12,7 @@ from outputs.notebooks import stored
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import looks
-from sdpa_book.names import display_name, names_of_code
+from sdpa_book.writing.names import display_name, names_of_code
 from sdpa_lib.sampling import DISTRIBUTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,7 +45,7 @@ def test_no_script_module_or_chapter_has_a_name_of_its_own():
     """Whichever apostrophe it has."""
     scripts = (ROOT / "book" / "_explore" / "src").glob("*.js")
     modules = [*(ROOT / "book" / "_ext").rglob("*.py"), *(ROOT / "sdpa_book").rglob("*.py")]
-    modules.remove(ROOT / "sdpa_book" / "names.py")
+    modules.remove(ROOT / "sdpa_book" / "writing" / "names.py")
     typed = {}
     for path in (*scripts, *modules, *stored(ROOT / "book")):
         if names := TYPED & {text.replace("'", "’") for text in texts_of(path)}:

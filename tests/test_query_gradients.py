@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import sdpa_lib as sdpa
-from sdpa_book.query_gradients import (
+from sdpa_book.calculations.query_gradients import (
     at_weights,
     gap_density,
     median_gap,

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import sdpa_lib as sdpa
-from sdpa_book.scores_by_rank import attend, border, largest_scores
+from sdpa_book.calculations.scores_by_rank import attend, border, largest_scores
 from sdpa_lib.sampling import sample
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sdpa_book.tables import Table
+from sdpa_book.writing.tables import Table
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from sdpa_book.drawing.svg import DescribedFigure
-from sdpa_book.names import plot_label
+from sdpa_book.writing.names import plot_label
 from sdpa_lib._checks import check_count, check_finite
 from sdpa_lib.rescaling import RESCALINGS, AnyRescaling, get_rescaling
 

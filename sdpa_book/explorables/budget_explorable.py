@@ -7,9 +7,9 @@ from typing import Any
 
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
-from sdpa_book.names import display_name, plot_label
 from sdpa_book.studies.training.plan import EVERY, load_plan
 from sdpa_book.studies.training.read import load_study, reported
+from sdpa_book.writing.names import display_name, plot_label
 
 ALT = (
     "The steps at which ten models of each of four divisors learn, as dots in four rows, up to "

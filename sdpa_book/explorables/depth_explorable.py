@@ -7,8 +7,8 @@ from typing import Any
 
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
-from sdpa_book.names import word_for
 from sdpa_book.studies import depth as depths
+from sdpa_book.writing.names import word_for
 
 ALT = (
     "The norm of the first gradient against 2 to 48 blocks, on logarithmic axes: the median of "

@@ -12,7 +12,7 @@ from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D
 
 from sdpa_book.drawing import plotting, svg
-from sdpa_book.names import display_name
+from sdpa_book.writing.names import display_name
 
 OPTIMISERS = {"SGD": plotting.SEQUENCE[1], "Adam": plotting.SEQUENCE[2]}
 """Their colours in article D's figures."""

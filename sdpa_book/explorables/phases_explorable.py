@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sdpa_book.drawing import plotting
-from sdpa_book.names import plot_label
+from sdpa_book.writing.names import plot_label
 
 ALT = (
     "Bars, each all of the weight of a row of 32, 1,024 or 32,768 keys, cut into a slice for each "

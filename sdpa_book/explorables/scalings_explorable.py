@@ -9,7 +9,7 @@ from torch import Tensor
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
-from sdpa_book.names import display_name
+from sdpa_book.writing.names import display_name
 from sdpa_lib.sampling import sample_qkv
 
 COMPARED = {

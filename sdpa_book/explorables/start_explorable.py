@@ -9,7 +9,7 @@ import torch
 
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting
-from sdpa_book.names import display_name
+from sdpa_book.writing.names import display_name
 from sdpa_lib.sampling import sample
 
 WORDS = ["The", "cat", "sat", "down", "for", "it", "was", "tired"]

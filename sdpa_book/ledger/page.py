@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from sdpa_book.ledger.claims import RELATIONS, Claim, Source
 from sdpa_book.ledger.verdict import Finding, Verdict
-from sdpa_book.measured import Measured, significant
-from sdpa_book.tables import Table
+from sdpa_book.writing.measured import Measured, significant
+from sdpa_book.writing.tables import Table
 
 COLUMNS = (
     "id",

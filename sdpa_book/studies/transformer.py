@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sdpa_book.initialisation import STARTS
+from sdpa_book.calculations.initialisation import STARTS
 from sdpa_lib._checks import check_count, check_number, unknown_name
 from sdpa_lib.attention import attention_scores, scaled_dot_product_attention
 from sdpa_lib.rescaling import RESCALINGS, PowerOfDk, Rescaling, get_rescaling
@@ -269,7 +269,7 @@ class Transformer(nn.Module):
         is_causal: token i sees tokens 0 ... i.
         rotary: queries and keys are turned by their places.
         start: how the matrices of its linear layers start, a name in
-            :data:`~sdpa_book.initialisation.STARTS`.
+            :data:`~sdpa_book.calculations.initialisation.STARTS`.
         branch: what the outputs of attention and perceptron are multiplied by.
     """
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from docutils import nodes
 from sdpa_book.ledger import RECORD, Entry, Verdict, load_record
-from sdpa_book.names import display_name
+from sdpa_book.writing.names import display_name
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from docutils import nodes
-from sdpa_book.names import display_name, names_of_code
+from sdpa_book.writing.names import display_name, names_of_code
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 

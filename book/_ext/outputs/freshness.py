@@ -39,7 +39,7 @@ ASKED_FOR = {
 ``check("variance.uniform", ...)`` the module ``variance_exercises``.
 """
 
-READS = {"sdpa_book.costs": "benchmarks/results"}
+READS = {"sdpa_book.calculations.costs": "benchmarks/results"}
 """The modules whose data do not lie beside them."""
 
 

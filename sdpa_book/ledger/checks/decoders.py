@@ -6,8 +6,8 @@ from functools import cache
 
 import torch
 
-from sdpa_book.measured import Measured, mean_and_error
 from sdpa_book.studies.heads.read import LONGER, STORED, WIDE, load_results
+from sdpa_book.writing.measured import Measured, mean_and_error
 
 
 @cache

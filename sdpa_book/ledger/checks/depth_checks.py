@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from sdpa_book.ledger.verdict import Finding, found
-from sdpa_book.measured import Measured, mean_and_error, median_and_error, ratio
 from sdpa_book.studies.depth import Depth, Starts, load_depth
+from sdpa_book.writing.measured import Measured, mean_and_error, median_and_error, ratio
 from sdpa_lib.saturation import sample_gradients
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sdpa_book.ledger.checks.decoders import of_the_root
 from sdpa_book.ledger.verdict import Finding, found
-from sdpa_book.measured import Measured, mean_and_error, ratio
+from sdpa_book.writing.measured import Measured, mean_and_error, ratio
 from sdpa_lib.moments import (
     MeasuredMoments,
     exact_moments,

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from sdpa_book.ledger.checks.decoders import of_the_root
 from sdpa_book.ledger.checks.difference import ROUNDING
 from sdpa_book.ledger.verdict import Finding, found
-from sdpa_book.measured import mean_and_error, ratio
+from sdpa_book.writing.measured import mean_and_error, ratio
 from sdpa_lib.sampling import make_generator, sample
 
 INITIALISATIONS: dict[str, Callable[..., Tensor]] = {

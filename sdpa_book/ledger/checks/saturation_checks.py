@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from sdpa_book.ledger.verdict import Finding, found
-from sdpa_book.measured import mean_and_error, median_and_error, ratio
+from sdpa_book.writing.measured import mean_and_error, median_and_error, ratio
 from sdpa_lib.attention import attention_scores
 from sdpa_lib.sampling import sample
 from sdpa_lib.saturation import (

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sdpa_book.ledger.checks.saturation_checks import _weights, compared
 from sdpa_book.ledger.verdict import Finding, found
-from sdpa_book.measured import Measured, mean_and_error
+from sdpa_book.writing.measured import Measured, mean_and_error
 from sdpa_lib.moments import measure_moments, shape_distance
 from sdpa_lib.rescaling import RESCALINGS, get_rescaling, key_lengths
 from sdpa_lib.sampling import Distribution, get_distribution, sample, sample_qkv, student_t

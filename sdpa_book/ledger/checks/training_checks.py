@@ -17,7 +17,6 @@ from scipy.stats import binomtest
 
 from sdpa_book.ledger.checks.decoders import of_the_root
 from sdpa_book.ledger.verdict import STANDARD_ERRORS, Finding, found
-from sdpa_book.measured import Measured, mean_and_error
 from sdpa_book.studies.training.censoring import times_as_long
 from sdpa_book.studies.training.plan import (
     LEARNED,
@@ -30,6 +29,7 @@ from sdpa_book.studies.training.plan import (
     load_plan,
 )
 from sdpa_book.studies.training.read import Contrast, contrasts, load_study, reported
+from sdpa_book.writing.measured import Measured, mean_and_error
 
 RISE_BOUND = 100.0
 """A run diverges where its gradient is ever so many times that of its first step."""

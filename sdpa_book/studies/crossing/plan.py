@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdpa_book.initialisation import STARTS
+from sdpa_book.calculations.initialisation import STARTS
 from sdpa_book.studies.making import load_tables
 from sdpa_book.studies.training.plan import Cell, Comparison
 
@@ -26,7 +26,7 @@ class Part:
         name: what it is called.
         question: in words.
         task, d_k, warm_up: of all its cells.
-        starts: names in :data:`~sdpa_book.initialisation.STARTS`.
+        starts: names in :data:`~sdpa_book.calculations.initialisation.STARTS`.
         scalings: the divisors.
         one_rate: the power of 10 at which all are trained as well.
     """

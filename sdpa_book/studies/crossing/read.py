@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from scipy.stats import spearmanr
 
-from sdpa_book.names import display_name
 from sdpa_book.studies.training.censoring import median_time
 from sdpa_book.studies.training.plan import Cell, Comparison, Record
 from sdpa_book.studies.training.read import load_study, reported
+from sdpa_book.writing.names import display_name
 from sdpa_lib.rescaling import RESCALINGS
 
 STORED = Path(__file__).parent / "results" / "cpu.jsonl"

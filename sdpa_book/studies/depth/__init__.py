@@ -2,7 +2,7 @@
 recursion.
 """
 
-from sdpa_book.query_gradients import gap_density
+from sdpa_book.calculations.query_gradients import gap_density
 from sdpa_book.studies.depth.one_attention import attention_gain
 from sdpa_book.studies.depth.plan import DIMENSIONS, LAYERS, STARTS, TASK, Depth
 from sdpa_book.studies.depth.read import Starts, listed_rescalings, load_depth, predicted

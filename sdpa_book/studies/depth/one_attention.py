@@ -7,9 +7,9 @@ from functools import partial
 
 import torch
 
-from sdpa_book.measured import Measured, mean_and_error
-from sdpa_book.query_gradients import related
+from sdpa_book.calculations.query_gradients import related
 from sdpa_book.studies.depth.recursion import check_correlation
+from sdpa_book.writing.measured import Measured, mean_and_error
 from sdpa_lib._checks import check_count, check_number
 from sdpa_lib.sampling import sample
 

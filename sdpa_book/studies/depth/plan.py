@@ -49,7 +49,7 @@ TEXTS = 5
 """On how many batches a trained model is measured, each a figure of its own."""
 
 STARTS = ("1/inputs", "nn.Linear")
-"""How matrices start that are measured, names in :data:`sdpa_book.initialisation.STARTS`."""
+"""How matrices start that are measured, of :data:`sdpa_book.calculations.initialisation.STARTS`."""
 
 
 class Depth(NamedTuple):

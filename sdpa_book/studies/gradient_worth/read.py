@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from sdpa_book.measured import Measured, mean_and_error
+from sdpa_book.writing.measured import Measured, mean_and_error
 
 STORED = Path(__file__).parent / "results" / "worth.json"
 """The figures that come with the book."""

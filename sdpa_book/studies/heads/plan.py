@@ -108,7 +108,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sdpa_book.initialisation import STARTS
+from sdpa_book.calculations.initialisation import STARTS
 from sdpa_book.studies.making import load_tables
 from sdpa_lib._checks import check_count, check_number, unknown_name
 
@@ -154,7 +154,7 @@ class Settings:
         every: steps from one held-out loss to the next.
         passages: how many held-out passages the loss is taken from.
         positions: a name in ``POSITIONS``.
-        start: how matrices start, a name in :data:`~sdpa_book.initialisation.STARTS`.
+        start: how matrices start, a name in :data:`~sdpa_book.calculations.initialisation.STARTS`.
         decay: what AdamW takes from matrices at each step, as a part of the learning rate.
         beta_2: of Adam's mean of squared gradients.
         tau: with ``CLIPPED``, the largest score that a head may have; larger ones are shortened.

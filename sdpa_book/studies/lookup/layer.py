@@ -8,7 +8,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from sdpa_book.names import known_rescaling
+from sdpa_book.writing.names import known_rescaling
 from sdpa_lib import attention_weights, scaled_dot_product_attention
 from sdpa_lib._checks import check_count
 from sdpa_lib.device import get_device

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sdpa_book.measured import Measured
+from sdpa_book.writing.measured import Measured
 from sdpa_lib._checks import unknown_name
 
 STORED = Path(__file__).parent / "results" / "steps.json"

@@ -9,7 +9,6 @@ from typing import Any
 
 from torch import Tensor
 
-from sdpa_book.measured import mean_and_error
 from sdpa_book.studies.lookup.layer import (
     HELD_OUT,
     KEYS,
@@ -22,6 +21,7 @@ from sdpa_book.studies.lookup.plan import Question
 from sdpa_book.studies.lookup.read import LEVELS, STORED
 from sdpa_book.studies.making import device_name, versions
 from sdpa_book.studies.resuming import resume_tables
+from sdpa_book.writing.measured import mean_and_error
 from sdpa_lib.device import get_device
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from sdpa_book.measured import Measured
+from sdpa_book.writing.measured import Measured
 
 STORED = Path(__file__).parent / "results" / "steps.json"
 """The figures that come with the book."""

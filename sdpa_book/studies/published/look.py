@@ -18,7 +18,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sdpa_book.measured import mean_and_error
 from sdpa_book.studies.heads.look import other_scores
 from sdpa_book.studies.heads.measure import (
     LEAST,
@@ -29,6 +28,7 @@ from sdpa_book.studies.heads.measure import (
     unturned_figures,
 )
 from sdpa_book.studies.published.plan import DIVIDED
+from sdpa_book.writing.measured import mean_and_error
 from sdpa_lib.attention import attention_scores
 from sdpa_lib.transformers import PREFIX, attention_function, register
 

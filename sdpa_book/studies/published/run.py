@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from sdpa_book.measured import mean_and_error
 from sdpa_book.studies.making import device_name, short, versions
 from sdpa_book.studies.published.look import attending, factors, outcomes, token_figures
 from sdpa_book.studies.published.plan import LENGTHS, PASSAGES, TEXTS, Published
 from sdpa_book.studies.published.read import STORED
 from sdpa_book.studies.resuming import resume_tables
+from sdpa_book.writing.measured import mean_and_error
 from sdpa_lib.watching import watch
 
 DIGITS = 3

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sdpa_book.initialisation import STARTS
+from sdpa_book.calculations.initialisation import STARTS
 from sdpa_book.studies.making import load_tables
 from sdpa_book.studies.tasks import CHOOSING, TASKS, Task
 from sdpa_book.studies.transformer import BRANCHES, NORMS
@@ -66,7 +66,7 @@ class Cell:
         clip: gradients of a larger norm are shortened to it; ``None`` leaves them.
         other_rate: the learning rate, as a power of 10, of all parameters but W_Q and W_K, whose
             own is then the run's; ``None`` gives the run's to all.
-        start: a name in :data:`~sdpa_book.initialisation.STARTS`, how matrices start.
+        start: a name in :data:`~sdpa_book.calculations.initialisation.STARTS`, how matrices start.
         warm_up: steps over which the learning rate rises from zero; 0 makes the first a whole one.
         every: steps from one measurement to the next, a divisor of ``EVERY``.
         stay: for how many steps a model has to stay there that has learned.

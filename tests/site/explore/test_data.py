@@ -12,7 +12,7 @@ from PIL import Image
 
 import sdpa_lib as sdpa
 from sdpa_book.drawing import plotting, svg
-from sdpa_book.names import display_name
+from sdpa_book.writing.names import display_name
 
 from .conftest import PLACES
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 
 
 def load_benchmarks(gpu: bool = False) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
-"""What a small divisor makes of the gradients at queries, and what arrives at W_Q: for article A, and
-in part for article B.
+"""What a small divisor makes of the gradients at queries, and what arrives at W_Q: for article A,
+and in part for article B.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 import sdpa_lib as sdpa
-from sdpa_book.drawn import drawn
-from sdpa_book.measured import Measured, mean_and_error
-from sdpa_book.names import known_rescaling
+from sdpa_book.calculations.drawn import drawn
+from sdpa_book.writing.measured import Measured, mean_and_error
+from sdpa_book.writing.names import known_rescaling
 from sdpa_lib._checks import check_count
 
 

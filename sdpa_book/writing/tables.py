@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sdpa_book.measured import Measured, significant
+from sdpa_book.writing.measured import Measured, significant
 from sdpa_lib._checks import check_count, shown
 
 Cell = str | int | float | tuple[float, float]
@@ -20,7 +20,7 @@ class Table:
     Args:
         columns: heading to cells, equally many in each column. A cell is a string, an int, a float,
             shown with ``digits`` significant digits, or a pair (value, standard error), such as
-            :class:`~sdpa_book.measured.Measured`, shown as value ± error.
+            :class:`~sdpa_book.writing.measured.Measured`, shown as value ± error.
         digits: significant digits, at least 1.
 
     Raises:

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from sdpa_book.measured import Measured, mean_and_error
+from sdpa_book.writing.measured import Measured, mean_and_error
 from sdpa_lib._checks import check_count
 from sdpa_lib.sampling import sample
 from sdpa_lib.saturation import effective_keys

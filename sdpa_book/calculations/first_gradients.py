@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_book.drawn import drawn
+from sdpa_book.calculations.drawn import drawn
 from sdpa_lib._checks import check_count, check_number
 
 N_KEYS, D_MODEL, D_V = 32, 128, 64

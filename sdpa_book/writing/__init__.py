@@ -1,0 +1,1 @@
+"""How the book writes numbers, tables and the names of things."""
