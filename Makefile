@@ -15,7 +15,7 @@ ifneq ($(shell locale charmap),UTF-8)
 export LC_ALL := C.UTF-8
 endif
 
-.PHONY: help book pdf epub test test-plain test-pretend test-hands test-transformers test-foreign test-tools test-site lighthouse explorables notebooks study bench serve lab lint release-check clean
+.PHONY: help book pdf epub test test-plain test-pretend test-hands test-transformers test-foreign test-tools test-site lighthouse explorable explorables notebooks study bench serve lab lint release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 19
@@ -71,15 +71,18 @@ test-tools: $(TOOLS) ## the tests of what requirements-tools.txt brings: a clust
 test-site: book $(TOOLS) ## open every page of the built site in a headless Chromium and use it, and in Firefox if it is there (the quick tests: SMOKE=1)
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null || { \
 	  echo "The site's tests need Chromium: sudo apt-get install chromium, or any Chrome on the path" >&2; exit 1; }
-	$(BIN)/python -m pytest tests/site -n 2 --dist $(if $(SMOKE),load -m smoke,loadfile)
+	$(BIN)/python -m pytest tests/site sdpa_book/explorables -n 2 --dist $(if $(SMOKE),load -m smoke,loadfile)
 
 lighthouse: book $(TOOLS) ## measure the built site with Lighthouse, mobile, median of five runs (needs Node and Chromium)
 	$(BIN)/python tests/site/lighthouse.py
 
+explorable: $(INSTALLED) ## begin a new explorable from the template: NAME=...
+	$(BIN)/python -m sdpa_book.explorables $(NAME)
+
 explorables: ## check the JavaScript of the explorables and the search, and bundle it anew (needs Node)
-	npm ci --prefix book/_explore --ignore-scripts --no-audit --no-fund
-	npm run --prefix book/_explore lint
-	npm run --prefix book/_explore bundle
+	npm ci --prefix book/_bundler --ignore-scripts --no-audit --no-fund
+	npm run --prefix book/_bundler lint
+	npm run --prefix book/_bundler bundle
 
 notebooks: $(INSTALLED) ## execute the chapters that changed and store their outputs (one: CHAPTER=05; every one: ALL=1)
 	$(BIN)/python -m sdpa_book.ledger > sdpa_book/ledger/claims.csv

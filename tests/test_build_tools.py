@@ -289,9 +289,13 @@ FILES: dict[str, tuple[str, set[str]]] = {
     "sdpa_book/exercises/growth_exercises.py": ("", set()),
     "sdpa_book/answers.py": ("", {"asks"}),
     "sdpa_book/explorables/__init__.py": ("import pkgutil\npkgutil.iter_modules", BOOK),
-    "sdpa_book/explorables/growth_explorable.py": ("from . import looks", {"moves"}),
+    "sdpa_book/explorables/growth/__init__.py": ("from .. import looks", {"moves"}),
+    "sdpa_book/explorables/growth/growth.js": ("", set()),
+    "sdpa_book/explorables/growth/growth.css": ("", set()),
+    "sdpa_book/explorables/growth/test_growth.py": ("", set()),
+    "sdpa_book/explorables/_shared/frame.js": ("", set()),
     "sdpa_book/explorables/looks.py": ("", {"moves"}),
-    "sdpa_book/explorables/variance_explorable.py": ("", set()),
+    "sdpa_book/explorables/variance/__init__.py": ("", set()),
     "sdpa_book/studies/heads/__init__.py": ("", {"heads"}),
     "sdpa_book/studies/heads/results.py": ("def f():\n    from .. import plan", {"heads"}),
     "sdpa_book/studies/heads/results/heads.json": ("1", {"heads"}),
@@ -378,7 +382,7 @@ def test_words_and_the_ends_of_lines_are_no_change(repository: Path) -> None:
 
 OF_THIS_BOOK = {
     "sdpa_book/exercises/growth_exercises.py": {"02_dot_products_grow"},
-    "sdpa_book/explorables/growth_explorable.py": {"02_dot_products_grow"},
+    "sdpa_book/explorables/growth/__init__.py": {"02_dot_products_grow"},
     "sdpa_lib/watching.py": {"12_your_own_rescaling"},
     "benchmarks/results/amd-epyc-2-threads.json": {
         "12_your_own_rescaling",

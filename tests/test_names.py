@@ -43,9 +43,10 @@ def texts_of(path):
 
 def test_no_script_module_or_chapter_has_a_name_of_its_own():
     """Whichever apostrophe it has."""
-    scripts = (ROOT / "book" / "_explore" / "src").glob("*.js")
+    scripts = (ROOT / "sdpa_book" / "explorables").glob("*/*.js")
     modules = [*(ROOT / "book" / "_ext").rglob("*.py"), *(ROOT / "sdpa_book").rglob("*.py")]
     modules.remove(ROOT / "sdpa_book" / "writing" / "names.py")
+    modules = [path for path in modules if not path.name.startswith("test_")]
     typed = {}
     for path in (*scripts, *modules, *stored(ROOT / "book")):
         if names := TYPED & {text.replace("'", "’") for text in texts_of(path)}:

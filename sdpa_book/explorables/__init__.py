@@ -1,21 +1,25 @@
-"""What the explorables know of the library, measured, integrated and drawn here, for a script that
-can't ask Python.
+"""Figures that a reader can move: what they know of the library is measured, integrated and drawn
+here, for a script that can't ask Python.
 
-An explorable is a module here, ``NAME_explorable``, found by being here, and a script of its name
-in ``book/_explore/src``. The module has
+An explorable is a folder here, found by being here, with all that is its own:
 
-- ``draw()``, which draws the picture for where no script runs, and ``ALT``, what that shows;
-- ``data()``, if it needs a table that no other explorable does: the script finds what it returns as
-  ``data.NAME``. The sliders take few values, so all that doesn't follow a drag is in such tables.
+- ``NAME.js``, the script, whose ``update`` draws;
+- ``__init__.py`` with ``draw()``, which draws the picture for where no script runs, ``ALT``, what
+  that shows, and ``data()``, if the script needs a table that no other explorable does: it finds
+  what that returns as ``data.NAME``. The sliders take few values, so all that doesn't follow a drag
+  is in such tables;
+- ``NAME.css``, its two heights, and what else its style has of its own;
+- ``test_NAME.py``, its own idea in a browser.
 
-A new one is copied from ``template.py`` beside them and ``book/_explore/template.js``.
+``_shared`` has the scripts and the style sheet of all, ``looks`` and ``live`` beside it what all
+are for Python. ``make explorable NAME=...`` copies ``_template``.
 """
 
 from __future__ import annotations
 
 import json
-import pkgutil
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -23,15 +27,22 @@ import matplotlib.pyplot as plt
 import sdpa_lib as sdpa
 from sdpa_book.explorables import live, looks
 
-SUFFIX = "_explorable"
+FOLDER = Path(__file__).parent
+SHARED = FOLDER / "_shared"
 EXPLORABLES = tuple(
-    m.name.removesuffix(SUFFIX) for m in pkgutil.iter_modules(__path__) if m.name.endswith(SUFFIX)
+    sorted(path.name for path in FOLDER.iterdir() if (path / f"{path.name}.js").exists())
 )
 
 
 def explorable(name: str) -> Any:
     """The module of one of ``EXPLORABLES``."""
-    return import_module(f"{__name__}.{name}{SUFFIX}")
+    return import_module(f"{__name__}.{name}")
+
+
+def style(*names: str) -> str:
+    """The style sheet of some explorables: what all share, and behind it each one's own."""
+    sheets = [SHARED / "explorables.css", *(FOLDER / name / f"{name}.css" for name in names)]
+    return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
 
 
 def movable(name: str) -> None:
@@ -43,7 +54,7 @@ def movable(name: str) -> None:
     module = explorable(name)
     module.draw()
     if live.is_live():
-        live.show_live(name, script(name), plt.gcf(), module.ALT)
+        live.show_live(name, script(name), style(name), plt.gcf(), module.ALT)
     else:
         plt.show()
 

@@ -1,7 +1,7 @@
 """A figure to move within a notebook: a document of its own, with all that it needs, for a frame.
 
-It asks nobody for anything: scripts and style sheet are those of the site, ``book/_static/explore``
-of the repository, and lie within the document.
+It asks nobody for anything: the scripts are those of the site, ``book/_static/explore`` of the
+repository, and lie with the style sheet within the document.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def is_live() -> bool:
     return in_code or "google.colab" in sys.modules or "JPY_SESSION_NAME" in os.environ
 
 
-def document(name: str, script: str) -> str:
+def document(name: str, script: str, style: str) -> str:
     """The page of an explorable, with its own data, ``script``, and code behind the shared ones.
 
     Raises:
@@ -63,16 +63,16 @@ def document(name: str, script: str) -> str:
     code = [script, *(file.read_text(encoding="utf-8") for file in files)]
     return PAGE.format(
         name=name,
-        style=(STATIC / "explorables.css").read_text(encoding="utf-8"),
+        style=style,
         scripts="\n".join(code).replace("</script", "<\\/script"),
     )
 
 
-def show_live(name: str, script: str, picture: Figure, alt: str) -> None:
+def show_live(name: str, script: str, style: str, picture: Figure, alt: str) -> None:
     """Put the figure out, with its picture for where no script may run."""
     from IPython.display import display
 
-    page = escape(document(name, script))
+    page = escape(document(name, script, style))
     frame = (
         f'<iframe srcdoc="{page}" title="{escape(alt)}" '
         'style="width: 100%; max-width: 704px; height: 560px; border: 0"></iframe>'

@@ -17,7 +17,7 @@ import threading
 from functools import partial
 from http.server import ThreadingHTTPServer
 
-from conftest import SITE, Handler
+from tests.site.browser import SITE, Handler
 
 VERSION = "13.5.0"
 RUNS = 5

@@ -4,11 +4,11 @@ import json
 from fractions import Fraction
 
 import pytest
-from conftest import SITE
 
 from sdpa_book.exercises import all_exercises
 from sdpa_book.exercises.exercise import form
 from sdpa_lib import RESCALINGS
+from tests.site.browser import SITE
 
 LAB = "lab."  # the lecture's, which is no page
 VALUES = {

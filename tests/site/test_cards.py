@@ -1,7 +1,8 @@
 """What a link leads to, in a card: by mouse, by keyboard and by touch."""
 
 import pytest
-from conftest import AXE, SITE
+
+from tests.site.browser import AXE, SITE
 
 CHAPTER = "book/05_what_saturation_does_to_learning"
 

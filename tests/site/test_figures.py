@@ -11,11 +11,11 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
-from conftest import SITE
-from letters import faint_letters
 
 from sdpa_book.drawing import plotting
 from sdpa_book.drawing.svg import svg
+from tests.site.browser import SITE
+from tests.site.letters import faint_letters
 
 FONT = "DejaVuSans-"
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 import websocket
-from conftest import SITE
+
+from tests.site.browser import SITE
 
 FIREFOX = shutil.which("firefox") or shutil.which("firefox-esr")
 PAGES = sorted((SITE / "book").rglob("*.html"))

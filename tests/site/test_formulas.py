@@ -5,7 +5,8 @@ stand where TeX has them, and one that is cut at the edge says so.
 import re
 
 import pytest
-from conftest import SITE, unfold
+
+from tests.site.browser import SITE, unfold
 
 PAGES = sorted(page.relative_to(SITE).as_posix() for page in SITE.glob("book/**/*.html"))
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 from bs4 import BeautifulSoup
-from conftest import SITE
 
 from sdpa_book.explorables import EXPLORABLES
+from tests.site.browser import SITE
 
 CHAPTERS = sorted(
     path.relative_to(SITE / "book").with_suffix("").as_posix()

@@ -1,7 +1,8 @@
 """The lecture: slides from a folder, on the screen and on paper."""
 
 import pytest
-from conftest import SITE
+
+from tests.site.browser import SITE
 
 LECTURE = (SITE / "lecture" / "index.html").as_uri()
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from bs4 import BeautifulSoup, Tag
 from cells.table_names import table
-from conftest import ROOT, SITE
 from outputs import notebooks
 from outputs.execution import read
 
 from sdpa_book.exercises.exercise import UNANSWERED
+from tests.site.browser import ROOT, SITE
 
 BOOK = ROOT / "book"
 CHAPTERS = notebooks.stored(BOOK)

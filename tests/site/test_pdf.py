@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from conftest import ROOT, SITE
 from editions import pdf
 from pypdf import PdfReader
+
+from tests.site.browser import ROOT, SITE
 
 CHAPTERS = pdf.chapters()
 GROWTH = "book/02_dot_products_grow.html"

@@ -6,8 +6,9 @@ import re
 from collections import defaultdict
 
 import pytest
-from conftest import AXE, ROOT, SITE
 from outputs.notebooks import stored
+
+from tests.site.browser import AXE, ROOT, SITE
 
 QUESTIONS = [
     "Is d_k the number of tokens?",

@@ -14,9 +14,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 import yaml
-from conftest import AXE, DRAWN, ROOT, SITE, unfold
 from fontTools.ttLib import TTFont
 from outputs.notebooks import stored
+
+from tests.site.browser import AXE, DRAWN, ROOT, SITE, unfold
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 CHAPTERS = [

@@ -1,7 +1,7 @@
 """Sphinx extension: figures that a reader can move, and pictures of them for where no script runs.
 
-A cell ``movable("growth")`` shows the explorable of that name: ``book/_explore/src/growth.js``, and
-``growth_explorable`` of ``sdpa_book.explorables``. What it puts out is a picture, until the script
+A cell ``movable("growth")`` shows the explorable of that name, the folder ``growth`` of
+``sdpa_book.explorables``. What it puts out is a picture, until the script
 takes its place; its caption is the cell's metadata ``caption``. Each explorable has a page of its
 own besides, ``explore/growth.html``, for lectures: as large as the screen, with nothing around it.
 """
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import html
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from sdpa_book.explorables import EXPLORABLES, explorable, script
+from sdpa_book.explorables import EXPLORABLES, SHARED, explorable, script, style
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(ShowExplorables)
-    app.connect("builder-inited", write_data)
+    app.connect("builder-inited", write_static)
     app.connect("doctree-read", note)
     app.connect("html-page-context", mark)
     app.connect("env-purge-doc", forget)
@@ -131,11 +132,16 @@ def lectures(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         yield f"explore/{name}", {"name": name, "chapter": chapter, "title": title}, "lecture.html"
 
 
-def write_data(app: Sphinx) -> None:
-    """Scripts with what the explorables know of the library, among the static files."""
+def write_static(app: Sphinx) -> None:
+    """Among the static files scripts with what the explorables know of the library, their style
+    sheet, and what loads them.
+    """
     static = Path(app.outdir).parent / "explorables" / "static"
     folder = static / "explore"
     folder.mkdir(parents=True, exist_ok=True)
     for name in EXPLORABLES:
         (folder / f"{name}_data.js").write_text(script(name), encoding="utf-8")
+    (folder / "explorables.css").write_text(style(*EXPLORABLES), encoding="utf-8")
+    for name in ("explorables_loader.js", "slide.css"):
+        shutil.copy(SHARED / name, folder)
     app.config.html_static_path.append(str(static))

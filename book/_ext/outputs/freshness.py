@@ -32,12 +32,15 @@ BY_NAME = {"import_module", "__import__", "iter_modules"}
 """A module that uses one of these may import any other of its folder."""
 
 ASKED_FOR = {
-    "sdpa_book.exercises": ("check", "_exercises"),
-    "sdpa_book.explorables": ("movable", "_explorable"),
+    "sdpa_book.exercises": ("check", "{}_exercises"),
+    "sdpa_book.explorables": ("movable", "{}"),
 }
 """The packages that import by name what a cell asks for by a function: for
 ``check("variance.uniform", ...)`` the module ``variance_exercises``.
 """
+
+OF_A_PAGE = (".js", ".css")
+"""What lies beside modules for browsers, and no cell reads."""
 
 READS = {"sdpa_book.calculations.costs": "benchmarks/results"}
 """The modules whose data do not lie beside them."""
@@ -128,13 +131,16 @@ def files(root: Path, notebook: Path) -> set[Path]:
         package = ".".join(module.parent.relative_to(root).parts)
         source = module.read_text(encoding="utf-8")
         waiting += _imports(source, package)
-        modules = [path.stem for path in module.parent.glob("*.py")]
+        modules = {path.stem for path in module.parent.glob("*.py")}
         if name in ASKED_FOR:
-            function, suffix = ASKED_FOR[name]
+            function, called = ASKED_FOR[name]
             asked = _first_arguments(code, function)
-            modules = [m for m in modules if None in asked or m.removesuffix(suffix) in asked]
+            if None in asked:
+                modules |= {path.parent.name for path in module.parent.glob("[!_]*/__init__.py")}
+            else:
+                modules = {called.format(argument) for argument in asked}
         if name in ASKED_FOR or _is_open(source):
-            waiting += [f"{package}.{module}" for module in modules]
+            waiting += [f"{package}.{module}" for module in sorted(modules)]
     return found
 
 
@@ -155,7 +161,7 @@ def _data(folder: Path) -> Iterator[Path]:
         if path.is_dir():
             if path.name != "state" and not any(path.glob("*.py")):
                 yield from _data(path)
-        elif path.suffix != ".py":
+        elif path.suffix not in (".py", *OF_A_PAGE):
             yield from _within(path)
 
 
