@@ -158,7 +158,7 @@ def _run(options: argparse.Namespace) -> int:
         except ValueError as error:  # a model that scales its queries itself
             swaps[name] = str(error)
     source = "the README of sdpa_lib" if options.text is None else options.text.name
-    told = {
+    facts = {
         "model": options.model,
         "class": type(model).__name__,
         "dtype": str(model.dtype).removeprefix("torch."),
@@ -171,11 +171,11 @@ def _run(options: argparse.Namespace) -> int:
         "unused_weights": loaded.unused,
     }
     if options.json:
-        told |= {"loss": own.loss, "heads": own.heads, "unmeasured": own.seen.unmeasured}
-        told["swaps"] = {name: _as_dict(swap, own) for name, swap in swaps.items()}
-        print(json.dumps(_finite(told), indent=1, allow_nan=False))
+        facts |= {"loss": own.loss, "heads": own.heads, "unmeasured": own.seen.unmeasured}
+        facts["swaps"] = {name: _as_dict(swap, own) for name, swap in swaps.items()}
+        print(json.dumps(_finite(facts), indent=1, allow_nan=False))
     else:
-        print("\n\n".join(_report(told, own, swaps, options.heads)))
+        print("\n\n".join(_report(facts, own, swaps, options.heads)))
     return 0 if own.heads else 1
 
 
@@ -318,17 +318,17 @@ def _finite(value: Any) -> Any:
 
 
 def _report(
-    told: dict[str, Any], own: Reading, swaps: dict[str, Reading | str], every_head: bool
+    facts: dict[str, Any], own: Reading, swaps: dict[str, Reading | str], every_head: bool
 ) -> list[str]:
     """What is printed, in paragraphs: the summary first."""
-    before, after = (" ".join(tokens) or "none" for tokens in told["special_tokens"])
+    before, after = (" ".join(tokens) or "none" for tokens in facts["special_tokens"])
     about = [
-        f"{told['model']}: {told['class']}, {told['dtype']}",
-        f"read {told['passages']} passages of {told['tokens']} tokens of {told['text']}; special "
-        f"tokens before: {before}; after: {after}",
+        f"{facts['model']}: {facts['class']}, {facts['dtype']}",
+        f"read {facts['passages']} passages of {facts['tokens']} tokens of {facts['text']}; "
+        f"special tokens before: {before}; after: {after}",
     ]
-    if told["unused_weights"]:
-        about.append(f"weights that it does not use: {_some(told['unused_weights'])}")
+    if facts["unused_weights"]:
+        about.append(f"weights that it does not use: {_some(facts['unused_weights'])}")
     if own.loss is not None:
         about.append(f"loss of the next token: {own.loss:.3f} nats")
     parts = ["\n".join(about)]
@@ -346,10 +346,10 @@ def _summary(heads: list[Head]) -> str:
     """Of each figure the median over heads, and the extremes with their heads."""
     table = [[f"{len(heads)} heads", "median", "lowest", "in head", "highest", "in head"]]
     for name, label in FIGURES.items():
-        line = [label, _shown(_median([head[name] for head in heads]))]
+        line = [label, _cell(_median([head[name] for head in heads]))]
         for extreme in (min, max):
             head = extreme(heads, key=lambda head: head[name])
-            line += [_shown(head[name]), f"{shortened_name(head['where'], 25)} {head['head']}"]
+            line += [_cell(head[name]), f"{shortened_name(head['where'], 25)} {head['head']}"]
         table.append(line)
     return as_text(table)
 
@@ -357,7 +357,7 @@ def _summary(heads: list[Head]) -> str:
 def _every_head(heads: list[Head]) -> str:
     table = [["layer", "head", *FIGURES.values()]]
     for head in heads:
-        figures = [_shown(head[name]) for name in FIGURES]
+        figures = [_cell(head[name]) for name in FIGURES]
         table.append([shortened_name(head["where"], 25), str(head["head"]), *figures])
     return as_text(table)
 
@@ -372,7 +372,7 @@ def _swapped(own: Reading, swaps: dict[str, Reading | str]) -> str:
             refused.append(f"{name} is refused: {reading}")
             continue
         loss = "" if reading.loss is None else f"{reading.loss:.3f}"
-        medians = [_shown(_median([head[figure] for head in reading.heads])) for figure in names]
+        medians = [_cell(_median([head[figure] for head in reading.heads])) for figure in names]
         table.append([name, loss, f"{_moved(reading, own):.1%}", *medians])
     if own.loss is None:
         table = [[line[0], *line[2:]] for line in table]
@@ -383,7 +383,7 @@ def _swapped(own: Reading, swaps: dict[str, Reading | str]) -> str:
     return "\n".join([textwrap.fill(about, 100), as_text(table), *refused])
 
 
-def _shown(number: float) -> str:
+def _cell(number: float) -> str:
     return f"{number:.2f}" if abs(number) < 100 else f"{number:,.0f}"
 
 

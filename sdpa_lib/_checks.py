@@ -20,7 +20,7 @@ _SHORT.maxstring = _SHORT.maxother = 60
 _SHORT.maxtuple = _SHORT.maxlist = _SHORT.maxdict = 12
 
 
-def shown(value: object) -> str:
+def repr_of(value: object) -> str:
     """``value`` as an error shows it: its repr, of which the middle is left out if it is long."""
     return _SHORT.repr(value)
 
@@ -183,5 +183,5 @@ def unknown_name(
     near = [meant] if meant else difflib.get_close_matches(str(name)[:200], names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return ValueError(
-        f"{argument} {shown(name)} is not known.{hint} Known names: {', '.join(names)}"
+        f"{argument} {repr_of(name)} is not known.{hint} Known names: {', '.join(names)}"
     )

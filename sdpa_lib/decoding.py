@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdpa_lib._checks import check_count, check_tensor, shown
+from sdpa_lib._checks import check_count, check_tensor, repr_of
 from sdpa_lib.device import is_tracing, peek_range
 from sdpa_lib.rescaling import (
     AnyRescaling,
@@ -180,13 +180,13 @@ class RunningDivisor(Rescaling):
             )
         if not isinstance(index, Tensor) or index.dim() != 1 or index.dtype not in _WHOLE:
             raise TypeError(
-                f"index must be whole numbers (B,) in a torch.Tensor, got {shown(index)}"
+                f"index must be whole numbers (B,) in a torch.Tensor, got {repr_of(index)}"
             )
         n_sequences, seen = self._lengths.shape[0], peek_range(index)
         if seen is not None and not 0 <= seen[0] <= seen[1] < n_sequences:
             raise ValueError(
                 f"index must hold numbers from 0 to {n_sequences - 1}, of the {n_sequences} "
-                f"sequences of the batch, got {shown(index)}"
+                f"sequences of the batch, got {repr_of(index)}"
             )
         self._lengths = self._room = self._lengths.index_select(0, index)
         self._kind = (*self._lengths.shape[:-1], self._kind[-1])

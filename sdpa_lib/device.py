@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 
-from sdpa_lib._checks import shown
+from sdpa_lib._checks import repr_of
 
 ENVIRONMENT_VARIABLE = "SDPA_DEVICE"
 
@@ -42,7 +42,7 @@ def get_device(device: str | torch.device | None = None) -> torch.device:
     except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
         raise ValueError(
             f"{source} must name a device of this machine ({', '.join(_devices())}), got "
-            f"{shown(device)}: {textwrap.shorten(str(error), 300)}"  # it repeats the name
+            f"{repr_of(device)}: {textwrap.shorten(str(error), 300)}"  # it repeats the name
         ) from None
     return chosen
 

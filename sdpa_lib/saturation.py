@@ -24,7 +24,7 @@ from sdpa_lib._checks import (
     check_query_key,
     check_tensor,
     check_value,
-    shown,
+    repr_of,
 )
 from sdpa_lib._rows import figures_of_rows, prepare
 from sdpa_lib.attention import _batch, _cast_by_autocast, attention_scores
@@ -144,7 +144,7 @@ def jacobian_norm(weights: Tensor, norm: str = "fro") -> Tensor:
         tensor(0.2500)
     """
     if norm not in ("fro", "spectral"):
-        raise ValueError(f"norm must be 'fro' or 'spectral', got {shown(norm)}")
+        raise ValueError(f"norm must be 'fro' or 'spectral', got {repr_of(norm)}")
     wide = _check_weights(weights)
     diagonal = _jacobian_diagonal(wide)
     # No entry is larger than the largest on the diagonal: over it no square underflows.
@@ -345,7 +345,7 @@ def _check_scores(scores: Tensor, rescaling: AnyRescaling) -> None:
     if not bool((scores < math.inf).all()) or bool((scores == -math.inf).all(-1).any()):
         raise ValueError(
             f"query and key must have scores that fit {scores.dtype}, got NaN or infinity with "
-            f"rescaling {shown(get_rescaling(rescaling).name)}: scale query and key down, or "
+            f"rescaling {repr_of(get_rescaling(rescaling).name)}: scale query and key down, or "
             "choose a rescaling that divides by more"
         )
 

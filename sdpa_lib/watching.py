@@ -209,7 +209,7 @@ class Seen:
         }
 
     def __str__(self) -> str:
-        table, notes = self._told()
+        table, notes = self._table_and_notes()
         if not table:
             return notes
         return f"{as_text(table)}\n{notes}"
@@ -217,7 +217,7 @@ class Seen:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        table, notes = self._told()
+        table, notes = self._table_and_notes()
         tags = ["th", *["td"] * (len(table) - 1)]
         rows = "".join(
             f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in line)}</tr>"
@@ -225,7 +225,7 @@ class Seen:
         )
         return f"<table>{rows}</table><p>{html.escape(notes)}</p>"
 
-    def _told(self) -> tuple[list[list[str]], str]:
+    def _table_and_notes(self) -> tuple[list[list[str]], str]:
         """A table of texts, its first line the heads of its columns; and what stands below it."""
         layers = self.layers()
         notes = [f"{where} was not measured: {why}" for where, why in self.unmeasured.items()]
@@ -244,7 +244,7 @@ class Seen:
             "first key": lambda x: f"{x['first_key']:.2f}",
             "top score": lambda x: f"{x['largest_score']:.4g}",
         }
-        table = [list(columns), *([told(x) for told in columns.values()] for x in layers)]
+        table = [list(columns), *([text_of(x) for text_of in columns.values()] for x in layers)]
         return table, "\n".join([_standing_out(self.heads()), *notes])
 
 
@@ -290,17 +290,17 @@ def _standing_out(heads: list[dict[str, Any]]) -> str:
     }
     sizes = Counter(head["where"] for head in heads)
 
-    def named(found: list[dict[str, Any]]) -> str:
+    def named(unusual: list[dict[str, Any]]) -> str:
         names: list[str] = []
-        for where, those in itertools.groupby(found, key=lambda head: head["where"]):
+        for where, those in itertools.groupby(unusual, key=lambda head: head["where"]):
             numbers = [str(head["head"]) for head in those]
             some = f" head {', '.join(numbers[:3])}" + (" ..." if len(numbers) > 3 else "")
             names.append(where + (some if len(numbers) < sizes[where] else ""))
         return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
-    found = {kind: [x for x in heads if holds(x)] for kind, holds in kinds.items()}
-    said = [f"{kind}: {named(those)}" for kind, those in found.items() if those]
-    return textwrap.fill("; ".join(said) + "." if said else "Nothing stands out.", 100)
+    of_kinds = {kind: [x for x in heads if holds(x)] for kind, holds in kinds.items()}
+    phrases = [f"{kind}: {named(those)}" for kind, those in of_kinds.items() if those]
+    return textwrap.fill("; ".join(phrases) + "." if phrases else "Nothing stands out.", 100)
 
 
 class _Watcher:

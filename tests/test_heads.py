@@ -679,7 +679,7 @@ def test_a_study_is_made_and_read_again(library, tmp_path, capsys, monkeypatch):
     assert [len(losses) for losses in results.baselines.values()] == [ORDERS, ORDERS]
     assert result.swaps["sqrt_d_k"][0] == pytest.approx(result.loss, abs=1e-3)
     query, key = load_vectors(ROOT, "line", path)
-    assert results.kept[f"{ROOT.name}, line"] == [0, 6]
+    assert results.kept_steps[f"{ROOT.name}, line"] == [0, 6]
     assert query.shape == key.shape == (2, 2, 2, 16, 8)
     assert load_vectors(runs[1], "line", path)[0].shape == (1, 2, 2, 16, 8)
     value, output = load_values(ROOT, "line", path)
@@ -814,8 +814,8 @@ def test_stored_figures_follow_from_stored_queries_and_keys(stored, passage):
     """Half precision rounds each component by up to 2^-11 of it; a score of 20 by about 0.01."""
     name, stored = stored
     run, path = STUDIES[name].runs[0], STORED.with_name(f"{name}.json.gz")
-    assert bool(stored.kept) == (STUDIES[name].kept > 0)
-    if not stored.kept:
+    assert bool(stored.kept_steps) == (STUDIES[name].kept_moments > 0)
+    if not stored.kept_steps:
         return
     query, key = (x[-1] for x in load_vectors(run, passage, path))  # (layers, heads, n, d_k)
     checks = stored.checks[f"{run.name}, {passage}"]
@@ -837,7 +837,7 @@ def test_stored_figures_follow_from_stored_queries_and_keys(stored, passage):
 
 def test_what_heads_add_follows_from_stored_values(stored):
     name, stored = stored
-    if STUDIES[name].kept < 2:
+    if STUDIES[name].kept_moments < 2:
         return
     run, path = STUDIES[name].runs[0], STORED.with_name(f"{name}.json.gz")
     query, key = (x[-1] for x in load_vectors(run, "line", path))

@@ -22,7 +22,7 @@ from sdpa_book.ledger import (
     check_claims,
     count,
     decide,
-    found,
+    finding,
     load_claims,
     load_record,
     load_sources,
@@ -191,22 +191,22 @@ ABOVE, BELOW = (replace(CLAIM, relation=relation) for relation in "><")
     ],
 )
 def test_the_rule_at_its_borders(claim, ours, error, verdict):
-    assert decide(claim, found(ours, error)) == verdict
+    assert decide(claim, finding(ours, error)) == verdict
 
 
 @pytest.mark.parametrize(
     ("claim", "finding", "message"),
     [
-        (WITHIN, found(1.09, 0.01), "undecided"),
-        (WITHIN, found(1.11, 0.01), "undecided"),
-        (ABOVE, found(1.01, 0.01), "undecided"),
-        (WITHIN, found(math.nan), "NaN"),
-        (WITHIN, found([1.0, 2.0]), "1 figures"),
+        (WITHIN, finding(1.09, 0.01), "undecided"),
+        (WITHIN, finding(1.11, 0.01), "undecided"),
+        (ABOVE, finding(1.01, 0.01), "undecided"),
+        (WITHIN, finding(math.nan), "NaN"),
+        (WITHIN, finding([1.0, 2.0]), "1 figures"),
         (WITHIN, None, "needs a finding"),
-        (replace(WITHIN, holds_if="so"), found(1.0), "holds_if needs without"),
+        (replace(WITHIN, holds_if="so"), finding(1.0), "holds_if needs without"),
         (
             replace(WITHIN, holds_if="so"),
-            replace(found(1.0), without=found(1.01)),
+            replace(finding(1.0), without=finding(1.01)),
             "holds without its assumption",
         ),
     ],
@@ -218,9 +218,9 @@ def test_what_the_rule_cannot_decide_is_refused(claim, finding, message):
 
 def test_an_assumption_is_needed_only_by_what_holds():
     claim = replace(WITHIN, holds_if="so")
-    without = found(2.0)
-    assert decide(claim, replace(found(1.0), without=without)) is Verdict.HOLDS_IF
-    assert decide(claim, replace(found(1.4), without=without)) is Verdict.ROUGH
+    without = finding(2.0)
+    assert decide(claim, replace(finding(1.0), without=without)) is Verdict.HOLDS_IF
+    assert decide(claim, replace(finding(1.4), without=without)) is Verdict.ROUGH
 
 
 def test_chapters_and_ledger_point_at_each_other(entries):

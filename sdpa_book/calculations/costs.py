@@ -17,6 +17,6 @@ def load_benchmarks(gpu: bool = False) -> list[dict[str, Any]]:
         ['attention', 'device', 'memory']
     """
     files = sorted(RESULTS.glob("*.json"))
-    found = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    runs = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     # A CPU's name says how many threads it had.
-    return [run for run in found if ("thread" not in run["device"]) == gpu]
+    return [run for run in runs if ("thread" not in run["device"]) == gpu]

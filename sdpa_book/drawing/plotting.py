@@ -243,9 +243,9 @@ def heatmap(
     ax.imshow(cells, cmap=colours, vmin=low, vmax=limit)
     for (i, j), number in np.ndenumerate(cells):
         dark = abs(number) > 0.6 * limit
-        shown = round(number, digits) + 0.0  # -0.0 becomes 0.0
+        rounded = round(number, digits) + 0.0  # -0.0 becomes 0.0
         ax.text(
-            j, i, f"{shown:.{digits}f}", ha="center", va="center", color="white" if dark else INK
+            j, i, f"{rounded:.{digits}f}", ha="center", va="center", color="white" if dark else INK
         )
     ax.set_xticks(range(cells.shape[1]), list(columns) or [str(j) for j in range(cells.shape[1])])
     ax.set_yticks(range(cells.shape[0]), list(rows) or [str(i) for i in range(cells.shape[0])])

@@ -86,11 +86,11 @@ class DescribedFigure(Figure):
         from IPython.display import display
 
         # In this order: the narrow drawing moves the panels.
-        shown = {"text/plain": IN_PLACE, DESCRIPTION: describe(self)}
+        bundle = {"text/plain": IN_PLACE, DESCRIPTION: describe(self)}
         if WORDS_ALONE not in os.environ:
-            shown["image/svg+xml"] = picture(self)
+            bundle["image/svg+xml"] = picture(self)
         show: Any = display
-        show(shown, raw=True)
+        show(bundle, raw=True)
 
 
 def picture(figure: Figure) -> str:
@@ -168,7 +168,7 @@ def _draw(figure: Figure) -> str:
             file, format="svg", metadata=nameless, dpi=PIXELS_PER_INCH, bbox_inches="tight"
         )
     text = file.getvalue()
-    text = _LETTERS.sub(lambda found: for_letters(found[0]), _short(text[text.index("<svg ") :]))
+    text = _LETTERS.sub(lambda match: for_letters(match[0]), _short(text[text.index("<svg ") :]))
     return text.removesuffix("</svg>") + _dark_style(text) + "</svg>"
 
 
@@ -184,16 +184,16 @@ def _short(text: str) -> str:
     return re.sub(r' [xy]="[^"]*"|translate\([^)]*\)|viewBox="[^"]*"', _rounded, text)
 
 
-def _rounded(found: re.Match[str]) -> str:
-    return re.sub(r"\d+\.\d+", lambda number: f"{round(float(number[0]), 2):g}", found[0])
+def _rounded(match: re.Match[str]) -> str:
+    return re.sub(r"\d+\.\d+", lambda number: f"{round(float(number[0]), 2):g}", match[0])
 
 
-def _short_path(found: re.Match[str]) -> str:
+def _short_path(match: re.Match[str]) -> str:
     """The same path; one of straight lines goes from point to point by steps, in tenths."""
-    if set(re.findall("[A-Za-z]", found[0])) - set("MLz"):
-        return re.sub(" ?([A-Za-z]) ?", r"\1", _rounded(found))
+    if set(re.findall("[A-Za-z]", match[0])) - set("MLz"):
+        return re.sub(" ?([A-Za-z]) ?", r"\1", _rounded(match))
     path, here = "", (0, 0)
-    for letter, x, y in re.findall(r"([MLz])(?: ([-\d]\S*) ([-\d]\S*))?", found[0]):
+    for letter, x, y in re.findall(r"([MLz])(?: ([-\d]\S*) ([-\d]\S*))?", match[0]):
         if letter == "z":
             path += "z"
             continue
@@ -309,11 +309,11 @@ def collisions(figure: Figure) -> list[str]:
         ["'here' stands on a line"]
     """
     figure.draw_without_rendering()
-    found = []
+    overlaps = []
     texts = [(text, _box(text)) for text in _texts(figure)]
     for (first, one), (second, other) in combinations(texts, 2):
         if (np.minimum(one[1], other[1]) - np.maximum(one[0], other[0]) > 1).all():
-            found.append(f"{first.get_text()!r} stands on {second.get_text()!r}")
+            overlaps.append(f"{first.get_text()!r} stands on {second.get_text()!r}")
     for ax in figure.axes:
         points = _drawn_points(ax)
         boxes = [(repr(text.get_text()), _box(text)) for text in ax.texts if text.get_visible()]
@@ -321,8 +321,8 @@ def collisions(figure: Figure) -> list[str]:
             boxes.append(("the legend", legend.get_window_extent().get_points()))
         for name, (low, high) in boxes:
             if ((low < points) & (points < high)).all(1).any():
-                found.append(f"{name} stands on a line")
-    return found
+                overlaps.append(f"{name} stands on a line")
+    return overlaps
 
 
 def _texts(figure: Figure) -> list[Text]:
@@ -351,20 +351,20 @@ def _box(text: Text) -> np.ndarray:
 
 def _drawn_points(ax: Axes) -> np.ndarray:
     """Points on every line and in every marker, in pixels, close enough to meet each letter."""
-    found = [np.empty((0, 2))]
+    of_artists = [np.empty((0, 2))]
     for line in ax.lines:
         at = np.asarray(line.get_transform().transform(line.get_path().vertices))
         if line.get_linestyle() != "None":
-            found.append(_filled_up(at))
-        found.append(at)
+            of_artists.append(_filled_up(at))
+        of_artists.append(at)
     for collection in ax.collections:
         if isinstance(collection, PathCollection):
             offsets = np.ma.filled(collection.get_offsets(), np.nan)
-            found.append(collection.get_offset_transform().transform(offsets))
-    points: np.ndarray = np.concatenate(found)
+            of_artists.append(collection.get_offset_transform().transform(offsets))
+    points: np.ndarray = np.concatenate(of_artists)
     inside = ax.get_window_extent().get_points()
-    shown: np.ndarray = points[((inside[0] <= points) & (points <= inside[1])).all(1)]
-    return shown
+    visible: np.ndarray = points[((inside[0] <= points) & (points <= inside[1])).all(1)]
+    return visible
 
 
 def _filled_up(at: np.ndarray) -> np.ndarray:

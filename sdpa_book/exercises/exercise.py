@@ -46,7 +46,7 @@ _OF_MANY = "What goes backward is one number, such as loss.sum()."
 PER_CENT = "This is in per cent; the share itself is wanted, of which 1 is the whole."
 """The hint of every exercise whose answer is a share."""
 
-SHOWN = 9
+MOST_NUMBERS = 9
 """How many numbers a message shows at most."""
 
 _LETTERS = re.compile("[a-f]+")
@@ -102,8 +102,8 @@ class Exercise:
                 return Feedback(False, hint)
         first = right.index(False)
         case = _named(self.answer, self.cases[first])
-        told = self._difference(outcomes[first], expected[first])
-        return Feedback(False, f"Not yet. {case}{told}")
+        difference = self._difference(outcomes[first], expected[first])
+        return Feedback(False, f"Not yet. {case}{difference}")
 
     def _judge_value(self, given: Any) -> Feedback:
         """Judge an answer that is no function."""
@@ -122,28 +122,29 @@ class Exercise:
             value = answer = torch.tensor(math.nan)
         if value.dim() or answer.dim() or value.isnan():
             wanted = "" if _has_form(given, self.answer) else f" Expected: {form(self.answer)}."
-            return Feedback(False, f"Not yet: {_shown(given)} is not the right answer.{wanted}")
+            return Feedback(False, f"Not yet: {_brief(given)} is not the right answer.{wanted}")
         near = abs(value - answer) <= min(20 * self.tolerance, 0.2) * abs(answer)
         wanted = f", by little: the answer is wanted to within {self.tolerance:.2g} of itself"
-        told = f"{_shown(given)} is {_side(value, answer)}{wanted if near else ''}"
-        return Feedback(False, f"Not yet: {told}.")
+        comparison = f"{_brief(given)} is {_side(value, answer)}{wanted if near else ''}"
+        return Feedback(False, f"Not yet: {comparison}.")
 
     def _difference(self, given: Any, expected: Any) -> str:
         """What a function did on a case, and what is wrong with it."""
         if isinstance(given, Exception):
-            told = f"stops with {type(given).__name__}: {given}."
-            return f"{told} {_OF_MANY}" if "scalar outputs" in str(given) else told
+            stop = f"stops with {type(given).__name__}: {given}."
+            return f"{stop} {_OF_MANY}" if "scalar outputs" in str(given) else stop
         try:
             a, b = _alike(given, expected)
         except _NO_NUMBER:
-            return f"gives {_shown(given)}. Expected: {form(expected)}."
+            return f"gives {_brief(given)}. Expected: {form(expected)}."
         if a.shape != b.shape:
             shapes = [f"the shape {tuple(x.shape)}" if x.dim() else "a number" for x in (a, b)]
             return f"gives {shapes[0]}. Expected: {shapes[1]}."
         wrong = ~torch.isclose(a, b, rtol=self._within(given), atol=1e-9)
         place = tuple(torch.nonzero(wrong)[0].tolist())
-        told = f"gives {a[place]:.4g}{f' at {place}' if place else ''}"
-        return f"{told}." if a[place].isnan() else f"{told}, which is {_side(a[place], b[place])}."
+        first_wrong = f"gives {a[place]:.4g}{f' at {place}' if place else ''}"
+        side = "" if a[place].isnan() else f", which is {_side(a[place], b[place])}"
+        return f"{first_wrong}{side}."
 
     def _led_to(self, outcomes: list[Any], slip: list[Any], right: list[bool]) -> bool:
         """Whether a mistake explains an answer: it gives the same wherever neither of them raises,
@@ -239,7 +240,7 @@ def _tensor(value: Any) -> Tensor:
         tensor([0.5000, 1.0000, 2.0000], dtype=torch.float64)
     """
     if isinstance(value, Tensor):
-        found = value.detach().cpu()
+        tensor = value.detach().cpu()
     elif isinstance(value, str | bytes):  # some of which float() would read
         raise TypeError("a text is no number")
     elif hasattr(value, "__array__"):
@@ -250,21 +251,21 @@ def _tensor(value: Any) -> Tensor:
             raise TypeError(f"{array.dtype} holds no numbers")
         # PyTorch lacks some of NumPy's types, and of those that it lacks none is coarse
         wide = np.complex128 if array.dtype.kind == "c" else np.float64
-        found = torch.tensor(array if array.dtype == np.float16 else array.astype(wide))
+        tensor = torch.tensor(array if array.dtype == np.float16 else array.astype(wide))
     elif isinstance(value, Sequence):
-        found = torch.stack([_tensor(one) for one in value])
+        tensor = torch.stack([_tensor(one) for one in value])
     elif isinstance(value, complex):
-        found = torch.tensor(value, dtype=torch.complex128)
+        tensor = torch.tensor(value, dtype=torch.complex128)
     else:
         try:
-            found = torch.tensor(float(value), dtype=torch.float64)
+            tensor = torch.tensor(float(value), dtype=torch.float64)
         except OverflowError:  # a whole number beyond all floats
-            found = torch.tensor(math.inf if value > 0 else -math.inf, dtype=torch.float64)
-    if not found.is_complex():
-        return found
-    if found.imag.any():
+            tensor = torch.tensor(math.inf if value > 0 else -math.inf, dtype=torch.float64)
+    if not tensor.is_complex():
+        return tensor
+    if tensor.imag.any():
         raise TypeError("the imaginary part is not 0")
-    return found.real
+    return tensor.real
 
 
 def _alike(first: Any, second: Any) -> tuple[Tensor, Tensor]:
@@ -283,11 +284,11 @@ def _named(function: Any, case: tuple[Any, ...]) -> str:
         return "Called without arguments, it "
     names = inspect.signature(function).parameters
     return (
-        "For " + ", ".join(f"{n} = {_shown(x)}" for n, x in zip(names, case, strict=False)) + " it "
+        "For " + ", ".join(f"{n} = {_brief(x)}" for n, x in zip(names, case, strict=False)) + " it "
     )
 
 
-def _shown(value: Any) -> str:
+def _brief(value: Any) -> str:
     """A value, short enough for a sentence."""
     if isinstance(value, str):
         return repr(str(value))
@@ -295,7 +296,7 @@ def _shown(value: Any) -> str:
         numbers = _tensor(value).double()
     except _NO_NUMBER:
         return f"a {type(value).__name__}"
-    if numbers.numel() > SHOWN:
+    if numbers.numel() > MOST_NUMBERS:
         return f"a tensor of shape {tuple(numbers.shape)}"
     return _list(numbers.tolist())
 

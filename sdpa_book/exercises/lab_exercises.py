@@ -25,7 +25,7 @@ def _queries_and_keys(d_k: int, size: float) -> tuple[Tensor, Tensor]:
     return q, size * k
 
 
-def _found(scores: Tensor, dim: int = -1) -> list[float]:
+def _share_and_weight(scores: Tensor, dim: int = -1) -> list[float]:
     """The share of the queries whose largest weight is the first key's, and its mean weight."""
     weights = torch.softmax(scores, dim=dim)
     return [(weights.argmax(-1) == 0).double().mean().item(), weights[:, 0].mean().item()]
@@ -63,7 +63,7 @@ def _train(
 
 def _winners(d_k: int, divisor: float) -> list[float]:
     weights = torch.softmax(_dots(d_k) / divisor, dim=-1)
-    return [_found(_dots(d_k))[0], weights.amax(-1).mean().item()]
+    return [_share_and_weight(_dots(d_k))[0], weights.amax(-1).mean().item()]
 
 
 def _above_half(d_k: int, divisor: float) -> list[float]:
@@ -74,7 +74,7 @@ def _above_half(d_k: int, divisor: float) -> list[float]:
 def _above_average(d_k: int, divisor: float) -> list[float]:
     first, others = _dots(d_k)[:, :1], _dots(d_k)[:, 1:]
     above = (first > others.mean(-1, keepdim=True)).double().mean().item()
-    return [above, _found(_dots(d_k) / divisor)[1]]
+    return [above, _share_and_weight(_dots(d_k) / divisor)[1]]
 
 
 EXERCISES: dict[str, Exercise] = {
@@ -167,19 +167,23 @@ EXERCISES: dict[str, Exercise] = {
         },
     ),
     "found": Exercise(
-        answer=lambda d_k, divisor: _found(_dots(d_k) / divisor),
+        answer=lambda d_k, divisor: _share_and_weight(_dots(d_k) / divisor),
         cases=((64, 8.0), (128, 128**0.5), (256, 16.0), (256, 1.0)),
         tolerance=0.3,  # an answer may have drawn queries of its own
         mistakes={
-            "The share first, then the weight.": lambda d_k, divisor: _found(_dots(d_k) / divisor)[
-                ::-1
-            ],
-            "The divisor is not used, or multiplied with.": lambda d_k, divisor: _found(_dots(d_k)),
+            "The share first, then the weight.": lambda d_k, divisor: _share_and_weight(
+                _dots(d_k) / divisor
+            )[::-1],
+            "The divisor is not used, or multiplied with.": lambda d_k, divisor: _share_and_weight(
+                _dots(d_k)
+            ),
             "Softmax ran over the queries; each query's weights must sum to "
-            "1.": lambda d_k, divisor: _found(_dots(d_k) / divisor, dim=0),
+            "1.": lambda d_k, divisor: _share_and_weight(_dots(d_k) / divisor, dim=0),
             "This is the winner's weight, whichever key it is; the right key is the first "
             "one.": _winners,
-            PER_CENT: lambda d_k, divisor: [100 * x for x in _found(_dots(d_k) / divisor)],
+            PER_CENT: lambda d_k, divisor: [
+                100 * x for x in _share_and_weight(_dots(d_k) / divisor)
+            ],
             "The largest weight need not be above one half.": _above_half,
             "The right key has to beat the best of the others, not their average.": _above_average,
         },

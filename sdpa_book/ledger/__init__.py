@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from sdpa_book.ledger.checks import CHECKS
 from sdpa_book.ledger.claims import Claim, Source, load_claims, load_sources
-from sdpa_book.ledger.page import COLUMNS, Entry, Ledger, shown
+from sdpa_book.ledger.page import COLUMNS, Entry, Ledger, figure_texts
 from sdpa_book.ledger.record import RECORD, load_record
-from sdpa_book.ledger.verdict import Finding, Verdict, decide, fits, found
+from sdpa_book.ledger.verdict import Finding, Verdict, decide, finding, fits
 from sdpa_lib._checks import unknown_name
 
 __all__ = [
@@ -36,8 +36,8 @@ __all__ = [
     "check_claims",
     "count",
     "decide",
+    "finding",
     "fits",
-    "found",
     "load_claims",
     "load_record",
     "load_sources",
@@ -82,11 +82,11 @@ def _function(claim: Claim) -> Callable[..., Finding]:
 
 def _why(claim: Claim, finding: Finding) -> str:
     """The claim's sentence with what was found filled in."""
-    facts = {"ours": ", ".join(shown(claim, finding)), **finding.facts}
+    facts = {"ours": ", ".join(figure_texts(claim, finding)), **finding.facts}
     if finding.without is not None:
         other = replace(finding.without, error=0.0)
         facts |= {f"without_{name}": fact for name, fact in other.facts.items()}
-        facts |= {"other": other.ours[0], "others": ", ".join(shown(claim, other))}
+        facts |= {"other": other.ours[0], "others": ", ".join(figure_texts(claim, other))}
     return claim.why.format(**facts)
 
 

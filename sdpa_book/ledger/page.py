@@ -66,7 +66,7 @@ class Entry:
         """Our figures as shown, with the standard error where there is one."""
         if self.finding is None:
             return ""
-        return ", ".join(shown(self.claim, self.finding))
+        return ", ".join(figure_texts(self.claim, self.finding))
 
 
 class Ledger:
@@ -132,14 +132,14 @@ class Ledger:
         return Table.from_rows(headings, rows)._repr_html_()
 
 
-def shown(claim: Claim, finding: Finding) -> list[str]:
+def figure_texts(claim: Claim, finding: Finding) -> list[str]:
     """Our figures as shown, with the standard error where there is one; those shown in powers of
     ten have no more than three digits.
     """
     if finding.error:
         return [_measured(x, finding.error) for x in finding.ours]
     return [
-        _shown(x, claim.digits if abs(x) >= 1e-4 else min(claim.digits, 3)) for x in finding.ours
+        _exact(x, claim.digits if abs(x) >= 1e-4 else min(claim.digits, 3)) for x in finding.ours
     ]
 
 
@@ -150,7 +150,7 @@ def _stored(claim: Claim, finding: Finding | None) -> tuple[str, str]:
     if finding is None:
         return "", ""
     if not finding.error:
-        return "; ".join(_shown(x, max(5, claim.digits)) for x in finding.ours), ""
+        return "; ".join(_exact(x, max(5, claim.digits)) for x in finding.ours), ""
     measured = (_measured(x, finding.error).split(" ± ") for x in finding.ours)
     figures, errors = zip(*measured, strict=True)
     return "; ".join(figures), errors[0]
@@ -168,6 +168,6 @@ def _measured(x: float, error: float) -> str:
     return f"{significant(x, 2)} ± {significant(error, 2)}"
 
 
-def _shown(x: float, digits: int) -> str:
+def _exact(x: float, digits: int) -> str:
     whole = x == 0 or (abs(x) > 0.5 and abs(x - round(x)) < 1e-12)
     return str(round(x)) if whole and abs(x) < 1e6 else significant(x, digits)

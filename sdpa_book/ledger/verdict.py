@@ -50,11 +50,11 @@ class Finding:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def found(ours: float | Sequence[float], error: float = 0.0, **facts: Any) -> Finding:
+def finding(ours: float | Sequence[float], error: float = 0.0, **facts: Any) -> Finding:
     """A finding, from one figure or several.
 
     Example:
-        >>> found(0.5, n=3)
+        >>> finding(0.5, n=3)
         Finding(ours=(0.5,), error=0.0, without=None, facts={'n': 3})
     """
     figures = (ours,) if isinstance(ours, (int, float)) else ours
@@ -76,7 +76,7 @@ def decide(claim: Claim, finding: Finding | None) -> Verdict:
     Example:
         >>> given = {"section": "", "claim": "", "chapter": ""}
         >>> claim = Claim(id="S9-01", says=(0.98,), tolerance=(0.005,), **given)
-        >>> decide(claim, found(0.976)).value, decide(claim, found(0.7)).value
+        >>> decide(claim, finding(0.976)).value, decide(claim, finding(0.7)).value
         ('holds', 'wrong')
     """
     if claim.not_testable:

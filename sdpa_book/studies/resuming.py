@@ -74,12 +74,12 @@ def resume(
         {'one': 1, 'two': 2}
     """
     total = total if callable(left) else stored + len(left)
-    progress, made = _Progress(path, stored, total), set[K]()
+    progress, stored_keys = _Progress(path, stored, total), set[K]()
     flying: dict[Future[Any], K] = {}
 
     def waiting() -> Calls[K]:
         calls = left() if callable(left) else left
-        calls = {key: call for key, call in calls.items() if key not in made}
+        calls = {key: call for key, call in calls.items() if key not in stored_keys}
         progress.known = progress.stored + len(calls)
         return {key: call for key, call in calls.items() if key not in flying.values()}
 
@@ -88,15 +88,15 @@ def resume(
     if not ready:
         return
     try:
-        with progress.shown(), executor(workers, scheduler) as (pool, at_a_time):
+        with progress.display(), executor(workers, scheduler) as (pool, at_a_time):
             while ready or flying:
                 for key in list(ready)[: at_a_time - len(flying)]:
                     flying[pool.submit(alone, ready[key])] = key
                 for done in wait(flying, return_when=FIRST_COMPLETED).done:
                     store(key := flying[done], done.result())
-                    if (kept := state(key)) is not None:
-                        kept.unlink(missing_ok=True)
-                    made.add(flying.pop(done))
+                    if (checkpoint := state(key)) is not None:
+                        checkpoint.unlink(missing_ok=True)
+                    stored_keys.add(flying.pop(done))
                     progress.stored += 1
                 ready = waiting()
     except KeyboardInterrupt:
@@ -140,10 +140,10 @@ def resume_tables(
 
     def table(key: Names) -> dict[str, Any]:
         """That which holds, or is to hold, a piece."""
-        found = stored
+        holder = stored
         for name in key[:-1]:
-            found = found.setdefault(name, {})
-        return found
+            holder = holder.setdefault(name, {})
+        return holder
 
     def store(key: Names, piece: dict[str, Any]) -> None:
         table(key)[key[-1]] = piece | elsewhere
@@ -175,7 +175,7 @@ class _Progress:
         print(self, file=sys.stderr, flush=True)
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
+    def display(self) -> Iterator[None]:
         """Within it a thread shows the progress, whatever else goes on."""
         bar = tqdm(total=self.total, initial=self.stored, disable=None)  # on a terminal alone
         over = threading.Event()

@@ -132,8 +132,8 @@ class Digits(Task):
 def _embedding(count: int, d_model: int) -> nn.Embedding:
     """A learned vector for each of ``count`` names, which starts with normal components."""
     start = draw(count, d_model)
-    made: nn.Embedding = nn.Embedding.from_pretrained(start, freeze=False)  # type: ignore[no-untyped-call]
-    return made
+    embedding: nn.Embedding = nn.Embedding.from_pretrained(start, freeze=False)  # type: ignore[no-untyped-call]
+    return embedding
 
 
 class PairEmbedding(nn.Module):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sdpa_book.writing.measured import Measured, significant
-from sdpa_lib._checks import check_count, shown
+from sdpa_lib._checks import check_count, repr_of
 
 Cell = str | int | float | tuple[float, float]
 """A text, a number, or a figure with its standard error."""
@@ -53,12 +53,15 @@ class Table:
              64    8.000
         """
         if len(set(headings)) != len(headings):
-            raise ValueError(f"headings must differ from each other, got {shown(tuple(headings))}")
+            raise ValueError(
+                f"headings must differ from each other, got {repr_of(tuple(headings))}"
+            )
         lines = list(rows)
         for line in lines:
             if len(line) != len(headings):
                 raise ValueError(
-                    f"rows must hold {len(headings)} cells, one for each heading, got {shown(line)}"
+                    f"rows must hold {len(headings)} cells, one for each heading, got "
+                    f"{repr_of(line)}"
                 )
         return cls(
             {heading: [line[i] for line in lines] for i, heading in enumerate(headings)}, digits
@@ -68,10 +71,10 @@ class Table:
         check_count("digits", self.digits)
         if len({len(cells) for cells in self.columns.values()}) != 1:
             lengths = {heading: len(cells) for heading, cells in self.columns.items()}
-            raise ValueError(f"columns must be one or more, of one length, got {shown(lengths)}")
+            raise ValueError(f"columns must be one or more, of one length, got {repr_of(lengths)}")
         for heading, cells in self.columns.items():
             if not isinstance(heading, str):
-                raise TypeError(f"headings must be texts, got {shown(heading)}")
+                raise TypeError(f"headings must be texts, got {repr_of(heading)}")
             for cell in cells:
                 self._check(heading, cell)
 
@@ -109,13 +112,13 @@ class Table:
         numbers = cell if isinstance(cell, tuple) and len(cell) == 2 else (cell,)
         if not isinstance(cell, str) and not all(isinstance(x, (int, float)) for x in numbers):
             raise TypeError(
-                f"column {shown(heading)} must hold texts, numbers or pairs (value, standard "
-                f"error), got {shown(cell)}"
+                f"column {repr_of(heading)} must hold texts, numbers or pairs (value, standard "
+                f"error), got {repr_of(cell)}"
             )
         if isinstance(cell, tuple) and cell[1] < 0:
             raise ValueError(
-                f"column {shown(heading)} must hold standard errors of at least 0, got "
-                f"{shown(cell)}"
+                f"column {repr_of(heading)} must hold standard errors of at least 0, got "
+                f"{repr_of(cell)}"
             )
 
     @staticmethod

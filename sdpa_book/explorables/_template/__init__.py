@@ -16,8 +16,8 @@ ALT = "The standard deviation of dot products against the number of components: 
 def data() -> dict[str, Any]:
     """For each d_k the standard deviation of q·k that was measured."""
     d_k = [4, 16, 36, 64, 100]
-    found = [measure_dot_products(d, 100_000, seed=0).variance for d in d_k]
-    return {"d_k": d_k, "std": [rounded(variance**0.5) for variance in found]}
+    variances = [measure_dot_products(d, 100_000, seed=0).variance for d in d_k]
+    return {"d_k": d_k, "std": [rounded(variance**0.5) for variance in variances]}
 
 
 def draw() -> None:

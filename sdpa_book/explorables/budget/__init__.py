@@ -40,8 +40,8 @@ def data() -> dict[str, Any]:
 def draw(stop: int = 200) -> None:
     """The steps at which models learn, hollow from where a study stops."""
     _, ax = plotting.figure(height=3.4)
-    told = data()
-    for row, (name, times) in enumerate(told["learned"].items()):
+    study = data()
+    for row, (name, times) in enumerate(study["learned"].items()):
         color = plotting.LOOKS[name].color
         for at in sorted({*times}):
             alike = times.count(at)
@@ -50,7 +50,7 @@ def draw(stop: int = 200) -> None:
             ax.plot([at] * alike, level, "o", markersize=5, color=color, markerfacecolor=ink)
     ax.axvline(stop, color=plotting.INK, linewidth=1.5)
     ax.text(stop + 8, -0.6, "the study stops", va="center")
-    ax.text(told["steps"][-1], -0.3, "hollow dots: learned later", ha="right", va="center")
-    ax.set_yticks(range(len(told["labels"])), [plot_label(x) for x in told["labels"]])
-    ax.set(xlim=(0, told["steps"][-1]), ylim=(3.6, -0.8), xlabel="step at which a model learns")
+    ax.text(study["steps"][-1], -0.3, "hollow dots: learned later", ha="right", va="center")
+    ax.set_yticks(range(len(study["labels"])), [plot_label(x) for x in study["labels"]])
+    ax.set(xlim=(0, study["steps"][-1]), ylim=(3.6, -0.8), xlabel="step at which a model learns")
     ax.grid(axis="x", visible=False)

@@ -44,19 +44,19 @@ def draw() -> None:
     medians, and thin those of undivided ones with narrower heads.
     """
     _, ax = plotting.figure(height=3.4)
-    told = data()
-    of_kind = told["norms"]
-    blocks = told["blocks"]
+    study = data()
+    of_kind = study["norms"]
+    blocks = study["blocks"]
     for name, line, mark in (("none", "-", "o"), ("sqrt_d_k", "--", "s")):
         color = plotting.style(name)["color"]
-        for d_k, of_width in zip(told["d_k"], of_kind[name], strict=True):
+        for d_k, of_width in zip(study["d_k"], of_kind[name], strict=True):
             medians = [of_depth["median"] for of_depth in of_width]
-            if d_k == told["d_k"][-1]:
+            if d_k == study["d_k"][-1]:
                 for x, of_depth in zip(blocks, of_width, strict=True):
                     models = of_depth["all"]
                     ax.plot([x] * len(models), models, ".", color=color, alpha=0.2)
                 ax.plot(blocks, medians, line, marker=mark, color=color)
-                end = told["labels"][name]
+                end = study["labels"][name]
             elif name == "none":
                 ax.plot(blocks, medians, line, linewidth=0.8, color=color)
                 end = f"heads of {d_k}"

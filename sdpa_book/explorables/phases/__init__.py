@@ -58,12 +58,12 @@ def gathered_by(n: int, sigma: list[float], block: int = 2**20) -> Tensor:
 def draw() -> None:
     """The three bars divided by the root and undivided, strong as far as half of the weight."""
     _, axes = plotting.figure(columns=2, height=3.2, share_y=True)
-    told = data()
+    bars = data()
     ink = plotting.ROLES["weights"]
     sides = ((1, f"divided by {plot_label('sqrt_d_k')}"), (8, plot_label("none")))
     for ax, (sigma, how) in zip(axes, sides, strict=True):
-        at = told["sigma"].index(sigma)
-        for row, (half, gathered) in enumerate(zip(told["half"], told["gathered"], strict=True)):
+        at = bars["sigma"].index(sigma)
+        for row, (half, gathered) in enumerate(zip(bars["half"], bars["gathered"], strict=True)):
             count, ends = half[at], [0, *gathered[at][:16]]  # on so many keys
             edge = ends[count] if count <= 16 else 0.5
             slices = [(0, edge, 0.6), (edge, 1, 0.2)]

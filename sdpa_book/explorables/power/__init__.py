@@ -33,11 +33,11 @@ class Growth(NamedTuple):
 
     def measured(self) -> dict[str, list[float]]:
         """For each p the sizes over that in the narrowest head: means over the seeds."""
-        found = {}
-        for p, made in steps.load_steps()["first steps"][self.optimiser].items():
-            means = np.mean(made[self.stored], axis=0)
-            found[p] = [rounded(x) for x in (means / means[0]).tolist()]
-        return found
+        sizes = {}
+        for p, first_steps in steps.load_steps()["first steps"][self.optimiser].items():
+            means = np.mean(first_steps[self.stored], axis=0)
+            sizes[p] = [rounded(x) for x in (means / means[0]).tolist()]
+        return sizes
 
 
 def step_of(optimiser: str, short: str) -> Growth:

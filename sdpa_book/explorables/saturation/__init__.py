@@ -52,8 +52,8 @@ def draw() -> None:
         color = plotting.style("sqrt_d_k" if spread == 1 else "none")["color"]
         ax.barh(range(8), (weights + gains(scores)).tolist(), color=color, alpha=0.45)
         ax.barh(range(8), weights.tolist(), color=color)
-        told = [f"{round(z, 1) + 0.0:.1f}".replace("-", "−") for z in scores.tolist()]
-        ax.set_yticks(range(8), told)
+        labels = [f"{round(z, 1) + 0.0:.1f}".replace("-", "−") for z in scores.tolist()]
+        ax.set_yticks(range(8), labels)
         ax.set(title=name, xlim=(0, 1), xlabel="weight")
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         ax.grid(visible=False, axis="y")

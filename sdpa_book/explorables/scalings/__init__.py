@@ -58,9 +58,9 @@ def draw() -> None:
         outline = {"fill": False, "edgecolor": plotting.INK, "linestyle": "--"}
         ax.bar(range(1, 9), before.round(decimals=3).tolist(), **outline)
         was, now = (sdpa.effective_keys(weights).item() for weights in (before, p))
-        told = f"{now:.1f}" if f"{was:.1f}" == f"{now:.1f}" else f"{was:.1f} → {now:.1f}"
+        effective = f"{now:.1f}" if f"{was:.1f}" == f"{now:.1f}" else f"{was:.1f} → {now:.1f}"
         ax.set_title(style["label"])
-        ax.set_xlabel(f"{told} of 8 keys")
+        ax.set_xlabel(f"{effective} of 8 keys")
         ax.set(ylim=(0, 1.08), xticks=[], yticks=[0, 0.5, 1])
     axes[0, 0].set_ylabel("weight")
     axes[0, 0].text(2, 0.6, "bars: keys × 3\ndashed: × 1")

@@ -31,8 +31,8 @@ def weights(d_k: int, rescaling: str) -> list[float]:
     keys = sample(8, d_k, seed=0, stream=1, device="cpu")
     along = query / d_k**0.5  # the direction of the query, with length 1
     keys = keys + (torch.tensor(REACH).unsqueeze(1) - keys @ along.T) * along
-    found: list[float] = sdpa.attention_weights(query, keys, rescaling=rescaling)[0].tolist()
-    return found
+    row: list[float] = sdpa.attention_weights(query, keys, rescaling=rescaling)[0].tolist()
+    return row
 
 
 def data() -> dict[str, Any]:
@@ -45,9 +45,9 @@ def draw() -> None:
     _, axes = plotting.figure(2, 3, height=2.7, share_y=True)
     for column, d_k in enumerate((4, 16, 64)):
         for ax, name in zip(axes[:, column], ("none", "sqrt_d_k"), strict=True):
-            shown = [round(p, 3) for p in weights(d_k, name)]
-            ax.barh(WORDS, shown, color=plotting.LOOKS[name].color)
-            ax.text(shown[1] + 0.04, 1, f"{shown[1]:.2f}", va="center")
+            bars = [round(p, 3) for p in weights(d_k, name)]
+            ax.barh(WORDS, bars, color=plotting.LOOKS[name].color)
+            ax.text(bars[1] + 0.04, 1, f"{bars[1]:.2f}", va="center")
             how = display_name(name) if name == "none" else f"divided by {d_k**0.5:.0f}"
             ax.set_title(f"{d_k:,} numbers,\n{how}")
             ax.set(xlim=(0, 1.35), xlabel="weight")

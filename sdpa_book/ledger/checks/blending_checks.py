@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from sdpa_book.ledger.checks.softmaxes_checks import DOG_BITES_MAN, _softmax
-from sdpa_book.ledger.verdict import Finding, found
+from sdpa_book.ledger.verdict import Finding, finding
 from sdpa_lib.attention import scaled_dot_product_attention
 from sdpa_lib.sampling import sample
 
@@ -20,7 +20,7 @@ def blend(weights: Sequence[float]) -> Finding:
     those of the scores.
     """
     from_scores = _blend(_softmax(DOG_BITES_MAN[0]).tolist())
-    return found(_blend(weights), from_scores=", ".join(f"{x:.3f}" for x in from_scores))
+    return finding(_blend(weights), from_scores=", ".join(f"{x:.3f}" for x in from_scores))
 
 
 def _blend(weights: Sequence[float]) -> list[float]:
@@ -34,4 +34,4 @@ def depends_on_others() -> Finding:
     out = scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V)
     assert isinstance(out, Tensor)
     (gradient,) = torch.autograd.grad(out[0].sum(), X)
-    return found(gradient[1:].norm(dim=-1).min().item())
+    return finding(gradient[1:].norm(dim=-1).min().item())

@@ -12,7 +12,7 @@ from statistics import median
 import torch
 from torch import Tensor
 
-from sdpa_book.ledger.verdict import Finding, found
+from sdpa_book.ledger.verdict import Finding, finding
 from sdpa_book.studies.depth import Depth, Starts, load_depth
 from sdpa_book.writing.measured import Measured, mean_and_error, median_and_error, ratio
 from sdpa_lib.saturation import sample_gradients
@@ -26,7 +26,7 @@ def first_gradient_grows(
     and ``n_layers`` have one entry for each.
     """
     query = _stored()[Depth(d_k[1], n_layers[1], scaling)].query
-    return found(
+    return finding(
         *_growth(d_k, n_layers, scaling),
         root=_growth(d_k, n_layers, other).value,
         linear=_growth(d_k, n_layers, scaling, "nn.Linear").value,
@@ -45,7 +45,7 @@ def weights_through_depth(*, d_k: int, n_layers: int = 24) -> Finding:
         [a / b for a, b in zip(*pair, strict=True)]
         for pair in ((ours.query, root.query), (ours.key, root.key))
     ]
-    return found([min(at) for at in ratios], first=ratios[0][0])
+    return finding([min(at) for at in ratios], first=ratios[0][0])
 
 
 def median_gradient(*, d_k: int, n: int = 32) -> Finding:
@@ -57,7 +57,7 @@ def median_gradient(*, d_k: int, n: int = 32) -> Finding:
         for c, seed in ((1.0, 2), (math.sqrt(d_k), 1))
     )
     measured = ratio(undivided, root)
-    return found(*measured, ratio=measured)
+    return finding(*measured, ratio=measured)
 
 
 def starved_queries(*, d_k: int, wider: int, n: int = 32, factor: float = 100.0) -> Finding:
@@ -65,7 +65,7 @@ def starved_queries(*, d_k: int, wider: int, n: int = 32, factor: float = 100.0)
     ``factor``; beside it that share at a wider dimension.
     """
     (starved, medians), (more, _) = (_starved(d, n, factor) for d in (d_k, wider))
-    return found(*mean_and_error(starved), medians=medians, wider=more.mean().item())
+    return finding(*mean_and_error(starved), medians=medians, wider=more.mean().item())
 
 
 def _starved(d_k: int, n: int, factor: float) -> tuple[Tensor, float]:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sdpa_book.ledger.checks.decoders import of_the_root
-from sdpa_book.ledger.verdict import Finding, found
+from sdpa_book.ledger.verdict import Finding, finding
 from sdpa_book.writing.measured import Measured, mean_and_error, ratio
 from sdpa_lib.moments import (
     MeasuredMoments,
@@ -39,7 +39,7 @@ def variance(d_k: int, power: float = 0.0, copied: bool = False) -> Finding:
             d_k * sample(100_000, seed=1, device="cpu") * sample(100_000, seed=2, device="cpu")
         )
     squared = d_k ** (2 * power)
-    return found(
+    return finding(
         measured.variance / squared,
         measured.standard_error.variance / squared,
         exact=exact_moments(d_k).variance / squared,
@@ -50,13 +50,13 @@ def standard_deviation(d_k: int) -> Finding:
     """The measured standard deviation of q.k."""
     measured = _moments(d_k)
     std = math.sqrt(measured.variance)
-    return found(std, measured.standard_error.variance / (2 * std), exact=math.sqrt(d_k))
+    return finding(std, measured.standard_error.variance / (2 * std), exact=math.sqrt(d_k))
 
 
 def mean(d_k: int) -> Finding:
     """The measured mean of q.k."""
     measured = _moments(d_k, n_pairs=400_000)
-    return found(measured.mean, measured.standard_error.mean)
+    return finding(measured.mean, measured.standard_error.mean)
 
 
 def growth(of: str = "variance", power: float = 0.0) -> Finding:
@@ -73,7 +73,7 @@ def growth(of: str = "variance", power: float = 0.0) -> Finding:
         logs = [halving * math.log(m.variance) for m in measured]
         errors = [halving * m.standard_error.variance / m.variance for m in measured]
     slope, error = _slope([math.log(d) for d in DIMENSIONS], logs, errors)
-    return found(slope - power * (2 if of == "variance" else 1), error)
+    return finding(slope - power * (2 if of == "variance" else 1), error)
 
 
 @cache
@@ -97,7 +97,7 @@ def least_growth_of_other_powers(powers: Sequence[float]) -> Finding:
     half.
     """
     exponents = {p: growth(power=p) for p in powers}
-    return found(
+    return finding(
         min(abs(f.ours[0]) for f in exponents.values()), max(f.error for f in exponents.values())
     )
 
@@ -111,7 +111,7 @@ def growth_within_matrix(n: int = 3) -> Finding:
         mean, error = mean_and_error(_within(d, n))
         logs.append(math.log(mean))
         errors.append(error / mean)
-    return found(*_slope([math.log(d) for d in DIMENSIONS[:4]], logs, errors))
+    return finding(*_slope([math.log(d) for d in DIMENSIONS[:4]], logs, errors))
 
 
 def _within(d_k: int, n: int, matrices: int = 4000) -> Tensor:
@@ -122,7 +122,7 @@ def _within(d_k: int, n: int, matrices: int = 4000) -> Tensor:
 def variance_ratio(low: int, high: int) -> Finding:
     """The variance of q.k at the higher dimension over that at the lower one."""
     measured = (_moments(high), _moments(low))
-    return found(*ratio(*(Measured(m.variance, m.standard_error.variance) for m in measured)))
+    return finding(*ratio(*(Measured(m.variance, m.standard_error.variance) for m in measured)))
 
 
 def chance_of_extremes(d_k: Sequence[int], low: float, high: float) -> Finding:
@@ -131,7 +131,7 @@ def chance_of_extremes(d_k: Sequence[int], low: float, high: float) -> Finding:
     the start and at the end.
     """
     beyond = [_beyond(d, abs(low)) + _beyond(d, high) for d in d_k]
-    return found(
+    return finding(
         beyond,
         stds=" and ".join(f"{high / math.sqrt(d):.1f}" for d in d_k),
         one_in=" and ".join(f"{float(f'{1 / chance:.2g}'):,.0f}" for chance in beyond),
@@ -156,18 +156,18 @@ def expected_largest(n: int, d_k: int, score: float) -> Finding:
     q = sample(20_000, 1, d_k, seed=9, stream=0, dtype=torch.float32, device="cpu")
     k = sample(20_000, n, d_k, seed=9, stream=1, dtype=torch.float32, device="cpu")
     largest = (q @ k.mT).flatten(1).amax(-1).double()
-    return found(*mean_and_error(largest), std=math.sqrt(d_k), stds=score / math.sqrt(d_k))
+    return finding(*mean_and_error(largest), std=math.sqrt(d_k), stds=score / math.sqrt(d_k))
 
 
 def divide(scores: Sequence[float], d_k: int) -> Finding:
     """Given scores over the root of d_k."""
-    return found([score / math.sqrt(d_k) for score in scores])
+    return finding([score / math.sqrt(d_k) for score in scores])
 
 
 def implied_dimension(scores: Sequence[float]) -> Finding:
     """The d_k at which dot products have the variance of these scores."""
     values = torch.tensor(scores, dtype=torch.float64)
-    return found(values.var(correction=0).item(), std=values.std(correction=0).item())
+    return finding(values.var(correction=0).item(), std=values.std(correction=0).item())
 
 
 def order_by_similarity(spread: float = 1.0, d_k: int = 64) -> Finding:
@@ -183,4 +183,4 @@ def order_by_similarity(spread: float = 1.0, d_k: int = 64) -> Finding:
     cosine = torch.linalg.vecdot(q, a - b) > 0
     product = (torch.linalg.vecdot(q, a) * lengths[0] - torch.linalg.vecdot(q, b) * lengths[1]) > 0
     share = (product == cosine).double().mean().item()
-    return found(share, math.sqrt(share * (1 - share) / len(q)))
+    return finding(share, math.sqrt(share * (1 - share) / len(q)))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from sdpa_book.ledger.checks.decoders import of_the_root
 from sdpa_book.ledger.checks.difference import ROUNDING
-from sdpa_book.ledger.verdict import Finding, found
+from sdpa_book.ledger.verdict import Finding, finding
 from sdpa_book.writing.measured import mean_and_error, ratio
 from sdpa_lib.sampling import make_generator, sample
 
@@ -42,7 +42,7 @@ def component_variance(initialisation: Sequence[str], d_model: int, d_k: int) ->
         mean_and_error(_queries(name, d_model, d_k).square().mean((1, 2)))  # one a matrix
         for name in initialisation
     ]
-    return found(
+    return finding(
         [variance.value for variance in variances],
         max(variance.error for variance in variances),
         query_variance=of_the_root("query_variance")[1],
@@ -65,7 +65,7 @@ def scaled_score_variance(d_model: int, d_k: int) -> Finding:
     off_diagonal = scores[
         :, ~torch.eye(64, dtype=torch.bool)
     ]  # a token's own query and key share its embedding
-    return found(*mean_and_error(off_diagonal.square().mean(-1)))
+    return finding(*mean_and_error(off_diagonal.square().mean(-1)))
 
 
 def asymmetry(shared: bool, d_model: int = 64, d_k: int = 64, n: int = 3) -> Finding:
@@ -83,5 +83,5 @@ def asymmetry(shared: bool, d_model: int = 64, d_k: int = 64, n: int = 3) -> Fin
         (scores + sign * scores.mT)[:, off_diagonal].square().mean(-1) for sign in (-1, 1)
     )
     if apart.max().item() < ROUNDING:
-        return found(0.0)
-    return found(*ratio(mean_and_error(apart), mean_and_error(together)))
+        return finding(0.0)
+    return finding(*ratio(mean_and_error(apart), mean_and_error(together)))

@@ -8,7 +8,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from sdpa_book.ledger.verdict import Finding, found
+from sdpa_book.ledger.verdict import Finding, finding
 from sdpa_book.writing.measured import mean_and_error, median_and_error, ratio
 from sdpa_lib.attention import attention_scores
 from sdpa_lib.sampling import sample
@@ -58,13 +58,13 @@ def typical(
     """The mean of a quantity of softmax's rows over 1,000 random queries, components of standard
     deviation ``std``.
     """
-    return found(*mean_and_error(QUANTITIES[quantity](_weights(d_k, n, rescaling, std))))
+    return finding(*mean_and_error(QUANTITIES[quantity](_weights(d_k, n, rescaling, std))))
 
 
 def median(quantity: str, d_k: int, n: int = 32, rescaling: str = "none") -> Finding:
     """The median of a quantity of softmax's rows over 1,000 random queries."""
     values = QUANTITIES[quantity](_weights(d_k, n, rescaling))
-    return found(*median_and_error(values), mean=values.mean().item())
+    return finding(*median_and_error(values), mean=values.mean().item())
 
 
 def compared(
@@ -80,7 +80,7 @@ def compared(
     """
     ours, theirs = (QUANTITIES[quantity](_weights(d_k, n, name, std)) for name in (rescaling, to))
     a, b = median_and_error(ours), median_and_error(theirs)
-    return found(
+    return finding(
         *ratio(a, b),
         ours_median=a.value,
         other_median=b.value,
@@ -92,7 +92,7 @@ def compared_dimensions(
 ) -> Finding:
     """The mean of a quantity at the higher dimension, less that at the lower one."""
     a, b = (QUANTITIES[quantity](_weights(d, n, rescaling)) for d in (low, high))
-    return found(*mean_and_error(b - a), low=a.mean().item(), high=b.mean().item())
+    return finding(*mean_and_error(b - a), low=a.mean().item(), high=b.mean().item())
 
 
 def beside_the_root(quantity: str, d_k: int, rescaling: Sequence[str], n: int = 32) -> Finding:
@@ -105,7 +105,7 @@ def beside_the_root(quantity: str, d_k: int, rescaling: Sequence[str], n: int = 
     )
     ratios = [ratio(mean, root) for mean in means]
     even = QUANTITIES[quantity](torch.full((1, n), 1.0 / n, dtype=torch.float64)).item()
-    return found(
+    return finding(
         [one.value for one in ratios], max(one.error for one in ratios), even=even / root.value
     )
 
@@ -131,7 +131,7 @@ def gradient_at_ignored(d_k: int, n: int = 32, below: float = 0.001) -> Finding:
     weights, at_scores, _ = _gradients(d_k, n, "none")
     ignored = at_scores[weights < below].abs()
     usual = _gradients(d_k, n, "sqrt_d_k")[1].abs()
-    return found(
+    return finding(
         *ratio(median_and_error(ignored), median_and_error(usual)),
         share=(weights < below).double().mean().item(),
     )
@@ -144,7 +144,7 @@ def weak_links(d_k: int, n: int = 32, factor: float = 10.0) -> Finding:
     usual = _gradients(d_k, n, "sqrt_d_k")[1].abs().median()
     weak = (_gradients(d_k, n, "none")[1].abs() < usual / factor).double().mean(-1)
     scaled = (_gradients(d_k, n, "sqrt_d_k")[1].abs() < usual / factor).double().mean().item()
-    return found(*mean_and_error(weak), scaled=scaled)
+    return finding(*mean_and_error(weak), scaled=scaled)
 
 
 def gradient(
@@ -165,9 +165,9 @@ def gradient(
         median_and_error(_gradients(d_k, n, name, std, queries)[place].abs())
         for name in (divisor, to)
     )
-    return found(*ratio(ours, other))
+    return finding(*ratio(ours, other))
 
 
 def gradient_across_dimensions(divisor: str, low: int, high: int, n: int = 32) -> Finding:
     """The median gradient at a query at one dimension over that at another."""
-    return found(*ratio(*(median_and_error(_gradients(d, n, divisor)[2]) for d in (high, low))))
+    return finding(*ratio(*(median_and_error(_gradients(d, n, divisor)[2]) for d in (high, low))))

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from sdpa_book.ledger.checks.saturation_checks import _weights, compared
-from sdpa_book.ledger.verdict import Finding, found
+from sdpa_book.ledger.verdict import Finding, finding
 from sdpa_book.writing.measured import Measured, mean_and_error
 from sdpa_lib.moments import measure_moments, shape_distance
 from sdpa_lib.rescaling import RESCALINGS, get_rescaling, key_lengths
@@ -67,7 +67,7 @@ def _distances(divisor: str, components: str, d_k: int, n: int) -> Tensor:
 
 def distortion(divisor: str, components: str = "normal", d_k: int = 64, n: int = 32) -> Finding:
     """The shape distance with one divisor."""
-    return found(*mean_and_error(_distances(divisor, components, d_k, n)))
+    return finding(*mean_and_error(_distances(divisor, components, d_k, n)))
 
 
 def less_distortion(
@@ -85,7 +85,7 @@ def less_distortion(
         s: mean_and_error(_distances(*s) - _distances(divisor, *s[1:])) for s in settings
     }
     least = min(differences, key=lambda s: differences[s].value)
-    return found(
+    return finding(
         *differences[least],
         other_divisor=least[0],
         setting="{1}, d = {2}, n = {3}".format(*least),
@@ -107,12 +107,12 @@ def family_against_spread(
         )
 
     (a, a_error), (b, b_error) = gain(families), gain(spreads)
-    return found(a - b, math.hypot(a_error, b_error), of_families=a, of_spreads=b)
+    return finding(a - b, math.hypot(a_error, b_error), of_families=a, of_spreads=b)
 
 
 def skewness(divisor: str, d_k: int, n: int = 32) -> Finding:
     """The skewness of what 500 queries give to key 1 of a set: its mean over 200 sets."""
-    return found(*mean_and_error(_skews(divisor, d_k, n, published=False)))
+    return finding(*mean_and_error(_skews(divisor, d_k, n, published=False)))
 
 
 @cache
@@ -154,7 +154,7 @@ def queries_and_keys_in_column(d_k: int, n_queries: int = 500, n: int = 32) -> F
         _skews("sqrt_d_k", d_k, n, published=layout).mean().item() for layout in (False, True)
     )
     queries, keys = (int(count) for count in counts)
-    return found(
+    return finding(
         counts, skew_described=described, skew_published=published, queries=queries, keys=keys
     )
 
@@ -168,10 +168,10 @@ def spread_of_components(
     """
     if anew:
         std = torch.stack([_spread_anew(divisor, d_k, n, seed) for seed in range(4)])
-        return found(*mean_and_error(std.amax(-1) / std.amin(-1)))
+        return finding(*mean_and_error(std.amax(-1) / std.amin(-1)))
     raw, k = _raw("normal", d_k, n)
     std = torch.softmax(raw / _divisor(divisor, k), dim=-1).std(dim=1)  # (SETS, n)
-    return found(*mean_and_error(std.amax(-1) / std.amin(-1)))
+    return finding(*mean_and_error(std.amax(-1) / std.amin(-1)))
 
 
 def _spread_anew(divisor: str, d_k: int, n: int, seed: int) -> Tensor:
@@ -193,7 +193,7 @@ def relative_sizes(n: int, d_k: int, longer: float = 1.0) -> Finding:
     missed = {times: _missed(times * longer * z) for times in (1, 10, n)}
     q = sample(SETS, QUERIES, d_k, seed=2, stream=1, device="cpu")
     reached = (z.abs().amax(-1) / q.norm(dim=-1)).max().item()
-    return found(
+    return finding(
         *missed[1],
         ten=missed[10].value,
         n_times=missed[n].value,
@@ -217,12 +217,12 @@ def scales_of_axes(d_k: int = 256, n: int = 32) -> Finding:
     raw, k = _raw("normal", d_k, n)
     weights = torch.softmax(raw / get_rescaling("k_total")(k), dim=-1)[..., 0]
     within = (n * weights - 1).abs().amax(-1).mean().item()
-    return found(*mean_and_error(raw[..., 0].std(-1) / weights.std(-1)), within=within)
+    return finding(*mean_and_error(raw[..., 0].std(-1) / weights.std(-1)), within=within)
 
 
 def k_total_is_positive(factor: float = 1.0) -> Finding:
     """k_total of random keys, times a factor."""
-    return found(get_rescaling("k_total")(factor * sample(32, 64, seed=4, device="cpu")).item())
+    return finding(get_rescaling("k_total")(factor * sample(32, 64, seed=4, device="cpu")).item())
 
 
 def distortions_differ(
@@ -231,26 +231,26 @@ def distortions_differ(
     """The ratio of two divisors' mean shape distances."""
     a, b = (_distances(name, components, d_k, n) for name in (first, second))
     both = (a.mean() / b.mean()).item()
-    return found(both, ((a - both * b).std() / math.sqrt(SETS) / b.mean()).item())
+    return finding(both, ((a - both * b).std() / math.sqrt(SETS) / b.mean()).item())
 
 
 def room_to_choose(divisor: str, d_k: int = 64, n: int = 32) -> Finding:
     """The largest weight in units of the even share 1/n."""
     raw, k = _raw("normal", d_k, n)
     weights = torch.softmax(raw / _divisor(divisor, k), dim=-1)
-    return found(*mean_and_error(n * largest_weight(weights).mean(-1)))
+    return finding(*mean_and_error(n * largest_weight(weights).mean(-1)))
 
 
 def shape_as_diagnosis(better: str, worse: str, d_k: int) -> Finding:
     """The median norm of softmax's derivative where the shape is kept worse, over that where it is
     kept better.
     """
-    finding = compared("Jacobian", d_k, to=better, rescaling=worse)
+    response = compared("Jacobian", d_k, to=better, rescaling=worse)
     shapes = {
         name: distortion(divisor, d_k=d_k).ours[0]
         for name, divisor in (("better", better), ("worse", worse))
     }
-    return found(finding.ours, finding.error, **finding.facts, **shapes)
+    return finding(response.ours, response.error, **response.facts, **shapes)
 
 
 def best_in_context(stds: Sequence[float], d_k: int = 64, n: int = 32) -> Finding:
@@ -265,7 +265,7 @@ def best_in_context(stds: Sequence[float], d_k: int = 64, n: int = 32) -> Findin
         "k_rss": "the root of squares",
     }
     best = [max(RESCALINGS, key=lambda name: _responsiveness(name, std, d_k, n)) for std in stds]
-    return found(
+    return finding(
         float(len(set(best))),
         first=names.get(best[0], best[0]),
         second=names.get(best[-1], best[-1]),

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from sdpa_book.ledger.checks.difference import difference
-from sdpa_book.ledger.verdict import Finding, found
+from sdpa_book.ledger.verdict import Finding, finding
 from sdpa_lib.attention import attention_scores
 from sdpa_lib.sampling import sample, sample_qkv
 
@@ -14,7 +14,7 @@ from sdpa_lib.sampling import sample, sample_qkv
 def shape_of_queries(d_k: int, n: int = 3, d_model: int = 512) -> Finding:
     """Rows and columns of Q = X W_Q."""
     X, W_Q = (sample(*size, seed=0, device="cpu") for size in ((n, d_model), (d_model, d_k)))
-    return found([float(size) for size in (X @ W_Q).shape])
+    return finding([float(size) for size in (X @ W_Q).shape])
 
 
 def left_out_softmax() -> Finding:
@@ -22,7 +22,7 @@ def left_out_softmax() -> Finding:
     largest difference.
     """
     q, k, v = sample_qkv(3, 3, 64, seed=0, device="cpu")
-    return found(difference(q @ k.T / 8 @ v, F.scaled_dot_product_attention(q, k, v)))
+    return finding(difference(q @ k.T / 8 @ v, F.scaled_dot_product_attention(q, k, v)))
 
 
 def vectors_it_depends_on(n_keys: int = 32, d_k: int = 16) -> Finding:
@@ -30,4 +30,4 @@ def vectors_it_depends_on(n_keys: int = 32, d_k: int = 16) -> Finding:
     queries, keys, _ = sample_qkv(3, n_keys, d_k, seed=0, device="cpu")
     scores = attention_scores(queries.requires_grad_(), keys, rescaling="none")
     (by_queries,) = torch.autograd.grad(scores[0].sum(), queries)
-    return found(float(by_queries.abs().amax(-1).count_nonzero()))
+    return finding(float(by_queries.abs().amax(-1).count_nonzero()))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sdpa_book.ledger.checks.difference import difference
-from sdpa_book.ledger.verdict import Finding, found
+from sdpa_book.ledger.verdict import Finding, finding
 from sdpa_lib.sampling import sample
 from sdpa_lib.saturation import jacobian_norm, softmax_jacobian
 
@@ -29,19 +29,19 @@ def softmax(scores: Sequence[float], published: Sequence[float] | None = None) -
     """
     weights, gap = _softmax(scores).tolist(), scores[0] - scores[1]
     if published is None:
-        return found(weights, gap=gap, of_sum=[x / sum(scores) for x in scores])
+        return finding(weights, gap=gap, of_sum=[x / sum(scores) for x in scores])
     implied = math.log(published[0] / published[1])
-    return found(weights, gap=gap, implied=implied, divisor=gap / implied)
+    return finding(weights, gap=gap, implied=implied, divisor=gap / implied)
 
 
 def weight(scores: Sequence[float]) -> Finding:
     """The weight of the first of the scores."""
-    return found(_softmax(scores)[0].item())
+    return finding(_softmax(scores)[0].item())
 
 
 def entries_of_softmax(scores: Sequence[float]) -> Finding:
     """How many numbers softmax gives."""
-    return found(float(len(_softmax(scores))))
+    return finding(float(len(_softmax(scores))))
 
 
 def ratio_of_weights(gap: float) -> Finding:
@@ -50,12 +50,12 @@ def ratio_of_weights(gap: float) -> Finding:
     """
     weights, more = _softmax([gap, 0.0]), _softmax([gap + 1.0, 0.0])
     ratio = (weights[0] / weights[1]).item()
-    return found(ratio, one_more=(more[0] / more[1]).item() / ratio)
+    return finding(ratio, one_more=(more[0] / more[1]).item() / ratio)
 
 
 def sums_of_published_rows() -> Finding:
     """The sums of the weights published for "dog bites man"."""
-    return found([sum(row) for row in PUBLISHED])
+    return finding([sum(row) for row in PUBLISHED])
 
 
 def keys_matter_to_softmax(running: bool = False) -> Finding:
@@ -65,13 +65,13 @@ def keys_matter_to_softmax(running: bool = False) -> Finding:
     z = sample(1000, 33, seed=5, device="cpu")
     fewer, more = torch.softmax(z[:, :-1], dim=-1), torch.softmax(z, dim=-1)
     if not running:
-        return found((1 - more[:, :-1] / fewer).min().item())
+        return finding((1 - more[:, :-1] / fewer).min().item())
     largest, total = torch.full((1000,), -math.inf, dtype=z.dtype), torch.zeros(1000, dtype=z.dtype)
     for score in z.unbind(-1):
         before, largest = largest, torch.maximum(largest, score)
         total = total * (before - largest).exp() + (score - largest).exp()
     weights = (z - largest.unsqueeze(-1)).exp() / total.unsqueeze(-1)
-    return found(difference(weights / more, 1.0))
+    return finding(difference(weights / more, 1.0))
 
 
 def one_weight(row: int, column: int) -> Finding:
@@ -84,7 +84,7 @@ def one_weight(row: int, column: int) -> Finding:
     )
     off = (torch.softmax(scores / T, dim=-1) - published).abs().amax(-1)
     best = int(off.argmin())
-    return found(
+    return finding(
         _softmax(DOG_BITES_MAN[row])[column].item(),
         temperature=T[best].item(),
         miss=off[best].item(),
@@ -105,19 +105,19 @@ def change_under_shift(scores: Sequence[float], shift: float, only_first: bool =
     change = (torch.softmax(z + step, -1) - weights)[1:].abs().max().item()
     if change < 1e-12 * weights.min().item():
         change = 0.0
-    return found(change, predicted=predicted[1:].abs().max().item())
+    return finding(change, predicted=predicted[1:].abs().max().item())
 
 
 def jacobian(scores: Sequence[float]) -> Finding:
     """The spectral norm of softmax's derivative at these scores; as a fact, at even ones."""
     norm = jacobian_norm(_softmax(scores), "spectral").item()
-    return found(norm, even=jacobian_norm(_softmax([0.0] * len(scores)), "spectral").item())
+    return finding(norm, even=jacobian_norm(_softmax([0.0] * len(scores)), "spectral").item())
 
 
 def distance_from_one_hot(gap: float, n: int = 3) -> Finding:
     """The weight off the largest score when it leads all others by ``gap``."""
     weights = _softmax([gap] + [0.0] * (n - 1))
-    return found(weights[1:].sum().item())  # 1 less the first would be 0 by rounding
+    return finding(weights[1:].sum().item())  # 1 less the first would be 0 by rounding
 
 
 def divided_before_softmax(d_k: int = 64) -> Finding:
@@ -129,7 +129,7 @@ def divided_before_softmax(d_k: int = 64) -> Finding:
     after = weights / math.sqrt(d_k)
     after = after / after.sum(-1, keepdim=True)
     before = torch.softmax(z / math.sqrt(d_k), -1)
-    return found(difference(before, weights), after=difference(after, weights))
+    return finding(difference(before, weights), after=difference(after, weights))
 
 
 def perturbation_shows_gradient(scores: Sequence[float], shift: float) -> Finding:
@@ -137,7 +137,7 @@ def perturbation_shows_gradient(scores: Sequence[float], shift: float) -> Findin
     alone.
     """
     together, one = (change_under_shift(scores, shift, alone).ours[0] for alone in (False, True))
-    return found(
+    return finding(
         together / one,
         one=one,
         saturated=change_under_shift((100.0, -50.0, -50.0), shift, only_first=True).ours[0],

@@ -16,7 +16,7 @@ import torch
 from scipy.stats import binomtest
 
 from sdpa_book.ledger.checks.decoders import of_the_root
-from sdpa_book.ledger.verdict import STANDARD_ERRORS, Finding, found
+from sdpa_book.ledger.verdict import STANDARD_ERRORS, Finding, finding
 from sdpa_book.studies.training.censoring import times_as_long
 from sdpa_book.studies.training.plan import (
     LEARNED,
@@ -44,7 +44,7 @@ def learns_later(*, comparison: str, scaling: str, against: str) -> Finding:
         for test in _contrasts()
         if (test.comparison, test.scaling, test.against) == (comparison, scaling, against)
     )
-    return found(
+    return finding(
         test.adjusted if test.verdict != "sooner" else 1.0,
         times=times_as_long(*(_runs(comparison)[name] for name in (scaling, against))),
         steps=test.median.steps,
@@ -69,7 +69,7 @@ def share_that_learns(*, scaling: str, against: str) -> Finding:
     behind = [n for n in fair if 2 * _learned(_runs(n)[scaling]) < len(_runs(n)[scaling])]
     budgets = [r.run.cell.budget for r in runs]
     value, error = _share(_learned(runs), len(runs))
-    return found(
+    return finding(
         value,
         error,
         learned=_learned(runs),
@@ -99,7 +99,7 @@ def share_that_diverges(*, scaling: str) -> Finding:
         not r.finite or r.worst_loss > LOSS_BOUND or rise > RISE_BOUND
         for r, rise in zip(runs, rises, strict=True)
     ]
-    return found(
+    return finding(
         *_share(sum(diverged), len(runs)),
         runs=len(runs),
         diverged=sum(diverged),
@@ -138,7 +138,7 @@ def largest_gradient(*, scaling: str, against: str, until: int | None = None) ->
     ends = {name: r.value - STANDARD_ERRORS * r.error for name, r in recall.items()}
     where = min(ends, key=ends.__getitem__)
     smallest, greatest = (f(recall, key=recall.__getitem__) for f in (min, max))
-    return found(
+    return finding(
         ends[where],
         where=where,
         least=recall[where],
@@ -176,12 +176,12 @@ def _is_longer(name: str) -> bool:
 
 def _followed(name: str, scaling: str) -> str:
     """What became of a comparison's runs by their budget, and by a larger one if it was given."""
-    told = [
+    counts = [
         f"{_count(_runs(n)[scaling])} by step {_comparisons()[n].cell.budget:,}"
         f"{_short_of(n, scaling)}"
         for n in (name, *_longer(name))
     ]
-    return f"{name} ({', then '.join(told)})"
+    return f"{name} ({', then '.join(counts)})"
 
 
 def _short_of(name: str, scaling: str) -> str:
@@ -227,7 +227,7 @@ def accuracy_kept(*, comparison: str, scaling: str, against: str, pairs: int) ->
         torch.tensor([r.tested[str(pairs)] for r in _runs(comparison)[name]], dtype=torch.float64)
         for name in (scaling, against)
     )
-    return found(
+    return finding(
         *mean_and_error(ours - theirs),
         accuracy=ours.mean().item(),
         other_accuracy=theirs.mean().item(),
@@ -242,7 +242,7 @@ def evenness_once_learned(*, comparison: str, scaling: str, beside: str) -> Find
         _mean_of_curve(comparison, scaling, name, place)
         for name, place in (("entropy", -1), ("entropy", 0), ("score_std", -1))
     )
-    return found(
+    return finding(
         last.value,
         last.error,
         first=first.value,

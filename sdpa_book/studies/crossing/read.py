@@ -93,8 +93,8 @@ def rank_correlation(some: Iterable[Group]) -> float:
     sigmas, times = zip(*((g.sigma, g.time) for g in some), strict=True)
     if len(set(sigmas)) == 1 or len(set(times)) == 1:
         return math.nan
-    found: Any = spearmanr(sigmas, times)
-    return float(found.statistic)
+    correlation: Any = spearmanr(sigmas, times)
+    return float(correlation.statistic)
 
 
 class Gap(NamedTuple):

@@ -234,12 +234,12 @@ def make(
         "versions": versions("torch", "numpy", "scikit-learn"),
         "device": device_name(torch.device("cpu")),
     }
-    kept = out if scheduler is None else None  # a cluster has other disks
+    checkpoints = out if scheduler is None else None  # a cluster has other disks
     file, measured = load_depth(path) if path.exists() else (settings | here, {})
     check_settings(path, file, settings)
     elsewhere = None if file == file | here else here
     missing = {
-        cell: partial(measure, cell, seeds, kept)
+        cell: partial(measure, cell, seeds, checkpoints)
         for cell, seeds in planned.items()
         if cell not in measured or len(measured[cell].total) != seeds * cell.batches
     }

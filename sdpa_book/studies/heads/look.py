@@ -111,20 +111,20 @@ def weight_rank(attention: Attention) -> Tensor:
 
 def gradient_figures(model: Transformer, passages: Tensor) -> Figures:
     """The lengths of the gradients at queries and keys, as in :func:`model_figures`."""
-    kept: dict[str, list[Tensor]] = {"query": [], "key": []}
+    outputs: dict[str, list[Tensor]] = {"query": [], "key": []}
     n_heads = model.blocks[0].attention.n_heads
 
     def keep(name: str) -> Any:
         def hook(_module: nn.Module, _inputs: Any, output: Tensor) -> None:
             output.retain_grad()
-            kept[name].append(output)
+            outputs[name].append(output)
 
         return hook
 
     hooks = [
         getattr(block.attention, name).register_forward_hook(keep(name))
         for block in model.blocks
-        for name in kept
+        for name in outputs
     ]
     try:
         logits = model(passages[:, :-1])
@@ -136,8 +136,8 @@ def gradient_figures(model: Transformer, passages: Tensor) -> Figures:
             hook.remove()
     model.zero_grad()
     figures: Figures = {}
-    for name, outputs in kept.items():
-        for output in outputs:
+    for name, of_blocks in outputs.items():
+        for output in of_blocks:
             assert output.grad is not None
             of_heads = output.grad.view(*output.grad.shape[:2], n_heads, -1)
             for summary, values in length_figures(of_heads).items():
@@ -188,14 +188,14 @@ def temperatures(model: Transformer, passages: Tensor, name: str) -> list[Tensor
         passages: (B, n + 1).
         name: in ``SWAPS``.
     """
-    found = []
+    factors = []
     for layer in layers_of(model, passages[:, :-1]):
         own, other = (
             _less_mean(scores)
             for scores in (layer.scores, other_scores(layer.query, layer.key, name))
         )
-        found.append((own * other).sum((0, 2, 3)) / other.square().sum((0, 2, 3)))
-    return found
+        factors.append((own * other).sum((0, 2, 3)) / other.square().sum((0, 2, 3)))
+    return factors
 
 
 def swapped_losses(

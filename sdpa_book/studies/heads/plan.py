@@ -245,7 +245,7 @@ class Study(NamedTuple):
 
     settings: Settings
     runs: tuple[DecoderRun, ...]
-    kept: int
+    kept_moments: int
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class _Asked:
 
     question: str
     runs: tuple[tuple[str, int, int], ...]
-    kept: int = 0
+    kept_moments: int = 0
 
     def __post_init__(self) -> None:
         if not self.runs or any(len(run) != 3 for run in self.runs):
@@ -274,7 +274,9 @@ def load_plan(path: Path = DECLARED) -> dict[str, Study]:
 
     def build(name: str, asked: dict[str, Any], settings: dict[str, Any]) -> Study:
         known = _Asked(**asked)
-        return Study(Settings(**settings), tuple(DecoderRun(*r) for r in known.runs), known.kept)
+        return Study(
+            Settings(**settings), tuple(DecoderRun(*r) for r in known.runs), known.kept_moments
+        )
 
     return load_tables(path, (_Asked, Settings), build)
 

@@ -83,7 +83,7 @@ class Results:
         provenance: settings, text, versions, device.
         trials: by scaling and learning rate the loss at the end of each trial.
         passages: by name the text whose queries and keys are kept.
-        kept: by run and passage the steps whose queries and keys are kept.
+        kept_steps: by run and passage the steps whose queries and keys are kept.
         checks: the figures of kept queries and keys, (layers, heads), from before they were
             rounded, by run and passage: of the last step. Where values are kept, ``contribution``
             is the mean length of what a head adds to the residual stream.
@@ -96,7 +96,7 @@ class Results:
     provenance: dict[str, Any]
     trials: dict[str, dict[str, float]]
     passages: dict[str, str]
-    kept: dict[str, list[int]]
+    kept_steps: dict[str, list[int]]
     checks: dict[str, dict[str, Tensor]]
     baselines: dict[str, list[float]]
     results: dict[str, Result]
@@ -138,7 +138,7 @@ def load_results(path: Path = STORED) -> Results:
             key: {k: _tensor(v) for k, v in of_key.items()}
             for key, of_key in stored.pop("checks").items()
         }
-        return Results(results=results, checks=checks, **stored)
+        return Results(results=results, checks=checks, kept_steps=stored.pop("kept"), **stored)
     except (
         OSError,
         EOFError,
@@ -196,7 +196,7 @@ def load_vectors(run: DecoderRun, passage: str, path: Path = STORED) -> tuple[Te
 
     Returns:
         Queries and keys, (steps, layers, heads, n, d_k), float32, for the steps of
-        :attr:`Results.kept`.
+        :attr:`Results.kept_steps`.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -246,7 +246,7 @@ def load_places(run: DecoderRun, passage: str, path: Path = LONGER) -> Tensor:
 
     Returns:
         (steps, layers, heads, n, n), float32, -inf at hidden keys, for the steps of
-        :attr:`Results.kept`.
+        :attr:`Results.kept_steps`.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -265,10 +265,10 @@ def vectors_path(path: Path) -> Path:
 
 
 def _load(path: Path, name: str) -> Tensor:
-    with np.load(vectors_path(path)) as kept:
-        if name not in kept:
-            raise unknown_name("run and passage", name, kept.files)
-        return torch.from_numpy(kept[name]).float()
+    with np.load(vectors_path(path)) as vectors:
+        if name not in vectors:
+            raise unknown_name("run and passage", name, vectors.files)
+        return torch.from_numpy(vectors[name]).float()
 
 
 def key_of(run: DecoderRun, passage: str) -> str:

@@ -116,7 +116,7 @@ def make(
         return begun[name].folder / f"{piece}.state"
 
     total = sum(map(_pieces, plan.values()))
-    missing = sum(_pieces(study.study) - len(study.made) for study in begun.values())
+    missing = sum(_pieces(study.study) - len(study.results) for study in begun.values())
     stored = total - missing
     resume(out, stored, left, store, total=total, state=state, workers=workers)
 
@@ -142,18 +142,18 @@ class _Begun:
 
     Attributes:
         study: what is made.
-        made: the results of its other pieces, by name, each kept as JSON in the study's folder.
+        results: the results of its other pieces, by name, each kept as JSON in the study's folder.
     """
 
     def __init__(self, study: Study, path: Path, folder: Path, library: Path) -> None:
         check_folder(folder, study.settings, library)
         self.study, self.path, self.folder, self.library = study, path, folder, library
-        self.made: dict[str, Any] = {}
+        self.results: dict[str, Any] = {}
         pieces = [f"{run.name}{kind}" for run in study.runs for kind in ("", ", measured")]
         pieces += [name for run in study.runs for name in self._trials(run.scaling)]
         for piece in dict.fromkeys(pieces):
-            if (kept := folder / f"{piece}.json").exists():
-                self.made[piece] = json.loads(kept.read_text(encoding="utf-8"))
+            if (file := folder / f"{piece}.json").exists():
+                self.results[piece] = json.loads(file.read_text(encoding="utf-8"))
 
     def left(self) -> Calls[str]:
         """The calls that can be made now. No rate is chosen before all of its scaling are tried."""
@@ -163,12 +163,12 @@ class _Begun:
             trials, measurement = self._trials(run.scaling), f"{run.name}, measured"
             chooser = DecoderRun(run.scaling, settings.trial_d_k, CHOOSING)
             for name, rate in trials.items():
-                if name not in self.made:
+                if name not in self.results:
                     calls[name] = partial(trained, chooser, rate, *given, trial=True)
-            if run.name in self.made and measurement not in self.made:
-                moments = _moments(settings, self.made[run.name]["step"])
+            if run.name in self.results and measurement not in self.results:
+                moments = _moments(settings, self.results[run.name]["step"])
                 calls[measurement] = partial(_measured, run, moments, *given)
-            elif run.name not in self.made and trials.keys() <= self.made.keys():
+            elif run.name not in self.results and trials.keys() <= self.results.keys():
                 ends = self._ends(run.scaling)
                 rate = best_rate(ends) if ends else settings.rates[0]
                 calls[run.name] = partial(trained, run, rate, *given)
@@ -180,7 +180,7 @@ class _Begun:
         """Keep a piece; the files have been written where they were made."""
         if piece:
             write(self.folder / f"{piece}.json", json.dumps(result))
-        self.made[piece] = result
+        self.results[piece] = result
 
     def _trials(self, scaling: str) -> dict[str, float]:
         """The rates that are tried, by the names of their trials: none if there is no choice."""
@@ -193,15 +193,15 @@ class _Begun:
     def _ends(self, scaling: str) -> dict[str, float]:
         """The loss at the end of each trial."""
         trials = self._trials(scaling).items()
-        return {f"{rate:g}": self.made[name]["held_out"][-1] for name, rate in trials}
+        return {f"{rate:g}": self.results[name]["held_out"][-1] for name, rate in trials}
 
     def _files(self) -> None:
         runs = self.study.runs
         trials = {run.scaling: self._ends(run.scaling) for run in runs}
         results = {
             run.name: {"run": run._asdict()}
-            | self.made[run.name]
-            | self.made[f"{run.name}, measured"]
+            | self.results[run.name]
+            | self.results[f"{run.name}, measured"]
             for run in runs
         }
         corpus = load_corpus(self.library, self.study.settings.fixed_first)
@@ -222,9 +222,9 @@ def store(
         path: of the figures; the vectors are stored beside it.
         study: its settings and runs. Queries and keys at the end are kept of those with the first
             one's d_k and seed on ``LINE``, and of the first on a held-out passage; if more than one
-            moment is kept, its values, W_O and what place decides on ``LINE``, too. ``kept`` says
-            of how many moments, spread over the training, the first run's are; with 0 no vectors
-            are.
+            moment is kept, its values, W_O and what place decides on ``LINE``, too.
+            ``kept_moments`` says of how many moments, spread over the training, the first run's
+            are; with 0 no vectors are.
         trials: the loss at the end of each trial, by scaling and rate.
         results: by the run's name what :func:`~sdpa_book.studies.heads.train.train` and
             :func:`measure_run` give.
@@ -234,7 +234,7 @@ def store(
     settings, runs, kept_moments = study
     steps = [_moments(settings, results[run.name]["step"]) for run in runs]
     vectors: dict[str, Any] = {}
-    kept: dict[str, list[int]] = {}
+    kept_steps: dict[str, list[int]] = {}
     checks: dict[str, Any] = {}
     line = as_tokens(LINE.encode())[: settings.n_tokens].long()
     held_out = corpus.passages(MEASURED, settings.n_tokens)[HELD_OUT, : len(line)]
@@ -244,13 +244,13 @@ def store(
         if not many or run[1:] != runs[0][1:]:
             continue
         key, last = key_of(run, "line"), len(moments) - 1
-        kept[key] = [moments[last - i * last // max(1, many - 1)] for i in range(many)][::-1]
-        models = [load_model(run, step, settings, folder) for step in kept[key]]
+        kept_steps[key] = [moments[last - i * last // max(1, many - 1)] for i in range(many)][::-1]
+        models = [load_model(run, step, settings, folder) for step in kept_steps[key]]
         vectors[key] = _vectors(models, line)
         checks[key] = _checks(models[-1], line)
         if first:
             beside = key_of(run, "held out")
-            kept[beside] = [moments[-1]]
+            kept_steps[beside] = [moments[-1]]
             vectors[beside] = _vectors(models[-1:], held_out)
             checks[beside] = _checks(models[-1], held_out)
         if first and many > 1:
@@ -267,7 +267,7 @@ def store(
         "provenance": provenance(settings, corpus),
         "trials": trials,
         "passages": {"line": LINE, "held out": bytes(held_out.tolist()).decode()},
-        "kept": kept,
+        "kept": kept_steps,
         "checks": checks,
         "baselines": _baselines(settings, corpus),
         "results": results,

@@ -46,8 +46,8 @@ def best_steps(question: str) -> list[tuple[float, Measured]]:
     at_rates = load_steps(question)
     best = []
     for column in range(2):
-        told = [(float(name.split(",")[0]), at["0.3"][column]) for name, at in at_rates.items()]
-        steps = [(rate, *map(float, text.split(" ± "))) for rate, text in told if "±" in text]
+        texts = [(float(name.split(",")[0]), at["0.3"][column]) for name, at in at_rates.items()]
+        steps = [(rate, *map(float, text.split(" ± "))) for rate, text in texts if "±" in text]
         rate, mean, error = min(steps, key=lambda x: (x[1], x[0]))
         best.append((rate, Measured(mean, error)))
     return best

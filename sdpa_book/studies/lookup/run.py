@@ -31,12 +31,12 @@ def answer(d_k: int, queries: int, rate: float) -> dict[str, list[str]]:
         steps_to_learn(name, d_k, queries, rate).double() for name in ("none", "sqrt_d_k")
     )
     return {
-        level: [_told(steps) for steps in three]
+        level: [_mean_steps(steps) for steps in three]
         for level, three in zip(LEVELS, zip(none, root, none - root, strict=True), strict=True)
     }
 
 
-def _told(steps: Tensor) -> str:
+def _mean_steps(steps: Tensor) -> str:
     late = int((~steps.isfinite()).sum())
     return f"{late} of {len(steps)} not yet" if late else str(mean_and_error(steps))
 

@@ -138,7 +138,7 @@ def first_step(problem: Problem, power: float, optimiser: str, rate: float) -> T
 def _inverse_root(matrix: Tensor) -> Tensor:
     """M^(-1/2) of a symmetric matrix on its range."""
     values, vectors = torch.linalg.eigh(matrix)
-    kept = values > 1e-10 * values.max()
-    vectors = vectors[:, kept]
-    root: Tensor = vectors * values[kept].rsqrt() @ vectors.T
+    in_range = values > 1e-10 * values.max()
+    vectors = vectors[:, in_range]
+    root: Tensor = vectors * values[in_range].rsqrt() @ vectors.T
     return root

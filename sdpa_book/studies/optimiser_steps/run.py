@@ -149,7 +149,7 @@ def best_rates(
         fine = range(centre - half, centre + half + 1)
         best[criterion] = [lowest(criterion, fine, [seed]) for seed in seeds]
     moved = [short(run(k, seed).moved, DIGITS) for seed, k in enumerate(best["end"])]
-    return {name: [k / FINE for k in found] for name, found in best.items()} | {"moved": moved}
+    return {name: [k / FINE for k in eighths] for name, eighths in best.items()} | {"moved": moved}
 
 
 def small_step(

@@ -223,17 +223,17 @@ def factors(model: Any, tokens: Tensor, name: str) -> list[Tensor]:
     Returns:
         (B, H) a layer, float64.
     """
-    found: list[Tensor] = []
+    of_layers: list[Tensor] = []
 
     def see(_: int, query: Tensor, key: Tensor, scores: Tensor) -> None:
         own, other = (_less_mean(x) for x in (scores, swapped_scores(query, key, scores, name)))
         both, square = (own * other).sum((-2, -1)), other.square().sum((-2, -1))  # (B, H)
         of_halves = [both[i::2].sum(0) / square[i::2].sum(0) for i in range(2)]
-        found.append(torch.stack([of_halves[1 - i % 2] for i in range(len(tokens))]))
+        of_layers.append(torch.stack([of_halves[1 - i % 2] for i in range(len(tokens))]))
 
     with attending(model, see):
         model.base_model(tokens.to(model.device))
-    return found
+    return of_layers
 
 
 @torch.no_grad()

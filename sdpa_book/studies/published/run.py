@@ -59,13 +59,13 @@ def weights_of(model: Published) -> Path:
     """
     top, *_ = model.weights.split("/")
     try:
-        found = version(model.package)
+        installed = version(model.package)
     except PackageNotFoundError:
-        found = "none"
+        installed = "none"
     spec = importlib.util.find_spec(top)  # of a package at the top it runs no code
-    if found != model.version or spec is None or spec.origin is None:
+    if installed != model.version or spec is None or spec.origin is None:
         raise FileNotFoundError(
-            f"{model.title} needs {model.package} {model.version}, got {found}: {HOW}"
+            f"{model.title} needs {model.package} {model.version}, got {installed}: {HOW}"
         )
     path = Path(spec.origin).parents[1] / model.weights
     with path.open("rb") as file:
@@ -156,7 +156,7 @@ def checks(loaded: Loaded) -> dict[str, Any]:
     own = model.base_model(tokens).last_hidden_state
     with attending(model, lambda _, query, key, scores: scores):
         again = model.base_model(tokens).last_hidden_state
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "parameters": sum(x.numel() for x in model.parameters()),
         "recomputed": short((own - again).abs().max().item(), 2),
         "largest": short(own.abs().max().item(), DIGITS),
@@ -164,15 +164,15 @@ def checks(loaded: Loaded) -> dict[str, Any]:
     }
     if hasattr(model, "lm_head"):
         prompt = tokenizer(FRANCE, return_tensors="pt")["input_ids"]
-        found["next"] = tokenizer.decode(model(prompt).logits[0, -1].argmax()).strip()
-        return found
+        facts["next"] = tokenizer.decode(model(prompt).logits[0, -1].argmax()).strip()
+        return facts
     sentences = [
         outcomes(model, tokenizer(x, return_tensors="pt")["input_ids"])[0]
         for x in (VERY_HAPPY, *HAPPY)
     ]
     person, dog, day = (sentences[1] @ x for x in (sentences[0], sentences[2], sentences[3]))
-    found["cosines"] = [round(x.item(), 3) for x in (person, dog, day)]
-    return found
+    facts["cosines"] = [round(x.item(), 3) for x in (person, dog, day)]
+    return facts
 
 
 def reading(loaded: Loaded, text: str, length: int) -> dict[str, Any]:
@@ -268,8 +268,7 @@ def settings(plan: Mapping[str, Published]) -> dict[str, Any]:
 
 
 def _pair(values: Tensor) -> list[float]:
-    found = mean_and_error(values.double())
-    return [short(x) for x in found]
+    return [short(x) for x in mean_and_error(values.double())]
 
 
 def _short(values: Tensor) -> list[list[float]]:

@@ -85,10 +85,10 @@ class Median(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        def shown(steps: float) -> str:
+        def text(steps: float) -> str:
             return f"{steps:,.0f}" if math.isfinite(steps) else "∞"
 
-        return f"{shown(self.steps)} ({shown(self.low)} to {shown(self.high)})"
+        return f"{text(self.steps)} ({text(self.low)} to {text(self.high)})"
 
 
 def median_time(records: Sequence[Record]) -> Median:

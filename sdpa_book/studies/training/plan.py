@@ -287,15 +287,15 @@ def by_scaling(records: Iterable[Record], cell: Cell) -> dict[str, Rates]:
 
 def next_jobs(records: Iterable[Record], comparisons: Iterable[Comparison]) -> list[Job]:
     """The runs that can be made next, given those made: none when the study is complete."""
-    made: dict[tuple[Cell, str], Rates] = {}
+    by_cell: dict[tuple[Cell, str], Rates] = {}
     for record in records:
         run = record.run
-        made.setdefault((run.cell, run.scaling), {}).setdefault(run.rate, {})[run.seed] = record
+        by_cell.setdefault((run.cell, run.scaling), {}).setdefault(run.rate, {})[run.seed] = record
     jobs: dict[Run, Job] = {}
     for comparison in comparisons:
         for scaling in comparison.scalings:
             for fold in range(TASKS[comparison.cell.task].n_folds):
-                rates = made.get((comparison.cell, scaling), {})
+                rates = by_cell.get((comparison.cell, scaling), {})
                 for rate, seed, until in _next(comparison, rates, fold):
                     run = Run(comparison.cell, scaling, rate, seed)
                     jobs.setdefault(run, Job(run, until))
@@ -333,10 +333,10 @@ def _sweep(
     complete: dict[float, list[Record]] = {}
     while to_try:
         rate = to_try.pop(0)
-        made, until = rates.get(rate, {}), _until(complete, budget)
-        if waiting := [(rate, seed, until) for seed in choosing if seed not in made]:
+        by_seed, until = rates.get(rate, {}), _until(complete, budget)
+        if waiting := [(rate, seed, until) for seed in choosing if seed not in by_seed]:
             return complete, waiting
-        complete[rate] = [made[seed] for seed in choosing]
+        complete[rate] = [by_seed[seed] for seed in choosing]
         if not to_try:
             beyond = _beyond(comparison, _best(complete), sorted(complete))
             to_try = [] if beyond is None else [beyond]

@@ -354,9 +354,9 @@ def _begin(path: Path, here: dict[str, Any]) -> None:
 
 def _to_line(record: Record) -> str:
     """A record as a line, without what has its default."""
-    cell, made = record.run.cell, asdict(record)
+    cell, attributes = record.run.cell, asdict(record)
     given = {f.name: getattr(cell, f.name) for f in fields(Cell)}
     line = {f.name: given[f.name] for f in fields(Cell) if given[f.name] != f.default}
     line |= {"scaling": record.run.scaling, "rate": record.run.rate, "seed": record.run.seed}
-    line |= {name: value for name, value in made.items() if name != "run" and value != {}}
+    line |= {name: value for name, value in attributes.items() if name != "run" and value != {}}
     return json.dumps(line, allow_nan=False) + "\n"
