@@ -61,7 +61,7 @@ def faint_letters(root: Locator) -> dict[str, float]:
     style = root.evaluate_handle(HIDE, NO_LETTERS)
     pixels = plt.imread(io.BytesIO(root.screenshot(animations="disabled")))
     style.evaluate("style => style.remove()")
-    found = {}
+    faint = {}
     for letter in letters:
         x, y, width, height = letter["box"]
         behind = pixels[max(round(y), 0) : round(y + height), max(round(x), 0) : round(x + width)]
@@ -70,5 +70,5 @@ def faint_letters(root: Locator) -> dict[str, float]:
         *color, opacity = letter["color"]
         seen = opacity * np.array(color) + (1 - opacity) * ground
         if contrast(seen, ground) < 4.5:
-            found[letter["text"]] = round(float(contrast(seen, ground)), 2)
-    return found
+            faint[letter["text"]] = round(float(contrast(seen, ground)), 2)
+    return faint

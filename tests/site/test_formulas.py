@@ -12,11 +12,11 @@ PAGES = sorted(page.relative_to(SITE).as_posix() for page in SITE.glob("book/**/
 
 def richest(markup, count=2):
     """The pages where this expression is found most often, those without it left out."""
-    found = {
+    counts = {
         page: len(re.findall(markup, (SITE / page).read_text(encoding="utf-8"), re.DOTALL))
         for page in PAGES
     }
-    return sorted(filter(found.get, PAGES), key=found.__getitem__)[-count:]
+    return sorted(filter(counts.get, PAGES), key=counts.__getitem__)[-count:]
 
 
 TORN_OFF = r"""() => {

@@ -17,15 +17,15 @@ from .conftest import FOLDER, PLACES, SOURCES, act, wait_for
 
 
 def test_every_explorable_has_its_source_picture_place_and_tests():
-    made = {
+    scripts = {
         path.stem
         for path in (SOURCES / "src").glob("*.js")
         if f"export const {path.stem} = {{" in path.read_text(encoding="utf-8")
     }
     tested = {path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py")}
-    assert made == set(EXPLORABLES), "book/_explore/src and sdpa_book/explorables"
-    assert made == set(PLACES), "book/_explore/src and the chapters"
-    assert made <= tested
+    assert scripts == set(EXPLORABLES), "book/_explore/src and sdpa_book/explorables"
+    assert scripts == set(PLACES), "book/_explore/src and the chapters"
+    assert scripts <= tested
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -87,11 +87,11 @@ def test_an_explorable_is_accessible_legible_and_fits(begin, name, theme):
         }""")
         assert cut_off == []
     page.evaluate(AXE)
-    found = page.evaluate(
+    violations = page.evaluate(
         "axe.run('.explorable').then(r => r.violations.map(v => v.id + ': ' + "
         "v.nodes[0].html.slice(0, 200)))"
     )
-    assert found == wrong == []
+    assert violations == wrong == []
 
 
 @pytest.mark.parametrize("name", PLACES)
