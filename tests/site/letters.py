@@ -18,17 +18,17 @@ LETTERS = """(root, outlined) => {
     return [...canvas.getImageData(0, 0, 1, 1).data].map(x => x / 255);
   };
   const groups = [...root.querySelectorAll(outlined)].map(use => use.closest("g[transform]"));
-  const found = [...new Set(groups)].map(group => ({ owner: group.querySelector("use"),
+  const letters = [...new Set(groups)].map(group => ({ owner: group.querySelector("use"),
     box: group.getBoundingClientRect(), text: group.id }));
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let text; (text = walker.nextNode());) {
     const range = document.createRange();
     range.selectNodeContents(text);
-    found.push({ owner: text.parentElement, box: range.getBoundingClientRect(),
+    letters.push({ owner: text.parentElement, box: range.getBoundingClientRect(),
       text: text.data.trim() });
   }
   const origin = root.getBoundingClientRect();
-  return found.flatMap(({ owner, box, text }) => {
+  return letters.flatMap(({ owner, box, text }) => {
     const style = getComputedStyle(owner), drawn = owner.namespaceURI.endsWith("svg");
     const unseen = style.visibility !== "visible" || owner.closest(
       "style, title, desc, metadata, .explorable-spoken, figcaption, select, :disabled");

@@ -50,17 +50,17 @@ FAULTS = """font => {
     const { left, right, top, bottom } = marker.getBoundingClientRect();
     data.push({ x: (left + right) / 2, y: (top + bottom) / 2 });
   }
-  const found = [], texts = [...groups].map(box);
+  const faults = [], texts = [...groups].map(box);
   for (const b of [...texts, ...frames.map(box)])
-    if (data.some(point => within(b, point))) found.push(`data behind the text at ${at(b)}`);
+    if (data.some(point => within(b, point))) faults.push(`data behind the text at ${at(b)}`);
   texts.forEach((a, i) => texts.slice(0, i).forEach(b => {
     if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
-      found.push(`the texts at ${at(a)} and at ${at(b)} meet`);
+      faults.push(`the texts at ${at(a)} and at ${at(b)} meet`);
   }));
   for (const b of texts)
     if (b.left < root.left || b.right > root.right || b.top < root.top || b.bottom > root.bottom)
-      found.push(`the text at ${at(b)} is cut`);
-  return found;
+      faults.push(`the text at ${at(b)} is cut`);
+  return faults;
 }"""
 
 NARROWEST = """() => Math.min(...[...document.querySelectorAll("clipPath > rect")]

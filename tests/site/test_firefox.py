@@ -126,7 +126,7 @@ def test_an_explorable_starts_in_firefox(firefox: Firefox, page: Path) -> None:
             ": n ? setTimeout(look, 100, n - 1) : resolve(false); look(50); })"
         )
         assert started, name
-        sentence = firefox.evaluate(f"{figure}.querySelector('.explorable-said').textContent")
+        sentence = firefox.evaluate(f"{figure}.querySelector('.explorable-sentence').textContent")
         assert sentence
         assert not re.search("NaN|undefined", sentence)
     assert firefox.wrong == []

@@ -169,9 +169,9 @@ def test_a_formula_is_broken_behind_a_relation_sign_alone(tab, base):
         opened, _ = tab(base + page, width=360)
         unfold(opened)
         lines += opened.evaluate("""() => {
-          const found = [...document.querySelectorAll("p:has(.formula + wbr)")]
+          const formulas = [...document.querySelectorAll("p:has(.formula + wbr)")]
             .map((text) => [...text.querySelectorAll(".formula")]);
-          return found.map((pieces) => [
+          return formulas.map((pieces) => [
             pieces.map((piece) => piece.textContent),
             new Set(pieces.map((piece) => Math.round(piece.getBoundingClientRect().bottom))).size,
           ]);

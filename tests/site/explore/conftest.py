@@ -132,7 +132,7 @@ def state(figure):
 
 def sentence(figure):
     """The sentence under the drawing."""
-    text = figure.locator(".explorable-said").text_content()
+    text = figure.locator(".explorable-sentence").text_content()
     return text.replace("\u2060", "").strip()
 
 

@@ -168,12 +168,12 @@ SHOWN = """figure => {
     for (const part of app.querySelectorAll(
         ".explorable-handle, .explorable-control, .explorable-foot, .explorable-spoken"
     )) part.remove();
-    const told = ["aria-label", "aria-pressed", "aria-checked", "d", "x", "y", "cx", "cy", "width",
-        "height", "x1", "y1", "transform"];
+    const attributes = ["aria-label", "aria-pressed", "aria-checked", "d", "x", "y", "cx", "cy",
+        "width", "height", "x1", "y1", "transform"];
     const shapes = [...app.querySelectorAll("svg, svg *, button")];
-    const drawn = shapes.map((one) => told.map((name) => one.getAttribute(name)));
-    const shown = app.textContent + drawn;
-    return shown.replace(/\\d+\\.\\d+/g, (number) => Number(number).toFixed(1));
+    const drawn = shapes.map((one) => attributes.map((name) => one.getAttribute(name)));
+    const text = app.textContent + drawn;
+    return text.replace(/\\d+\\.\\d+/g, (number) => Number(number).toFixed(1));
 }"""
 """All that an explorable shows but its controls and handles: words, numbers and shapes."""
 
