@@ -49,9 +49,9 @@ def main() -> None:
             results = {way: next(trials) for way in ways(chapter)}
             seconds = sum(took for took, _ in results.values())
             print(f"{chapter} ({seconds:.0f} s): {', '.join(results)}", flush=True)
-            for way, (_, found) in results.items():
-                any_fault = any_fault or bool(found)
-                print(*(f"    {way}: {fault}\n" for fault in found), sep="", end="", flush=True)
+            for way, (_, problems) in results.items():
+                any_fault = any_fault or bool(problems)
+                print(*(f"    {way}: {fault}\n" for fault in problems), sep="", end="", flush=True)
     sys.exit(any_fault)
 
 
@@ -68,8 +68,8 @@ def tried(trial: tuple[str, str]) -> tuple[float, list[str]]:
     """How many seconds of a processor a change took, and the faults that it showed."""
     (chapter, way), start = trial, time.process_time()
     holds = {f"holds {x}": f"assert {x}" for x in TABLE["holds"].get(chapter, [])}
-    found = faults(BOOK / f"{chapter}.ipynb", ways(chapter)[way] | holds)
-    return time.process_time() - start, found
+    problems = faults(BOOK / f"{chapter}.ipynb", ways(chapter)[way] | holds)
+    return time.process_time() - start, problems
 
 
 def code(path: Path) -> dict[str, str]:
@@ -140,8 +140,8 @@ def faults(path: Path, cells: dict[str, str]) -> list[str]:
         words.extend(describe(plt.figure(number)) for number in plt.get_fignums())
         plt.close("all")
 
-    names: dict[str, Any] = {"display": lambda shown: words.append(repr(shown))}
-    found = []
+    names: dict[str, Any] = {"display": lambda value: words.append(repr(value))}
+    problems = []
     plt.show = show  # type: ignore[assignment]
     os.chdir(path.parent)
     warnings.simplefilter("error", append=True)  # those that a reader would see
@@ -153,11 +153,11 @@ def faults(path: Path, cells: dict[str, str]) -> list[str]:
             with redirect_stdout(io.StringIO()) as printed:
                 words.append(repr(value_of(source, names)))
         except Exception as error:
-            found.append(f"{cell}: {type(error).__name__}: {error}")
+            problems.append(f"{cell}: {type(error).__name__}: {error}")
         for line in "\n".join([printed.getvalue(), *words]).splitlines():
             if "nan" in re.findall(r"[a-z]+", line):
-                found.append(f"{cell}: {line.strip()}")
-    return found
+                problems.append(f"{cell}: {line.strip()}")
+    return problems
 
 
 def value_of(source: str, names: dict[str, Any]) -> object:

@@ -64,8 +64,8 @@ def words(text: str) -> int:
 
 
 def captions(cell: Any) -> list[str]:
-    told = cell.metadata.get("caption", [])
-    return [told] if isinstance(told, str) else list(told)
+    caption = cell.metadata.get("caption", [])
+    return [caption] if isinstance(caption, str) else list(caption)
 
 
 def is_open(cell: Any) -> bool:
@@ -88,13 +88,13 @@ def open_lines(cell: Any) -> int:
 
 def part(text: str, begins: str) -> str:
     """What stands from ``begins`` to the end of its box or section, or nothing."""
-    found = re.search(rf"^(?:> )?\*\*{begins}.*?(?=\n\n(?!>)|\Z)", text, re.S | re.M)
-    return found[0] if found else ""
+    match = re.search(rf"^(?:> )?\*\*{begins}.*?(?=\n\n(?!>)|\Z)", text, re.S | re.M)
+    return match[0] if match else ""
 
 
 def section(text: str, heading: str) -> str:
-    found = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", text, re.S | re.M)
-    return found[1] if found else ""
+    match = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", text, re.S | re.M)
+    return match[1] if match else ""
 
 
 def counts(path: Path) -> dict[str, float]:
@@ -105,23 +105,23 @@ def counts(path: Path) -> dict[str, float]:
     before = "\n\n".join(cell.source for cell in cells[:ask] if cell.cell_type == "markdown")
     code = [cell for cell in cells if cell.cell_type == "code"]
     opened = plain(FOLD.sub("", text))
-    told = [caption for cell in code if is_open(cell) for caption in captions(cell)]
-    asides = [found for found in re.findall(r"\(([^()]*)\)", opened) if words(found) > 2]
-    paragraphs = [*re.split(r"\n\s*\n|\n(?=[-*|] |\d\. |#)", opened), *told]
-    said = words(opened) + sum(map(words, told))
+    texts = [caption for cell in code if is_open(cell) for caption in captions(cell)]
+    asides = [aside for aside in re.findall(r"\(([^()]*)\)", opened) if words(aside) > 2]
+    paragraphs = [*re.split(r"\n\s*\n|\n(?=[-*|] |\d\. |#)", opened), *texts]
+    n_words = words(opened) + sum(map(words, texts))
     remember = re.split(r"\n\n(?:> )?\*\*", section(FOLD.sub("", text), "What to remember"))[0]
     answer = words(plain(part(text, "The answer")))
     interview = words(plain(part(text, "In an interview")))
     return {
-        "words": said,
+        "words": n_words,
         "folded": sum(words(plain(fold[1])) for fold in FOLD.findall(text)),
         "displays": sum(map(displays, [c for c in cells[:ask] if c.cell_type == "code"])),
         "folds": len(FOLD.findall(before)),
         "code": sum(map(open_lines, [c for c in cells[:ask] if c.cell_type == "code"])),
         "cell": max((len(c.source.splitlines()) for c in code), default=0),
-        "asides": round(1000 * len(asides) / max(said, 1), 1),
+        "asides": round(1000 * len(asides) / max(n_words, 1), 1),
         "dense": sum(len(MEASURED.findall(paragraph)) > 3 for paragraph in paragraphs),
-        "caption": max(map(words, told), default=0),
+        "caption": max(map(words, texts), default=0),
         "answer": answer,
         "unknown": words(plain(part(text, "What we do not know"))),
         "summing_up": answer + interview + words(plain(remember)),
@@ -135,9 +135,9 @@ def limits(page: str) -> dict[str, int]:
     return LIMITS | {"words": 2400} if page.startswith("articles/") else LIMITS
 
 
-def over(page: str, found: dict[str, float]) -> set[str]:
+def over(page: str, counted: dict[str, float]) -> set[str]:
     """Of what a page has more than it may."""
-    return {name for name, most in limits(page).items() if found[name] > most}
+    return {name for name, most in limits(page).items() if counted[name] > most}
 
 
 def pages() -> dict[str, dict[str, float]]:

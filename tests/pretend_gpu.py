@@ -21,7 +21,7 @@ class Pretend(torch.Tensor):
 
     @staticmethod
     def __new__(cls, there):
-        made = torch.Tensor._make_wrapper_subclass(
+        tensor = torch.Tensor._make_wrapper_subclass(
             cls,
             there.shape,
             strides=there.stride(),
@@ -29,8 +29,8 @@ class Pretend(torch.Tensor):
             dtype=there.dtype,
             device=torch.device(NAME, 0),
         )
-        made.there = there
-        return made
+        tensor.there = there
+        return tensor
 
     # For subclasses PyTorch has none of these four.
 
@@ -80,12 +80,12 @@ def compute(func, *args, **kwargs):
 def taking_lists(make):
     """``torch.tensor`` of a list of tensors, which it would read behind the subclass's back."""
 
-    def made(data, **named):
+    def tensor(data, **named):
         if not isinstance(data, torch.Tensor):
             data = pytree.tree_map_only(Pretend, torch.Tensor.cpu, data)
         return make(data, **named)
 
-    return made
+    return tensor
 
 
 def pytest_configure():

@@ -52,8 +52,8 @@ def test_gradients_agree_with_the_textbook_on_the_cpu(rescaling, mask):
     )
     leaves = [x.detach().to(DEVICE).requires_grad_() for x in here]
     for output in outputs(*leaves, rescaling=rescaling, **there(given)):
-        found = torch.autograd.grad(output, leaves, upstream.to(DEVICE))
-        for ours, theirs in zip(found, expected, strict=True):
+        gradients = torch.autograd.grad(output, leaves, upstream.to(DEVICE))
+        for ours, theirs in zip(gradients, expected, strict=True):
             close(ours.cpu(), theirs, by=100 * TOLERANCE[WIDEST])
 
 

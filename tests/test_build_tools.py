@@ -216,8 +216,8 @@ def test_a_phone_gets_its_drawing_of_a_stored_figure(book: Book) -> None:
     (output,) = nbformat.read(book.root / "book" / "one.ipynb", 4).cells[1].outputs
     assert output.data["image/svg+xml"] == '<svg width="1pt" height="1pt"></svg>'
     assert book.build() == (0, [])
-    (shown,) = (book.site / "_images").glob("*.svg")
-    assert shown.read_text() == DRAWN
+    (image,) = (book.site / "_images").glob("*.svg")
+    assert image.read_text() == DRAWN
     drawing.write_text('<svg id="narrow" >another</svg>')
     assert book.store() == ["one"], "the record knows that drawing, too"
     book.write_chapter("one", CELL)
@@ -344,9 +344,9 @@ def test_a_notebook_whose_imports_no_one_can_read_depends_on_all(
 ) -> None:
     notebook = repository / "book" / "asks.ipynb"
     write_notebook(notebook, code)
-    found = freshness.files(repository, notebook)
+    files = freshness.files(repository, notebook)
     others = {"README.md", "sdpa_lib/README.md", "requirements.txt"}
-    assert {path.relative_to(repository).as_posix() for path in found} == FILES.keys() - others
+    assert {path.relative_to(repository).as_posix() for path in files} == FILES.keys() - others
 
 
 def test_an_exercise_whose_name_is_computed_may_be_any(repository: Path) -> None:
@@ -424,20 +424,20 @@ def test_a_builder_that_does_nothing_is_found_out_behind_an_earlier_site(tmp_pat
     (tmp_path / "jupyter-book").write_text("#!/bin/sh\nexit 0\n")
     (tmp_path / "jupyter-book").chmod(0o755)
     make = ["make", "book", f"BIN={tmp_path}", "INSTALLED="]
-    made = subprocess.run(make, cwd=tmp_path, capture_output=True, text=True)
-    assert made.returncode != 0
-    assert "No book was built" in made.stderr
+    run = subprocess.run(make, cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode != 0
+    assert "No book was built" in run.stderr
 
 
 @pytest.mark.skipif(os.name != "posix" or not shutil.which("make"), reason="no make here")
 def test_make_installs_and_builds_where_the_locale_knows_only_ascii() -> None:
     """Else pip can't install in a folder whose name has other letters."""
-    told = subprocess.run(
-        ["make", "-s", "--no-print-directory", "-f", "Makefile", "-f", "-", "told"],
-        input="told:\n\t@locale charmap\n",
+    run = subprocess.run(
+        ["make", "-s", "--no-print-directory", "-f", "Makefile", "-f", "-", "charmap"],
+        input="charmap:\n\t@locale charmap\n",
         cwd=ROOT,
         env=os.environ | {"LC_ALL": "C"},
         capture_output=True,
         text=True,
     )
-    assert told.stdout == "UTF-8\n", told.stderr
+    assert run.stdout == "UTF-8\n", run.stderr

@@ -15,19 +15,19 @@ from sdpa_lib.__main__ import _finite, main
 def refusal(capsys, *arguments):
     """The one line that it says."""
     assert main([*map(str, arguments)]) == 2
-    printed, said = capsys.readouterr()
+    printed, message = capsys.readouterr()
     assert printed == ""
-    assert said.count("\n") == 1
-    return said
+    assert message.count("\n") == 1
+    return message
 
 
 def test_help_names_every_option_and_what_it_measures():
-    shown = subprocess.run(
+    help_text = subprocess.run(
         [sys.executable, "-m", "sdpa_lib", "--help"], check=True, capture_output=True, text=True
     ).stdout
-    assert shown.startswith("usage: python -m sdpa_lib")
+    assert help_text.startswith("usage: python -m sdpa_lib")
     for word in ("MODEL", "--text", "--swap", "--heads", "--json", "--length", "GGUF", "k_mean"):
-        assert word in shown
+        assert word in help_text
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_without_transformers_it_says_what_to_install(monkeypatch, capsys):
 
 
 def test_json_has_null_where_there_is_no_number():
-    told = {"spread": math.nan, "heads": [{"largest_score": -math.inf, "queries": 3}]}
-    assert json.dumps(_finite(told), allow_nan=False) == (
+    report = {"spread": math.nan, "heads": [{"largest_score": -math.inf, "queries": 3}]}
+    assert json.dumps(_finite(report), allow_nan=False) == (
         '{"spread": null, "heads": [{"largest_score": null, "queries": 3}]}'
     )

@@ -104,9 +104,9 @@ def test_groups_are_whole_and_of_the_rates_that_are_asked_for():
     chose = [record(rate, CHOOSING + i, 50) for rate in (-3.0, -2.0, -1.5) for i in (0, 1)]
     chose += [record(-2.5, CHOOSING + i, 20) for i in (0, 1)]
     report = [record(-2.5, seed, time) for seed, time in enumerate((20, 30, 40, None, None))]
-    (found,) = crossing.groups([*chose, *report], PLAN, one_rate=False)
-    assert found[1:5] == ("none", -2.5, 3.0, 40)
-    said = "recall 8, heads of 64, warm-up 20, xavier, undivided: spread 3, rate 10^-2.5, step 40"
-    assert str(found) == f"{said} (3 of 5 learned)"
+    (one_group,) = crossing.groups([*chose, *report], PLAN, one_rate=False)
+    assert one_group[1:5] == ("none", -2.5, 3.0, 40)
+    label = "recall 8, heads of 64, warm-up 20, xavier, undivided: spread 3, rate 10^-2.5, step 40"
+    assert str(one_group) == f"{label} (3 of 5 learned)"
     assert crossing.groups([*chose, *report[:4]], PLAN, one_rate=False) == []
     assert crossing.groups([*chose, *report], PLAN, one_rate=True) == []

@@ -39,14 +39,14 @@ def in_steps(q, k, v, running, steps, mask=CAUSAL):
         first, last = last, last + step
         running.append(k[..., first:last, :])
         start = max(0, first - (running.window or LENGTH) + 1)
-        kept = slice(0, LENGTH) if running.static else slice(start, last)
+        places = slice(0, LENGTH) if running.static else slice(start, last)
         keys = k.where(torch.arange(LENGTH).unsqueeze(-1) < last, 7.0)
         rows.append(
             scaled_dot_product_attention(
                 q[..., first:last, :],
-                keys[..., kept, :],
-                v[..., kept, :],
-                mask[..., first:last, kept],
+                keys[..., places, :],
+                v[..., places, :],
+                mask[..., first:last, places],
                 rescaling=running,
                 enable_gqa=True,
             )
@@ -205,7 +205,7 @@ def other(k):
 
 
 @pytest.mark.parametrize(
-    ("options", "kept", "wrong"),
+    ("options", "places", "wrong"),
     [
         ({}, slice(0, 6), other),
         ({}, slice(0, 6), lambda k: k[[1, 0]]),  # reordered
@@ -215,10 +215,10 @@ def other(k):
         ({"window": 4}, slice(2, 6), lambda k: k.roll(1, dims=-2)),
     ],
 )
-def test_a_cache_that_holds_other_keys_is_refused(options, kept, wrong):
+def test_a_cache_that_holds_other_keys_is_refused(options, places, wrong):
     running, k = appended(5, 1, **options)
     with pytest.raises(ValueError, match=r"key must hold what was appended, keys \(2, 2, 6, 8\)"):
-        running(wrong(k)[..., kept, :])
+        running(wrong(k)[..., places, :])
 
 
 def test_a_cache_is_looked_at_again_at_the_latest_sixteen_keys_later():
@@ -362,7 +362,7 @@ def test_each_function_that_reads_the_keys_is_told_of_once():
         "none": lambda: measuring,
         "nor": lambda: lambda key, visible: visible.max(key_lengths(key)),
     }
-    k, told = qkv()[1], {}
+    k, messages = qkv()[1], {}
     for name, make in functions.items():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -370,13 +370,13 @@ def test_each_function_that_reads_the_keys_is_told_of_once():
                 running = RunningDivisor(make())
                 running.append(k)
                 running(k)
-        told[name] = [str(warning.message) for warning in caught]
-    assert {name: len(each) for name, each in told.items()} == {
+        messages[name] = [str(warning.message) for warning in caught]
+    assert {name: len(each) for name, each in messages.items()} == {
         "largest": 1,
         "<lambda>": 1,
         "another": 1,
         "none": 0,
         "nor": 0,
     }
-    assert told["<lambda>"][0].startswith("<lambda> (")
-    assert "test_decoding.py:" in told["another"][0]
+    assert messages["<lambda>"][0].startswith("<lambda> (")
+    assert "test_decoding.py:" in messages["another"][0]

@@ -91,9 +91,9 @@ def test_stored_decoders_come_out_again():
     there = STORED[cell]
     if there.made_with["text"] != text().sha256:
         pytest.skip("another version of the standard library")
-    made = making.measure(cell, seeds=2)
+    measured = making.measure(cell, seeds=2)
     for name in ("total", "first", "loss", "without_undecided", "without_decided"):
-        assert getattr(made, name) == pytest.approx(getattr(there, name)[:2], rel=1e-3), name
+        assert getattr(measured, name) == pytest.approx(getattr(there, name)[:2], rel=1e-3), name
 
 
 def test_queries_that_are_all_undecided_are_the_whole_gradient():

@@ -104,7 +104,7 @@ def many_points():
     }
 
 
-def told(kind, points):
+def description(kind, points):
     """The description of all, with those points or values in place of the own of one."""
     ax, kinds = many_points()
     artist, setter, _ = kinds[kind]
@@ -133,14 +133,14 @@ def test_every_point_is_seen(kind, move):
     points = many_points()[1][kind][2]
     moved = points.copy()
     moved[-1] = MOVES[move](points[-1])
-    assert told(kind, moved) != told(kind, points)
+    assert description(kind, moved) != description(kind, points)
 
 
 @pytest.mark.parametrize("kind", many_points()[1])
 def test_the_last_bits_of_no_point_are_seen(kind):
     points = many_points()[1][kind][2]
     noise = 1e-12 * np.random.default_rng(1).standard_normal(points.shape)
-    assert told(kind, points * (1 + noise)) == told(kind, points)
+    assert description(kind, points * (1 + noise)) == description(kind, points)
 
 
 def test_numbers_that_are_nothing_but_rounding_are_zero():

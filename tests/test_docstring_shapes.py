@@ -36,8 +36,8 @@ OTHER = r"as in\s+:func:`[\w.~]*?(\w+)`"
 
 def section(function, title):
     """What stands under one title of a docstring; nothing where there is no such title."""
-    found = re.search(rf"^{title}:\n((?: .*\n|\n)+)", inspect.getdoc(function) + "\n", re.M)
-    return textwrap.dedent(found[1]) if found else ""
+    match = re.search(rf"^{title}:\n((?: .*\n|\n)+)", inspect.getdoc(function) + "\n", re.M)
+    return textwrap.dedent(match[1]) if match else ""
 
 
 def documented(function):
@@ -50,12 +50,12 @@ def documented(function):
         shapes.pop("return", None)
     entries = re.findall(r"^(\w[\w, ]*): (.*\n(?: .*\n|\n)*)", section(function, "Args"), re.M)
     for names, entry in [*entries, ("return", section(function, "Returns"))]:
-        names, found = names.split(", "), list(SHAPE.finditer(entry))
+        names, matches = names.split(", "), list(SHAPE.finditer(entry))
         if other := re.match(OTHER, entry):
             there = documented(NAMES[other[1]])
             shapes |= {name: there[name] for name in names if name in there}
-        elif found:
-            each = found if len(found) >= len(names) else found * len(names)
+        elif matches:
+            each = matches if len(matches) >= len(names) else matches * len(names)
             shapes |= dict(zip(names, each, strict=False))
     return shapes
 
@@ -76,8 +76,8 @@ def checked(function):
     signature, shapes, hints = inspect.signature(function), documented(function), {}
     for name, kind in get_type_hints(function).items():
         if isinstance(kind, type) and issubclass(kind, tuple):  # its own docstring has the shapes
-            found = list(SHAPE.finditer(kind.__doc__))
-            each = found if len(found) > 1 else found * len(kind._fields)
+            matches = list(SHAPE.finditer(kind.__doc__))
+            each = matches if len(matches) > 1 else matches * len(kind._fields)
             hints[name] = tuple[tuple(annotation(shape, signature.parameters) for shape in each)]
         elif Tensor in (kind, *get_args(kind)):
             if name not in shapes:

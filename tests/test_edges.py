@@ -542,8 +542,8 @@ def test_everything_works_while_it_stands_in_pytorchs_place(call, request):
     tensors = [x.requires_grad_() for x in qkv(2, 4, n_keys=9, dtype=torch.float32)]
     expected = CALLS[call](*tensors)
     request.getfixturevalue("in_pytorchs_place")
-    found = CALLS[call](*tensors)
-    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+    results = CALLS[call](*tensors)
+    torch.testing.assert_close(results, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_a_module_of_pytorchs_calls_what_stands_in_its_functions_place(monkeypatch):

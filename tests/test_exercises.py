@@ -102,8 +102,8 @@ def test_a_number_is_told_its_side_and_when_it_is_near():
         "Not yet: 5.3 is too large, by little: the answer is wanted to within 0.001 of itself."
     )
     assert exercise.judge(math.nan).message == "Not yet: nan is not the right answer."
-    for given, shown in (([1, 1], "[1, 1]"), ({5.288}, "a set"), (5.288 + 1j, "a complex")):
-        message = f"Not yet: {shown} is not the right answer. Expected: a number."
+    for given, named in (([1, 1], "[1, 1]"), ({5.288}, "a set"), (5.288 + 1j, "a complex")):
+        message = f"Not yet: {named} is not the right answer. Expected: a number."
         assert exercise.judge(given).message == message
     assert exercise.judge(10**400).message == "Not yet: inf is too large."
     assert exercise.judge(-Fraction(10**400)).message == "Not yet: -inf is too small."
@@ -179,20 +179,20 @@ def in_every_type(answer):
     if isinstance(answer, str):
         spaced = answer.replace("_", " ")
         texts = (answer, np.str_(answer), np.array(answer), f" {answer.upper()} ", spaced.title())
-        found = {f"text {i}": text for i, text in enumerate(texts)}
+        versions = {f"text {i}": text for i, text in enumerate(texts)}
         if "letters" in form(answer):
             parted = (list(answer), tuple(answer), np.array(list(answer)), ", ".join(answer))
-            found |= {f"letters {i}": letters for i, letters in enumerate(parted)}
-        return found
-    exact, found = numbers(answer), {}
+            versions |= {f"letters {i}": letters for i, letters in enumerate(parted)}
+        return versions
+    exact, versions = numbers(answer), {}
     kinds = [float, Decimal, complex]
     if np.isfinite(exact).all():
         kinds += [Fraction, int] if (exact == exact.round()).all() else [Fraction]
     for make in kinds:
-        found[make.__name__] = nested = each(make, exact)
-        found[f"array of {make.__name__}"] = np.array(nested, dtype=object)
+        versions[make.__name__] = nested = each(make, exact)
+        versions[f"array of {make.__name__}"] = np.array(nested, dtype=object)
         if exact.ndim == 1:
-            found[f"tuple of {make.__name__}"] = tuple(nested)
+            versions[f"tuple of {make.__name__}"] = tuple(nested)
     dtypes = (
         "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat16 float32 float64"
     )
@@ -207,16 +207,16 @@ def in_every_type(answer):
             fine = {"float16": 1e-3, "bfloat16": 8e-3}.get(name, 1e-6)
             if not np.allclose(whole, exact, rtol=fine / 2, atol=0):
                 continue
-            said = f"{type(array).__name__} of {name}"
-            found[said] = array
+            label = f"{type(array).__name__} of {name}"
+            versions[label] = array
             if not exact.ndim:
-                found[f"{said} of one"] = array[None]
-                found[f"{said}, its number"] = array[()]
+                versions[f"{label} of one"] = array[None]
+                versions[f"{label}, its number"] = array[()]
             else:
-                found[f"list of {said}"] = list(array)
+                versions[f"list of {label}"] = list(array)
             if torch.is_tensor(array) and array.is_floating_point():
-                found[f"{said} with a gradient"] = array.clone().requires_grad_()
-    return found
+                versions[f"{label} with a gradient"] = array.clone().requires_grad_()
+    return versions
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -265,28 +265,29 @@ def test_a_wrong_number_is_refused_for_no_false_reason_and_told_no_right_one(nam
         pytest.skip("the change changes nothing")
     feedback = exercise.judge(given_as(exercise, [x.tolist() for x in wrong]))
     assert feedback.passed is False
-    said = feedback.message
-    if said in exercise.mistakes:
-        slip = exercise.mistakes[said]
+    message = feedback.message
+    if message in exercise.mistakes:
+        slip = exercise.mistakes[message]
         slips = [slip(*case) for case in exercise.cases] if callable(slip) else [slip]
         assert same(exercise, wrong, slips)
         return
     case = next(i for i, x in enumerate(wrong) if not same(exercise, [x], [right[i]]))
-    place = re.search(r" at (\(.*?\)), which", said)
+    place = re.search(r" at (\(.*?\)), which", message)
     at = tuple(map(int, re.findall(r"\d+", place[1]))) if place else ()
     if wrong[case].ndim and not at:
-        assert said.endswith("] is not the right answer.")
+        assert message.endswith("] is not the right answer.")
     else:
         given, answer = wrong[case][at], right[case][at]
         assert not math.isclose(given, answer, rel_tol=exercise.tolerance)
-        assert f"too {'large' if given > answer else 'small'}" in said
-        assert f"{given:.4g}" in said
-        assert ("by little" in said) <= (abs(given - answer) <= 0.2 * abs(answer))
-    told = said.partition(" it gives ")[2] or said  # else a case may hold a number that is right
-    told = told.replace(place[1], "") if place else told
-    for found in re.findall(r"-?\d[\d.]*(?:e[-+]\d+)?", told.rstrip(".")):
+        assert f"too {'large' if given > answer else 'small'}" in message
+        assert f"{given:.4g}" in message
+        assert ("by little" in message) <= (abs(given - answer) <= 0.2 * abs(answer))
+    # without its case, which may hold a number that is right
+    claim = message.partition(" it gives ")[2] or message
+    claim = claim.replace(place[1], "") if place else claim
+    for number in re.findall(r"-?\d[\d.]*(?:e[-+]\d+)?", claim.rstrip(".")):
         its_own = [f"{x:.4g}" for x in wrong[case].flat]
-        assert found in its_own or f"{right[case].flat[0]:.4g}" != found
+        assert number in its_own or f"{right[case].flat[0]:.4g}" != number
 
 
 def test_no_feedback_for_an_answer_of_another_kind_says_what_is_right():
@@ -295,12 +296,12 @@ def test_no_feedback_for_an_answer_of_another_kind_says_what_is_right():
         exercise = RECORDED(name)
         right = right_answers(exercise)
         for other in others:
-            said = exercise.judge(given_as(exercise, [other] * len(right)))
-            assert said.passed is False, (name, other)
+            feedback = exercise.judge(given_as(exercise, [other] * len(right)))
+            assert feedback.passed is False, (name, other)
             word = str(right[0]) if name not in NUMBERS else f"{numbers(right[0]).flat[0]:.4g}"
-            told = said.message.partition(" it gives ")[2] or said.message
-            told = re.sub(r"shape \(.*?\)", "", told)
-            assert not re.search(rf"(?<![\d.]){re.escape(word)}(?![\d.])", told), (name, said)
+            claim = feedback.message.partition(" it gives ")[2] or feedback.message
+            claim = re.sub(r"shape \(.*?\)", "", claim)
+            assert not re.search(rf"(?<![\d.]){re.escape(word)}(?![\d.])", claim), (name, feedback)
         if not callable(exercise.answer):
             word = str(exercise.answer)
             for hint in exercise.mistakes:
@@ -312,13 +313,13 @@ WORDS = set(EXERCISES) - NUMBERS - LETTERS
 
 
 def test_who_gives_another_kind_of_answer_is_told_the_kind_that_the_question_asks_for():
-    shown = {name: teaching.Exercise(name, 0) for name in LETTERS | WORDS}
-    asked = {name: "\n".join((one.question, *one.asked)) for name, one in shown.items()}
+    exercises = {name: teaching.Exercise(name, 0) for name in LETTERS | WORDS}
+    asked = {name: "\n".join((one.question, *one.asked)) for name, one in exercises.items()}
     assert {name for name, text in asked.items() if "letters" in text} == LETTERS
     for name in WORDS:
         for given in (3, [1, 2], "anything"):
-            said = check(name, given).message
-            assert said.endswith("Expected: one of the words in the question."), said
+            message = check(name, given).message
+            assert message.endswith("Expected: one of the words in the question."), message
         words = {EXERCISES[name].answer, *EXERCISES[name].mistakes.values()}
         assert all(f'"{word}"' in asked[name] for word in words)
     for name in LETTERS:

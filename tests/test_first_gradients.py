@@ -34,7 +34,7 @@ def test_the_way_back_is_autograds(c):
 @pytest.mark.parametrize(("n_keys", "rho"), [(N_KEYS, 0.0), (5, 0.0), (N_KEYS, 0.9)])
 def test_a_matrix_receives_what_its_queries_and_keys_do(n_keys, rho):
     """Of the first of two layers, by autograd from its matrices on."""
-    found = layers_at_start(16, 4.0, layers=2, n_keys=n_keys, correlation=rho)
+    figures = layers_at_start(16, 4.0, layers=2, n_keys=n_keys, correlation=rho)
     own, shared = sample(2, n_keys, D_MODEL, seed=4), sample(2, 1, D_MODEL, seed=4, stream=4)
     x = F.layer_norm((1 - rho) ** 0.5 * own + rho**0.5 * shared, (D_MODEL,))[0]
     W_Q, W_K, W_V = (
@@ -43,9 +43,9 @@ def test_a_matrix_receives_what_its_queries_and_keys_do(n_keys, rho):
     )
     out = torch.softmax(x @ W_Q @ (x @ W_K).T / 4.0, -1) @ (x @ W_V)
     at_Q, at_K = torch.autograd.grad(out, (W_Q, W_K), sample(2, n_keys, D_V, seed=5)[0])
-    torch.testing.assert_close(found["W_Q"][0], at_Q.norm())
-    torch.testing.assert_close(found["W_K"][0], at_K.norm())
-    assert found["quieter W_Q"][0, 1] < found["quieter W_Q"][0, 0] < found["W_Q"][0]
+    torch.testing.assert_close(figures["W_Q"][0], at_Q.norm())
+    torch.testing.assert_close(figures["W_K"][0], at_K.norm())
+    assert figures["quieter W_Q"][0, 1] < figures["quieter W_Q"][0, 0] < figures["W_Q"][0]
 
 
 def test_even_weights_have_the_loss_of_the_blend():
@@ -73,20 +73,20 @@ def test_what_batches_share_is_counted_by_pairs():
     lengths = products.diagonal(dim1=-2, dim2=-1).sqrt()
     cosines = products / (lengths[:, :, None] * lengths[:, None, :])
     first, second = torch.ones(lookup.BATCHES, lookup.BATCHES).triu(1).nonzero().T
-    found = lookup.batches_agree("none", 4)
-    torch.testing.assert_close(found["length"], lengths.mean(-1))
-    torch.testing.assert_close(found["shared"].square(), products[:, first, second].mean(-1))
-    torch.testing.assert_close(found["cosine"], cosines[:, first, second].mean(-1))
+    agreement = lookup.batches_agree("none", 4)
+    torch.testing.assert_close(agreement["length"], lengths.mean(-1))
+    torch.testing.assert_close(agreement["shared"].square(), products[:, first, second].mean(-1))
+    torch.testing.assert_close(agreement["cosine"], cosines[:, first, second].mean(-1))
     half = lookup.BATCHES // 2
     between = products[:, :half, half:].sum((1, 2))
     within = [products[:, part, part].sum((1, 2)) for part in (slice(half), slice(half, None))]
     of_halves = between / (within[0] * within[1]).sqrt()
-    torch.testing.assert_close(found["cosine of halves"], of_halves)
+    torch.testing.assert_close(agreement["cosine of halves"], of_halves)
 
 
 def test_queries_that_hear_their_key_are_counted_by_their_own_gradients(monkeypatch):
     monkeypatch.setattr("sdpa_book.studies.lookup.layer.BATCHES", 2)
-    found = lookup.heard_agree("none", 4, least=0.1)
+    agreement = lookup.heard_agree("none", 4, least=0.1)
     W_Q, W_K = lookup.matrices(4)
     batches = zip(*lookup.draw_batches(), strict=True)
     tokens, keys, values = (torch.cat(parts, 1) for parts in batches)
@@ -105,13 +105,13 @@ def test_queries_that_hear_their_key_are_counted_by_their_own_gradients(monkeypa
         ..., 0, 0
     ]
     hear = to_right >= 0.1
-    torch.testing.assert_close(found["share"], hear.double().mean(-1))
+    torch.testing.assert_close(agreement["share"], hear.double().mean(-1))
     for sort, which in {"all": hear | ~hear, "hear": hear, "others": ~hear}.items():
         for layer, of in enumerate(which):
             products = gradients[layer][of] @ gradients[layer][of].T
             pairs = (products.sum() - products.trace()) / (len(products) * (len(products) - 1))
             square = products.diagonal().mean() / 32 + (1 - 1 / 32) * pairs
-            torch.testing.assert_close(found[sort][layer], pairs / square, rtol=1e-4, atol=1e-6)
+            torch.testing.assert_close(agreement[sort][layer], pairs / square, rtol=1e-4, atol=1e-6)
 
 
 def test_smaller_weights_see_more_keys():

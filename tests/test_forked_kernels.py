@@ -48,8 +48,8 @@ def ask(client, *expressions, code=SETUP):
     asked = {expression: expression for expression in expressions}
     reply = client.execute(code, user_expressions=asked, reply=True, timeout=60)["content"]
     assert reply["status"] == "ok", reply
-    found = reply["user_expressions"]
-    return {x: found[x]["data"]["text/plain"] for x in expressions}
+    values = reply["user_expressions"]
+    return {x: values[x]["data"]["text/plain"] for x in expressions}
 
 
 def test_a_forked_kernel_is_as_one_that_was_started(monkeypatch, tmp_path):

@@ -130,8 +130,8 @@ def test_saturation_under_autocast_is_that_of_what_autocast_makes():
     q, k, _ = qkv(2, 3, dtype=torch.float32)
     expected = saturation_of_rows(q.bfloat16(), k.bfloat16(), rescaling="k_rss")
     with torch.autocast("cpu"):
-        found = saturation_of_rows(q, k, rescaling="k_rss")
-    torch.testing.assert_close(tuple(found), tuple(expected), rtol=0, atol=0)
+        saturation = saturation_of_rows(q, k, rescaling="k_rss")
+    torch.testing.assert_close(tuple(saturation), tuple(expected), rtol=0, atol=0)
 
 
 def test_saturation_of_a_long_sequence_stores_no_matrix():

@@ -32,13 +32,13 @@ def test_what_is_declared_is_stored():
 def test_a_stored_start_comes_out_again(task, scaling):
     """In double precision also undivided models repeat, from one processor to the next."""
     figures = STORED["start"][f"{task}, d_k 16, {scaling}"]
-    made = at_start(Run(Cell(task, 16), scaling, 0.0, 3))
-    for name, value in made.items():
+    start = at_start(Run(Cell(task, 16), scaling, 0.0, 3))
+    for name, value in start.items():
         assert value == pytest.approx(figures[name][3], rel=2e-3, abs=1e-6), name
 
 
 def test_the_agreement_is_that_of_two_gradients():
-    task, made, gradients = TASKS["recall 8"], at_start(RUN), []
+    task, start, gradients = TASKS["recall 8"], at_start(RUN), []
     for step in (0, 1):
         model = make_model(RUN).double()
         inputs, answers = task.batch(0, step)
@@ -46,16 +46,16 @@ def test_the_agreement_is_that_of_two_gradients():
         F.cross_entropy(logits.transpose(1, 2), answers).backward()
         gradients.append(torch.cat([b.attention.query.weight.grad.flatten() for b in model.blocks]))
     first, second = gradients
-    assert made["gradient"] == pytest.approx(first.norm().item())
-    assert made["shared"] == pytest.approx((first @ second).item())
-    assert made["agreement"] == pytest.approx(
+    assert start["gradient"] == pytest.approx(first.norm().item())
+    assert start["shared"] == pytest.approx((first @ second).item())
+    assert start["agreement"] == pytest.approx(
         (first @ second / first.norm() / second.norm()).item()
     )
 
 
 def test_a_step_of_adam_is_what_adam_does():
     """The first step moves each parameter by the rate, against the sign of its gradient."""
-    task, model, made = TASKS["recall 8"], make_model(RUN).double(), at_start(RUN)
+    task, model, start = TASKS["recall 8"], make_model(RUN).double(), at_start(RUN)
     optimiser = torch.optim.Adam(model.parameters(), 10 ** RATES[0], eps=1e-30)
 
     def loss(inputs, answers):
@@ -65,10 +65,10 @@ def test_a_step_of_adam_is_what_adam_does():
     loss(*task.batch(0, 0)).backward()
     optimiser.step()
     change = loss(*task.held_out(0)).item() - before
-    assert made["loss"] == pytest.approx(before)
-    assert made["adam"][0] == pytest.approx(change, rel=1e-4)
-    assert made["size"] in SIZES
-    assert made["fall"] > 0
+    assert start["loss"] == pytest.approx(before)
+    assert start["adam"][0] == pytest.approx(change, rel=1e-4)
+    assert start["size"] in SIZES
+    assert start["fall"] > 0
 
 
 def test_the_pattern_starts_whole_and_is_lost_faster_at_a_higher_rate():

@@ -46,7 +46,7 @@ def test_every_seed_is_changed():
 
 
 @pytest.mark.parametrize(
-    ("cell", "found"),
+    ("cell", "problems"),
     [
         ("torch.ones(n_keys).tolist()", []),
         ("torch.ones(n_keys).reshape(8, -1)", ["RuntimeError: shape '[8, -1]' is invalid"]),
@@ -57,11 +57,14 @@ def test_every_seed_is_changed():
         ("plt.plot([math.nan], label='nan')\nplt.legend()\nplt.show()", ["nan"]),
     ],
 )
-def test_what_no_reader_expects_is_found(cell, found, monkeypatch, tmp_path):
+def test_what_no_reader_expects_is_found(cell, problems, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plt, "show", plt.show)
     imports = "import math, torch\nimport matplotlib.pyplot as plt\nfrom sdpa_book import Table"
-    for n_keys, expected in ((8, [] if "reshape" in cell or "var" in cell else found), (1, found)):
+    for n_keys, expected in (
+        (8, [] if "reshape" in cell or "var" in cell else problems),
+        (1, problems),
+    ):
         cells = {"imports": f"{imports}\nn_keys = {n_keys}", "cell": cell}
         faults = hands.faults(tmp_path / "chapter.ipynb", cells)
         assert len(faults) >= len(expected)

@@ -189,39 +189,39 @@ def test_passages_begin_with_one_byte_if_asked(library, corpus):
 
 def plain_figures(query, key, scores, least):
     """The figures of one head by loops, from their definitions."""
-    d_k, found = query.shape[-1], {}
+    d_k, figures = query.shape[-1], {}
     rows = range(least - 1, len(query))
     seen = [scores[i][: i + 1] for i in rows]
     raw = [torch.stack([query[i] @ key[j] for j in range(i + 1)]) for i in rows]
     weights = [torch.softmax(z, 0) for z in seen]
-    found["sigma"] = [z.std(correction=0) for z in seen]
-    found["ratio"] = [z.std(correction=0) / math.sqrt(2 * math.log(len(z))) for z in seen]
-    found["kurtosis"] = [
+    figures["sigma"] = [z.std(correction=0) for z in seen]
+    figures["ratio"] = [z.std(correction=0) / math.sqrt(2 * math.log(len(z))) for z in seen]
+    figures["kurtosis"] = [
         ((z - z.mean()) ** 4).mean() / ((z - z.mean()) ** 2).mean() ** 2 - 3 for z in seen
     ]
-    found["largest"] = [p.max() for p in weights]
-    found["entropy"] = [-(p * p.log()).sum() / math.log(len(p)) for p in weights]
-    found["squares"] = [(p * p).sum() for p in weights]
-    found["first_weight"] = [p[0] for p in weights]
-    found["tail"] = []
+    figures["largest"] = [p.max() for p in weights]
+    figures["entropy"] = [-(p * p.log()).sum() / math.log(len(p)) for p in weights]
+    figures["squares"] = [(p * p).sum() for p in weights]
+    figures["first_weight"] = [p[0] for p in weights]
+    figures["tail"] = []
     for z in seen:
         top = z.sort(descending=True).values[: math.isqrt(len(z)) + 1]
-        found["tail"].append((top[:-1] - top[-1]).mean())
-    found = {name: torch.stack(values).mean() for name, values in found.items()}
-    found["top_score"] = max(scores[i][j] for i in range(len(query)) for j in range(i + 1))
-    found["row_std"] = (torch.stack([x.var(correction=0) for x in raw]).mean() / d_k).sqrt()
-    found["total_std"] = torch.cat(raw).std() / math.sqrt(d_k)
-    found["key_shared"] = key.mean(0).square().sum() / key.square().sum(-1).mean()
-    found["key_variance"] = key.var(0, correction=0).mean()
+        figures["tail"].append((top[:-1] - top[-1]).mean())
+    figures = {name: torch.stack(values).mean() for name, values in figures.items()}
+    figures["top_score"] = max(scores[i][j] for i in range(len(query)) for j in range(i + 1))
+    figures["row_std"] = (torch.stack([x.var(correction=0) for x in raw]).mean() / d_k).sqrt()
+    figures["total_std"] = torch.cat(raw).std() / math.sqrt(d_k)
+    figures["key_shared"] = key.mean(0).square().sum() / key.square().sum(-1).mean()
+    figures["key_variance"] = key.var(0, correction=0).mean()
     lengths = key.norm(dim=-1)
-    found["length_variation"] = lengths.std(correction=0) / lengths.mean()
+    figures["length_variation"] = lengths.std(correction=0) / lengths.mean()
     values = torch.linalg.eigvalsh(torch.cov(key.mT))
-    found["key_rank"] = values.sum() ** 2 / (values**2).sum()
+    figures["key_rank"] = values.sum() ** 2 / (values**2).sum()
     best = [z.argmax() for z in seen]
-    found["cosine_largest"] = torch.stack(
+    figures["cosine_largest"] = torch.stack(
         [torch.cosine_similarity(query[i], key[j], 0) for i, j in zip(rows, best, strict=True)]
     ).mean()
-    return found
+    return figures
 
 
 def test_figures_are_those_of_the_definitions():
@@ -334,8 +334,8 @@ def test_what_place_alone_decides_is_told_from_what_is_read():
 
     of_both = (squares(place) / squares(both)).tolist()
     for share, scores in (([1.0] * 2, place + 0 * read), ([0.0] * 2, read), (of_both, both)):
-        found = position_part(scores.masked_fill(hidden, -torch.inf), least=10)
-        assert found.tolist() == pytest.approx(share, abs=0.05)  # 50 passages
+        part = position_part(scores.masked_fill(hidden, -torch.inf), least=10)
+        assert part.tolist() == pytest.approx(share, abs=0.05)  # 50 passages
     assert all(0.2 < share < 0.8 for share in of_both)
     with pytest.raises(ValueError, match="scores must be of at least 2 passages, got 1"):
         position_part(place)
@@ -388,11 +388,11 @@ def test_an_exponential_tail_has_its_scale_at_every_length(n):
 def test_turning_is_multiplication_by_complex_numbers():
     """Component i and component i + d/2 are a complex number; by its definition, one by one."""
     x = normal(2, 5, 6, seed=1)
-    found = turned(x)
+    rotated = turned(x)
     for passage, place, i in itertools.product(range(2), range(5), range(3)):
         number = complex(x[passage, place, i], x[passage, place, i + 3])
         number *= cmath.exp(1j * place * 10_000 ** (-2 * i / 6))
-        pair = found[passage, place, i].item(), found[passage, place, i + 3].item()
+        pair = rotated[passage, place, i].item(), rotated[passage, place, i + 3].item()
         assert pair == pytest.approx((number.real, number.imag), abs=1e-6)
 
 
@@ -577,9 +577,9 @@ def test_decay_is_taken_from_matrices_alone():
         parameter.grad = torch.zeros_like(parameter)
     optimiser.step()
     for name, after in model.named_parameters():
-        kept = 1.0 if after.dim() == 1 else before[name]
+        value = 1.0 if after.dim() == 1 else before[name]
         decayed = (name.endswith("weight") and "norm" not in name) or name == "embedding.byte"
-        expected = kept * (1 - 0.01 * 0.1) if decayed else kept
+        expected = value * (1 - 0.01 * 0.1) if decayed else value
         torch.testing.assert_close(after.detach(), torch.zeros_like(after) + expected, msg=name)
     assert model.blocks[0].attention.log_scale is not None  # and one of another shape was there
 
@@ -659,8 +659,8 @@ def test_a_study_is_made_and_read_again(library, tmp_path, capsys, monkeypatch):
     plan = {"heads": Study(SMALL, runs, 2)}
     state = path.parent / "state" / "heads"
     make(path.parent, plan, library=library)
-    said = capsys.readouterr().err.splitlines()
-    assert (said[0], said[-1]) == tuple(f"{k} of 9 stored in {path.parent}" for k in (0, 9))
+    lines = capsys.readouterr().err.splitlines()
+    assert (lines[0], lines[-1]) == tuple(f"{k} of 9 stored in {path.parent}" for k in (0, 9))
     results = load_results(path)
     result = results[ROOT]
     assert result.moments == [0, 3, 6]
@@ -842,9 +842,9 @@ def test_what_heads_add_follows_from_stored_values(stored):
     run, path = STUDIES[name].runs[0], STORED.with_name(f"{name}.json.gz")
     query, key = (x[-1] for x in load_vectors(run, "line", path))
     weights = attention_weights(query, key, is_causal=True, rescaling=run.scaling)
-    found = contribution(weights, *load_values(run, "line", path)).double()
+    added = contribution(weights, *load_values(run, "line", path)).double()
     expected = stored.checks[f"{run.name}, line"]["contribution"]
-    torch.testing.assert_close(found, expected, rtol=0.01, atol=0.01)
+    torch.testing.assert_close(added, expected, rtol=0.01, atol=0.01)
 
 
 def test_the_same_model_divides_its_own_scores_in_a_swap(stored):

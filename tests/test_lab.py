@@ -17,11 +17,11 @@ CHAPTER = stored.path_of("00")
 
 @pytest.fixture(scope="module")
 def notebooks():
-    made = {solved: teaching.lab(solved=solved) for solved in (False, True)}
-    for notebook in made.values():
+    labs = {solved: teaching.lab(solved=solved) for solved in (False, True)}
+    for notebook in labs.values():
         nbformat.validate(notebook)
         NotebookClient(notebook, kernel_name="python3", timeout=600).execute()
-    return made
+    return labs
 
 
 @pytest.mark.parametrize("solved", [False, True])
@@ -29,15 +29,15 @@ def test_the_lab_says_of_its_kernel_what_a_chapter_says(solved):
     assert teaching.lab(solved=solved).metadata == nbformat.read(CHAPTER, as_version=4).metadata
 
 
-def said(notebook):
+def marks(notebook):
     """What the checks say."""
-    found = [
+    texts = [
         output["data"]["text/plain"]
         for cell in notebook.cells
         for output in cell.get("outputs", [])
         if "data" in output
     ]
-    return [text[:1] for text in found]
+    return [text[:1] for text in texts]
 
 
 CHECKS = 7  # the first of the six exercises has two
@@ -45,7 +45,7 @@ CHECKS = 7  # the first of the six exercises has two
 
 def test_the_lab_asks_four_exercises_in_an_hour_two_at_home_and_answers_none(notebooks):
     lab = notebooks[False]
-    assert said(lab) == ["…"] * CHECKS
+    assert marks(lab) == ["…"] * CHECKS
     text = "\n".join(cell.source for cell in lab.cells)
     assert len(re.findall(r"^## \d\. ", text, re.M)) == 6
     listed, _, at_home = lab.cells[0].source.partition("**If you are early, or at home:**")
@@ -89,7 +89,7 @@ def test_without_answers_the_lab_says_what_is_missing_and_asks_for_guesses(noteb
 
 
 def test_what_the_solution_says_of_the_training_is_what_it_prints(notebooks):
-    said = printed(notebooks[True])
+    text = printed(notebooks[True])
     for rate, divisor, when in (
         ("0.003", "sqrt_d_k", "after 34"),
         ("0.003", "none", "after 71"),
@@ -98,25 +98,25 @@ def test_what_the_solution_says_of_the_training_is_what_it_prints(notebooks):
         ("0.012", "none", "after 27"),
         ("0.012", "d_k", "after 34"),
     ):
-        assert f"rate {rate}, {divisor}: below 0.3 {when} steps" in said
+        assert f"rate {rate}, {divisor}: below 0.3 {when} steps" in text
 
 
 def test_what_the_solutions_say_of_spreads_batches_and_found_keys_is_printed(notebooks):
-    said = printed(notebooks[True])
-    spreads = re.findall(r"^\d+: ([\d.]+), divided (1.00|0.99|1.01)$", said, re.M)
-    assert [round(float(found)) for found, _ in spreads] == [4, 8, 16, 32]
+    text = printed(notebooks[True])
+    spreads = re.findall(r"^\d+: ([\d.]+), divided (1.00|0.99|1.01)$", text, re.M)
+    assert [round(float(std)) for std, _ in spreads] == [4, 8, 16, 32]
     measured, expected = zip(
-        *re.findall(r"undivided batches: ([\d.]+), expected ([\d.]+)", said), strict=True
+        *re.findall(r"undivided batches: ([\d.]+), expected ([\d.]+)", text), strict=True
     )
     assert float(measured[2]) < 0.23 < float(measured[3])  # 15 batches, and 20
     assert all(abs(float(a) - float(b)) < 0.02 for a, b in zip(measured, expected, strict=True))
-    cosines = re.findall(r"cosine of two batches ([\d.]+)", said)
+    cosines = re.findall(r"cosine of two batches ([\d.]+)", text)
     rows = "cosine, batches of 32, undivided", "cosine, batches of 32, root"  # the lecture's, too
-    assert [f"{float(found):.2g}" for found in cosines] == [
+    assert [f"{float(cosine):.2g}" for cosine in cosines] == [
         stored.number(f"05 worth [{row}]") for row in rows
     ]
-    found = re.findall(r"weight ([\d.]+); a wrong .* ([\d.]+); effective keys (\S+)\n", said)
-    undivided, root, d_k = found[::3], found[1::3], found[2::3]
+    lookups = re.findall(r"weight ([\d.]+); a wrong .* ([\d.]+); effective keys (\S+)\n", text)
+    undivided, root, d_k = lookups[::3], lookups[1::3], lookups[2::3]
     assert undivided == [
         ("0.107", "0.708", "2.15"),
         ("0.330", "0.801", "1.5"),
@@ -129,7 +129,7 @@ def test_what_the_solutions_say_of_spreads_batches_and_found_keys_is_printed(not
 
 
 def test_every_solution_passes(notebooks):
-    assert said(notebooks[True]) == ["✓"] * CHECKS
+    assert marks(notebooks[True]) == ["✓"] * CHECKS
 
 
 def test_the_lab_begins_with_what_is_needed_and_says_whether_it_is_there(notebooks):
@@ -145,10 +145,10 @@ def test_the_lab_begins_with_what_is_needed_and_says_whether_it_is_there(noteboo
 
 def test_a_downloaded_lab_has_no_link_that_leads_nowhere():
     for solved in (False, True):
-        for pages, found in ((None, []), ("https://a.b/book", ["https://a.b/book/"])):
+        for pages, targets in ((None, []), ("https://a.b/book", ["https://a.b/book/"])):
             lab = teaching.lab(pages, solved=solved)
             links = re.findall(r"\]\((.*?book/)", "\n".join(cell.source for cell in lab.cells))
-            assert sorted(set(links)) == found
+            assert sorted(set(links)) == targets
     text = "\n".join(cell.source for cell in teaching.lab(solved=True).cells)
     assert "*Break it* in chapter 2" in text
 
@@ -181,7 +181,7 @@ def trained(order=("clear", "backward", "step"), optimiser=torch.optim.Adam):
     return train
 
 
-def found(d_k, divisor, seed=1, winner=False):
+def share_and_weight(d_k, divisor, seed=1, winner=False):
     """Keys drawn one by one, with numbers of one's own."""
     drawn = torch.Generator().manual_seed(seed)
     share, weight, queries = 0, 0, 300
@@ -201,7 +201,7 @@ def found(d_k, divisor, seed=1, winner=False):
         ("lab.spread", spread),
         ("lab.power", 0.497),
         ("lab.together", lambda k, c: 1 / (1 + (1 - c) / (k * c))),
-        ("lab.found", found),
+        ("lab.found", share_and_weight),
         *(
             ("growth.diagnosis", given)
             for given in ("b d a c", "B, D, A, C", ["b", "d", "a", "c"], "(b)(d)(a)(c)")
@@ -226,8 +226,8 @@ def test_a_right_answer_by_another_way_passes(name, answer):
         ("lab.train", trained(("backward", "clear", "step")), "right after backward() call"),
         ("lab.train", trained(optimiser=torch.optim.SGD), "plain gradient descent"),
         ("lab.together", lambda k, c: (k * c / (1 + (k - 1) * c)) ** 0.5, "square it"),
-        ("lab.found", lambda *of: found(*of, winner=True), "the winner's weight"),
-        ("lab.found", lambda *of: [100 * x for x in found(*of)], "in per cent"),
+        ("lab.found", lambda *of: share_and_weight(*of, winner=True), "the winner's weight"),
+        ("lab.found", lambda *of: [100 * x for x in share_and_weight(*of)], "in per cent"),
     ],
 )
 def test_a_near_miss_has_a_hint_of_its_own(name, answer, hint):

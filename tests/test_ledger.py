@@ -83,12 +83,12 @@ def test_a_second_check_of_one_name_is_refused():
 def test_ids_rise_and_nothing_is_said_twice():
     assert [claim.id for claim in ROWS] == sorted(claim.id for claim in ROWS)
     for key in load_sources():
-        said = [
+        statements = [
             (_computation(claim, claim.given), claim.relation, claim.says)
             for claim in TESTED
             if claim.source == key and not claim.table
         ]
-        assert len(said) == len({*said}), key
+        assert len(statements) == len({*statements}), key
 
 
 ROW = """

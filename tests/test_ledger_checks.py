@@ -261,8 +261,8 @@ case("jacobian", 3 * p * (1 - 2 * p), scores=[0.0, 0.0, 1.0], facts={"even": 1 /
 def test_the_rows_of_weights_are_softmax_of_scaled_scores():
     q, k = (2 * draw(1000, m, 4, seed=1, stream=m // 3, dtype=torch.float32) for m in (1, 3))
     expected = softmaxed(q @ k.swapaxes(1, 2) / divisors("k_total", k))[:, 0]
-    found = saturation_checks._weights(4, 3, "k_total", 2.0)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    weights = saturation_checks._weights(4, 3, "k_total", 2.0)
+    np.testing.assert_allclose(weights, expected, rtol=1e-4)
 
 
 def test_the_gradients_are_those_by_softmaxs_derivative():
@@ -272,8 +272,8 @@ def test_the_gradients_are_those_by_softmaxs_derivative():
     arriving = draw(50, 1, 32, seed=0) @ v.swapaxes(1, 2)
     at_scores = p * (arriving - (p * arriving).sum(-1, keepdims=True))
     at_queries = np.linalg.norm(at_scores / c @ k, axis=-1)[:, 0]
-    found = saturation_checks._gradients(4, 3, "k_total", 2.0, 50)
-    for ours, theirs in zip(found, (p[:, 0], at_scores[:, 0], at_queries), strict=True):
+    gradients = saturation_checks._gradients(4, 3, "k_total", 2.0, 50)
+    for ours, theirs in zip(gradients, (p[:, 0], at_scores[:, 0], at_queries), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-15)
 
 
@@ -455,8 +455,8 @@ def test_the_skewness_is_that_of_a_column_in_either_layout():
         described.append(scipy.stats.skew(weights[:, 0]))
         published.append(scipy.stats.skew([w for row in weights for w in row][:500]))
     for expected, layout in ((described, False), (published, True)):
-        found = shape_kept_checks._skews("sqrt_d_k", 4, 3, layout, sets=3)
-        np.testing.assert_allclose(found, expected)
+        skews = shape_kept_checks._skews("sqrt_d_k", 4, 3, layout, sets=3)
+        np.testing.assert_allclose(skews, expected)
 
 
 DISTANCES = {  # of two sets, by divisor, components, d_k and number of keys
@@ -605,26 +605,26 @@ COMPARISONS = {
 }
 
 
-def a_run(name, scaling, seed, learned_at=100, steps=None, finite=True, **made):
+def a_run(name, scaling, seed, learned_at=100, steps=None, finite=True, **fields):
     """A record; of its curves, the gradients at steps 0, 20, 40 and 60 can be given."""
     cell = COMPARISONS[name].cell
-    made = {"accuracy": 1.0, "worst_loss": 1.0, "worst_gradient": 8.0} | made
+    fields = {"accuracy": 1.0, "worst_loss": 1.0, "worst_gradient": 8.0} | fields
     curves = {
         "step": [0, 20, 40, 60],
-        "gradient": made.pop("gradient", [4.0, 9.0, 8.0, 7.0]),
-        "entropy": made.pop("entropy", [0.9, 0.5]),
-        "score_std": made.pop("score_std", [1.0, 2.0]),
+        "gradient": fields.pop("gradient", [4.0, 9.0, 8.0, 7.0]),
+        "entropy": fields.pop("entropy", [0.9, 0.5]),
+        "score_std": fields.pop("score_std", [1.0, 2.0]),
     }
     run = Run(cell, scaling, -2.0, seed)
     steps = cell.budget if steps is None else steps
-    return Record(run, learned_at, cell.budget, steps, 0.1, finite=finite, curves=curves, **made)
+    return Record(run, learned_at, cell.budget, steps, 0.1, finite=finite, curves=curves, **fields)
 
 
 def several(comparison, none, root):
     """What the runs of each scaling are like, seed by seed."""
     return {
-        scaling: [a_run(comparison, scaling, seed, **one) for seed, one in enumerate(made)]
-        for scaling, made in (("none", none), ("sqrt_d_k", root))
+        scaling: [a_run(comparison, scaling, seed, **one) for seed, one in enumerate(runs)]
+        for scaling, runs in (("none", none), ("sqrt_d_k", root))
     }
 
 

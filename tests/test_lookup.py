@@ -91,11 +91,11 @@ def test_the_best_rate_is_one_at_which_all_are_there(monkeypatch):
 
 def test_widths_part_by_saturation_when_scores_move_equally_far():
     """The declared guess: the root's steps are equal within a quarter, undivided ones grow."""
-    found = {}
+    by_width = {}
     for d_k in (16, 64, 256, 1024):
         at = load_steps(f"rates at {d_k}")[f"{0.003 * math.sqrt(64 / d_k):g}, 32"]["0.3"]
-        found[d_k] = [float(three.split(" ± ")[0]) for three in at[:2]]
-    none, root = zip(*found.values(), strict=True)
+        by_width[d_k] = [float(three.split(" ± ")[0]) for three in at[:2]]
+    none, root = zip(*by_width.values(), strict=True)
     assert max(root) < 1.25 * min(root)
     assert list(none) == sorted(none)
     assert none[-1] > 3 * none[0]

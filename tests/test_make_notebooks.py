@@ -130,11 +130,11 @@ display({"image/svg+xml": drawn, "text/plain": "a line"}, raw=True)
 """
     chapters.write("01_one", code.replace("ROOT", repr(str(ROOT))))
     chapters.executed("01")
-    told, shown = chapters.outputs("01_one")
-    assert told.text == "True\n"
-    assert "narrow" not in shown.data["image/svg+xml"]
-    assert shown.data["image/svg+xml"].startswith("<svg ")
-    assert shown.data["image/svg+xml"].endswith("</style></svg>")
+    stream, drawing = chapters.outputs("01_one")
+    assert stream.text == "True\n"
+    assert "narrow" not in drawing.data["image/svg+xml"]
+    assert drawing.data["image/svg+xml"].startswith("<svg ")
+    assert drawing.data["image/svg+xml"].endswith("</style></svg>")
     beside = chapters.root / "book" / "_narrow" / "01_one" / "c0.svg"
     assert beside.read_text(encoding="utf-8").startswith('<svg id="narrow" ')
 

@@ -75,14 +75,14 @@ def test_a_notebook_says_of_its_kernel_what_jupyter_would_add(path):
     colour its code.
     """
     kernel = get_kernel_spec("python3")
-    said = IPythonKernel.language_info | {"version": None}
+    language = IPythonKernel.language_info | {"version": None}
     assert nbformat.read(path, as_version=4).metadata == {
         "kernelspec": {
             "display_name": kernel.display_name,
             "language": kernel.language,
             "name": "python3",
         },
-        "language_info": {key: value for key, value in said.items() if value},
+        "language_info": {key: value for key, value in language.items() if value},
     }
 
 
@@ -98,8 +98,8 @@ def test_every_figure_says_what_is_seen(path):
             described = output.data[DESCRIPTION].startswith("Figure, ")
             assert described, "draw it with plotting.figure, and run `make notebooks`"
     for cell in cells(path, "markdown"):
-        for said in re.findall(r"!\[(.*?)\]\(", cell.source):
-            assert len(said) > 40
+        for alternative in re.findall(r"!\[(.*?)\]\(", cell.source):
+            assert len(alternative) > 40
 
 
 DIRECTIVE = re.compile(
@@ -148,15 +148,15 @@ def test_entries_of_the_index_stand_with_their_heading(path):
         assert heading in headings, f"{cell.id} has no heading {heading!r}: move its entries"
         assert re.fullmatch(r"(see: )?[^;?:]+(; [^;?:]+)?", entry), entry
         assert not entry.startswith("see:") or ";" in entry
-    found = [entry for _, _, entry in entries]
-    assert len(found) == len(set(found))
+    texts = [entry for _, _, entry in entries]
+    assert len(texts) == len(set(texts))
 
 
 def test_what_leads_to_another_entry_of_the_index_finds_one():
-    found = [entry for path in CHAPTERS for *_, entry in indexed(path)]
-    terms = {entry.replace(";", ",") for entry in found if not entry.startswith("see: ")}
+    entries = [entry for path in CHAPTERS for *_, entry in indexed(path)]
+    terms = {entry.replace(";", ",") for entry in entries if not entry.startswith("see: ")}
     terms |= {term.partition(",")[0] for term in terms}
-    lead = [entry.partition("; ")[2] for entry in found if entry.startswith("see: ")]
+    lead = [entry.partition("; ")[2] for entry in entries if entry.startswith("see: ")]
     assert lead
     assert [to for to in lead if to not in terms] == []
 
@@ -311,8 +311,8 @@ def test_figures_have_one_lettering(path):
         if drawn:
             points = float(re.match(r'<svg [^>]*?width="([\d.]+)pt"', drawn)[1])
             column = min(704, points * 96 / 72)
-            found = {100 * float(scale) * column / points for scale in LETTERS.findall(drawn)}
-            assert all(12 < pixels < 16.1 for pixels in found), found
+            sizes = {100 * float(scale) * column / points for scale in LETTERS.findall(drawn)}
+            assert all(12 < pixels < 16.1 for pixels in sizes), sizes
 
 
 SHOWN = """\
@@ -331,12 +331,12 @@ def test_a_failure_of_nbval_names_the_cell_and_shows_the_plain_text_before_html(
     now = {"text/html": "<table><tr><td>3</td><td>0.12</td></tr></table>"}
     now["text/plain"] = "keys  weight\n   3    0.12"
     then = {kind: text.replace("0.12", "0.34") for kind, text in now.items()}
-    found = [
+    results = [
         nbformat.v4.new_output("execute_result", data, execution_count=1) for data in (then, now)
     ]
     code = [
         nbformat.v4.new_code_cell(SHOWN, id=name, outputs=[output], execution_count=1)
-        for name, output in zip(("a-table", "as-stored"), found, strict=True)
+        for name, output in zip(("a-table", "as-stored"), results, strict=True)
     ]
     code.append(nbformat.v4.new_code_cell("1 / 0", id="raises", execution_count=1))
     texts = ("# A chapter\n\n## Break it", "text", "### Exercises")

@@ -28,13 +28,13 @@ def pins(name: str) -> dict[str, str]:
 
 def needed(package: str, extra: str = "") -> set[tuple[str, str]]:
     """The packages that an installed package asks for on this machine, each with its extras."""
-    found = set()
+    packages = set()
     for line in metadata.requires(package) or []:
         requirement = Requirement(line)
         if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
             name = canonicalize_name(requirement.name)
-            found |= {(name, extra) for extra in ("", *requirement.extras)}
-    return found
+            packages |= {(name, extra) for extra in ("", *requirement.extras)}
+    return packages
 
 
 def brought(*wanted: tuple[str, str]) -> set[str]:
@@ -93,8 +93,8 @@ def test_what_the_book_and_its_tests_import_needs_no_tools() -> None:
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for name in [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
     }
-    found = {path for path, name in imported if name in modules}
-    assert found == {"lab.py", "pdf.py"}  # which `make lab` and `make pdf` run
+    importers = {path for path, name in imported if name in modules}
+    assert importers == {"lab.py", "pdf.py"}  # which `make lab` and `make pdf` run
 
 
 def test_torch_is_free_to_bring_its_own_platform_packages() -> None:

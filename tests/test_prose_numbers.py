@@ -221,16 +221,16 @@ def arithmetic(text):
                 first += 1
 
 
-def shown(text):
+def results_and_equations(text):
     """What arithmetic shows: results, and the spans of the equations that are right."""
     results, right = list(arithmetic(text)), []
     for result in results:
         stated = re.match(r"\s*=\s*", text[result.end :])
         if stated:
             at = result.end + stated.end()
-            for told in numbers(text):
-                if told.start == at and told.rounds(result):
-                    right.append((result.start, told.end))
+            for number in numbers(text):
+                if number.start == at and number.rounds(result):
+                    right.append((result.start, number.end))
     return results, right
 
 
@@ -263,13 +263,13 @@ class Part(NamedTuple):
 @cache
 def parts(path):
     """The parts of a page in their order, and the constants of its code."""
-    found, constants, section, heading = [], [], 0, ""
+    page_parts, constants, section, heading = [], [], 0, ""
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "markdown":
             for text in paragraphs(cell.source):
                 if title := re.match(r"##? (.*)", text):
                     section, heading = section + 1, title[1]
-                found.append(Part(section, heading, text))
+                page_parts.append(Part(section, heading, text))
             continue
         captions = cell.metadata.get("caption", [])
         captions = [captions] if isinstance(captions, str) else list(captions)
@@ -282,12 +282,12 @@ def parts(path):
                 text = re.sub(r"(?:, ticks|digest|^Style) .*$", "", data[DESCRIPTION], flags=re.M)
                 drawn += numbers(plain(text))
                 text = " ".join(re.findall(r"'(.*?)'", text))  # what is written in it
-            per_cent = any("%" in plain(said) for said in (text, *captions))
+            per_cent = any("%" in plain(words) for words in (text, *captions))
             printed += numbers(plain(text), in_per_cent=per_cent)
-        found.append(Part(section, heading, printed=tuple(printed)))
-        found += [Part(section, heading, text, tuple(drawn)) for text in captions]
+        page_parts.append(Part(section, heading, printed=tuple(printed)))
+        page_parts += [Part(section, heading, text, tuple(drawn)) for text in captions]
         constants += settings(cell.source)
-    return found, constants
+    return page_parts, constants
 
 
 PREDICT = re.compile(r"^(> \*\*Predict\.\*\*.*\n?)((?:>.*\n?)*)", re.M)
@@ -326,7 +326,7 @@ def unfounded(text, near, far):
     """The numbers of a ``plain`` text that look measured, and that neither stand in ``near`` or, if
     they are long, in ``far``, nor follow from arithmetic.
     """
-    results, right = shown(text)
+    results, right = results_and_equations(text)
     for number in numbers(text):
         stated = any(start <= number.start and number.end <= end for start, end in right)
         known = [*results, *near, *(far if number.is_long else [])]
@@ -364,9 +364,9 @@ def referred_to(sentence):
         places = (BOOK / folder / f"{page}.ipynb" for folder in ("", "articles", "notes"))
         yield from everything(next(place for place in places if place.exists()))
     for source in set(re.findall(r"\bS[0-5]\b(?:-\d+)?", sentence)):
-        for claim, told in claims().items():
+        for claim, figures in claims().items():
             if claim.startswith(source):
-                yield from told
+                yield from figures
 
 
 def missing(path):
@@ -379,12 +379,12 @@ def missing(path):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_every_measured_number_stands_in_an_output(path):
-    found = missing(path)
-    assert not found, "\n".join([f"{path.name} prints nowhere near:", *found])
+    absent = missing(path)
+    assert not absent, "\n".join([f"{path.name} prints nowhere near:", *absent])
 
 
 @pytest.mark.parametrize(
-    ("said", "printed", "stands"),
+    ("prose", "printed", "stands"),
     [
         ("0.58", "0.5788", True),
         ("0.58", "0.5749", False),
@@ -417,8 +417,8 @@ def test_every_measured_number_stands_in_an_output(path):
         ("Table 3.4, `0.5`, 95 % intervals, 64 heads of 2017", "", True),
     ],
 )
-def test_a_number_stands_in_what_is_printed(said, printed, stands):
-    text, near = plain(NOT_MEASURED.sub(" ", said)), list(numbers(plain(printed)))
+def test_a_number_stands_in_what_is_printed(prose, printed, stands):
+    text, near = plain(NOT_MEASURED.sub(" ", prose)), list(numbers(plain(printed)))
     assert (not list(unfounded(text, near, []))) == stands
 
 
@@ -476,9 +476,9 @@ def test_a_changed_page_is_found(tmp_path, before, after, lacks):
     cells = [next(markdown), code, next(markdown)]
     path = tmp_path / "page.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    found = missing(path)
-    assert (lacks is None and not found) or found[0].startswith(f"{lacks} in: ")
+    absent = missing(path)
+    assert (lacks is None and not absent) or absent[0].startswith(f"{lacks} in: ")
 
     code.outputs = []
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "silent.ipynb")
-    assert len(missing(tmp_path / "silent.ipynb")) > len(found)
+    assert len(missing(tmp_path / "silent.ipynb")) > len(absent)

@@ -44,8 +44,8 @@ def test_drawn_gradients_come_to_the_limits():
 def test_the_weight_off_the_favourite_comes_to_its_limit():
     _, _, off = small_divisor_limits(gap_density(8), 1 / 64)
     scores = 64 * sample(2**17, 8, seed=4, dtype=torch.float64)
-    found = 1 - torch.softmax(scores, -1).amax(-1).mean().item()
-    assert found == pytest.approx(off, rel=0.05)
+    weight_off = 1 - torch.softmax(scores, -1).amax(-1).mean().item()
+    assert weight_off == pytest.approx(off, rel=0.05)
 
 
 def test_related_vectors_have_the_correlation():

@@ -29,36 +29,36 @@ def test_pieces_come_with_their_keys(workers):
 
 
 def test_a_piece_that_waits_for_another_is_made_after_it(capsys):
-    made = []
+    pieces = []
 
     def left():
-        following = len(made) + 1
+        following = len(pieces) + 1
         return {following: partial(int, following)} if following <= 3 else {}
 
-    resume(Path("out"), 0, left, lambda _, number: made.append(number))
-    assert made == [1, 2, 3]
+    resume(Path("out"), 0, left, lambda _, number: pieces.append(number))
+    assert pieces == [1, 2, 3]
     assert capsys.readouterr().err == "0 of at least 1 stored in out\n3 of 3 stored in out\n"
 
 
 def test_without_a_terminal_lines_come_while_a_piece_is_made(monkeypatch, capsys):
     monkeypatch.setattr(resuming, "LINE_EVERY", 0.01)
-    said = ""
+    progress = ""
 
     def patient():
-        nonlocal said
+        nonlocal progress
         end = time.monotonic() + 60
-        while said.count("\n") < 3 and time.monotonic() < end:
+        while progress.count("\n") < 3 and time.monotonic() < end:
             time.sleep(0.01)
-            said += capsys.readouterr().err
+            progress += capsys.readouterr().err
 
     resume(Path("out"), 4, {"piece": patient}, lambda *_: None)
-    assert said.startswith("4 of 5 stored in out\n" * 3)
+    assert progress.startswith("4 of 5 stored in out\n" * 3)
     assert capsys.readouterr().err.endswith("5 of 5 stored in out\n")
 
 
 def test_an_interruption_says_what_is_stored(tmp_path):
-    stored, kept = [], tmp_path / "first"
-    kept.touch()
+    stored, checkpoint = [], tmp_path / "first"
+    checkpoint.touch()
 
     def interrupted():
         raise KeyboardInterrupt
@@ -72,7 +72,7 @@ def test_an_interruption_says_what_is_stored(tmp_path):
             state=lambda name: tmp_path / name,
         )
     assert stored == [("first", 1)]
-    assert not kept.exists()  # a checkpoint goes once its piece is stored
+    assert not checkpoint.exists()  # a checkpoint goes once its piece is stored
 
 
 def test_pieces_made_elsewhere_say_so_in_their_tables(tmp_path):
@@ -163,13 +163,13 @@ def test_an_interrupted_command_ends_with_a_message_and_goes_on(
         while not (out / "depth.json").exists() and process.poll() is None:
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does: the workers get it, too
-        said = process.communicate()[1]
+        messages = process.communicate()[1]
     assert process.returncode == 130
     stored = re.escape(str(out / "depth.json"))
     assert re.fullmatch(
         rf"0 of 2 stored in {stored}\n(\d of 2 stored in {stored}\n)*"
         rf"Interrupted: 1 of 2 stored in {stored}; the same command goes on.\n",
-        said,
+        messages,
     )
     (first,) = load_depth(out / "depth.json")[1].values()
     plan.write_text(PLAN.format(1))
@@ -177,5 +177,5 @@ def test_an_interrupted_command_ends_with_a_message_and_goes_on(
         monkeypatch.setattr(sys, "argv", ["studies", *map(str, options[:-1]), "1"])
         __main__.main()
         assert capsys.readouterr().err.startswith(expected)
-    kept, second = load_depth(out / "depth.json")[1].values()
-    assert (kept, second.cell.d_k) == (first, 8)
+    first_again, second = load_depth(out / "depth.json")[1].values()
+    assert (first_again, second.cell.d_k) == (first, 8)

@@ -30,9 +30,9 @@ def test_entropy_and_squares_are_those_of_full_rows(sigma):
     n, rows = 4096, 2000
     p = torch.softmax(sigma * sample(rows, n, seed=3, device="cpu", dtype=torch.float64), -1)
     entropy, squares = attend(largest_scores(math.log(n), rows, seed=4), math.log(n), sigma)
-    for full, found in ((sdpa.entropy(p), entropy), (p.square().sum(-1), squares)):
-        error = math.hypot(full.std(), found.std()) / math.sqrt(rows)
-        assert abs(full.mean() - found.mean()).item() < 4 * error + 0.002 * full.mean().item()
+    for full, ranked in ((sdpa.entropy(p), entropy), (p.square().sum(-1), squares)):
+        error = math.hypot(full.std(), ranked.std()) / math.sqrt(rows)
+        assert abs(full.mean() - ranked.mean()).item() < 4 * error + 0.002 * full.mean().item()
 
 
 def test_a_row_that_is_drawn_in_full_is_softmax_itself():

@@ -91,8 +91,8 @@ def test_first_steps_at_more_powers_are_made_again(stored, optimiser):
         assert first[f"{power:g}"] == {kind: moves[kind] for kind in ("start", "one step")}
     run = train(64, 0.15, optimiser, seed=1, steps=1)
     place = 1, WIDTHS.index(64)
-    for kind, made in (("start", run.start), ("one step", run.first)):
-        assert made == pytest.approx(torch.tensor(first["0.15"][kind])[place].item(), rel=1e-3)
+    for kind, size in (("start", run.start), ("one step", run.first)):
+        assert size == pytest.approx(torch.tensor(first["0.15"][kind])[place].item(), rel=1e-3)
 
 
 @pytest.mark.parametrize("power", POWERS)
@@ -116,8 +116,8 @@ def test_all_scores_reach_the_theorem_from_above(stored, optimiser, shape):
         assert 1.0 <= round(ratio[-1].item(), 2) < 1.03
         assert ratio[0] > 1.6
     n, d_model = load_plan()["many tokens"].shapes[shape]
-    made = small_step(64, 1.0, optimiser, seed=1, n_tokens=n, d_model=d_model)
-    for name, value in made.items():
+    step = small_step(64, 1.0, optimiser, seed=1, n_tokens=n, d_model=d_model)
+    for name, value in step.items():
         assert value == pytest.approx(figures[name][1][steps.MANY_WIDTHS.index(64)], rel=1e-3)
 
 
@@ -133,10 +133,10 @@ def test_shapes_are_given_where_they_are_used():
 
 def test_a_stored_hundred_steps_are_made_again(stored):
     one = replace(load_plan()["moves"], widths=(256,), seeds=1)
-    made, there = answer(one, "Adam", 1.0), stored["moves"]["Adam"]["1"]
-    for kind, ((figure,),) in made.items():
+    moves, there = answer(one, "Adam", 1.0), stored["moves"]["Adam"]["1"]
+    for kind, ((figure,),) in moves.items():
         assert figure == pytest.approx(there[kind][0][WIDTHS.index(256)], rel=0.01), kind
-    assert made.keys() == there.keys()
+    assert moves.keys() == there.keys()
 
 
 def test_a_stored_best_rate_is_found_again(stored):
@@ -164,16 +164,16 @@ def test_a_study_goes_on_where_it_was_interrupted(tmp_path):
     make(tmp_path, plan)
     path = tmp_path / STORED.name
     whole = json.loads(path.read_text())
-    kept = whole["first steps"]["SGD"]["0"]
-    assert kept["one step"][1][1] == pytest.approx(
+    piece = whole["first steps"]["SGD"]["0"]
+    assert piece["one step"][1][1] == pytest.approx(
         train(64, 0.0, "SGD", seed=1, steps=1).first, rel=1e-4
     )
-    kept["start"] = "as it was"
+    piece["start"] = "as it was"
     del whole["first steps"]["SGD"]["0.5"]
     path.write_text(json.dumps(whole))
     make(tmp_path, plan)
     again = json.loads(path.read_text())["first steps"]["SGD"]
-    assert again["0"] == kept
+    assert again["0"] == piece
     assert torch.tensor(again["0.5"]["start"]).shape == (2, 2)
     with pytest.raises(ValueError, match="first steps, seeds is 2 and not 3; give another folder"):
         make(tmp_path, {"first steps": replace(plan["first steps"], seeds=3)})

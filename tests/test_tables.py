@@ -8,7 +8,7 @@ from sdpa_book.writing.tables import Table
 
 
 @pytest.mark.parametrize(
-    ("cell", "shown"),
+    ("cell", "text"),
     [
         ((63.9417, 0.2874), "63.94 ± 0.29"),
         ((1234.5, 56.0), "1234 ± 56"),
@@ -24,7 +24,7 @@ from sdpa_book.writing.tables import Table
         (1e300, "1.000e300"),
     ],
 )
-def test_every_number_has_a_cell(cell, shown):
+def test_every_number_has_a_cell(cell, text):
     table = Table({"figure": [cell]})
-    assert repr(table).splitlines()[1].strip() == shown
-    assert f'<td class="number">{shown}</td>' in table._repr_html_()
+    assert repr(table).splitlines()[1].strip() == text
+    assert f'<td class="number">{text}</td>' in table._repr_html_()

@@ -262,14 +262,14 @@ def test_recall_can_be_answered_by_looking_up_and_only_so(task):
     (names, values), answers = task.held_out(0)
     if names.dim() == 3:
         names = names[..., 0]  # a component says which name it is
-    found = [
+    looked_up = [
         [
             next(v for n, v in zip(row[:32], row_values[:32], strict=True) if n == asked)
             for asked in row[32:]
         ]
         for row, row_values in zip(names.tolist(), values.tolist(), strict=True)
     ]
-    assert found == answers.tolist()
+    assert looked_up == answers.tolist()
     assert all(len(set(row[:32])) == 32 for row in names.tolist())
     assert (values[:, 32:] == task.n_classes).all()
     counts = torch.nn.functional.one_hot(values[:, :32], 16).sum(
@@ -292,13 +292,13 @@ def run_with(monkeypatch, accuracies, *, until=None, budget=1000, **cell):
 
 
 def test_the_time_to_learn_counts_from_where_it_stays(monkeypatch):
-    made = run_with(monkeypatch, [0.1, 0.95, 0.5, *[0.9] * 20])
-    assert (made.learned_at, made.steps, made.time) == (60, 260, 60)
+    run = run_with(monkeypatch, [0.1, 0.95, 0.5, *[0.9] * 20])
+    assert (run.learned_at, run.steps, run.time) == (60, 260, 60)
 
 
 def test_a_run_that_falls_back_is_censored(monkeypatch):
-    made = run_with(monkeypatch, [0.1, *[0.95] * 10, 0.5, *[0.1] * 50], budget=300)
-    assert (made.learned_at, made.censored_at, made.steps, made.time) == (None, 300, 300, 300)
+    run = run_with(monkeypatch, [0.1, *[0.95] * 10, 0.5, *[0.1] * 50], budget=300)
+    assert (run.learned_at, run.censored_at, run.steps, run.time) == (None, 300, 300, 300)
 
 
 def test_a_run_is_censored_where_it_is_given_up_unless_it_is_there(monkeypatch):
@@ -309,25 +309,25 @@ def test_a_run_is_censored_where_it_is_given_up_unless_it_is_there(monkeypatch):
 
 
 def test_a_whole_run_goes_on_to_its_budget_and_still_says_when_it_learned(monkeypatch):
-    made = run_with(monkeypatch, [0.1, *[1.0] * 30], budget=400, whole=True)
-    assert (made.learned_at, made.steps) == (20, 400)
+    run = run_with(monkeypatch, [0.1, *[1.0] * 30], budget=400, whole=True)
+    assert (run.learned_at, run.steps) == (20, 400)
     given_up = run_with(monkeypatch, [0.1] * 30, until=80, budget=400, whole=True)
     assert (given_up.learned_at, given_up.censored_at, given_up.steps) == (None, 80, 80)
 
 
 def test_runs_that_report_keep_their_course_and_those_that_choose_do_not():
-    made = train(Run(SMALL, "sqrt_d_k", -3.0, 0), device="cpu")
-    assert made.curves["step"] == [0, 20, 40] == list(curve_steps(40))
-    assert {len(values) for values in made.curves.values()} == {3}
-    assert 0 < made.curves["entropy"][0] <= 1
+    run = train(Run(SMALL, "sqrt_d_k", -3.0, 0), device="cpu")
+    assert run.curves["step"] == [0, 20, 40] == list(curve_steps(40))
+    assert {len(values) for values in run.curves.values()} == {3}
+    assert 0 < run.curves["entropy"][0] <= 1
     assert train(Run(SMALL, "sqrt_d_k", -3.0, CHOOSING), device="cpu").curves == {}
 
 
 def test_a_blow_up_is_flagged_whenever_it_happens():
-    made = train(Run(replace(SMALL, optimiser="sgd"), "none", 6.0, 0), device="cpu")
-    assert made.blew_up
-    assert not made.finite
-    assert made.time == 40
+    run = train(Run(replace(SMALL, optimiser="sgd"), "none", 6.0, 0), device="cpu")
+    assert run.blew_up
+    assert not run.finite
+    assert run.time == 40
     assert not record(60).blew_up
     assert record(60, worst_loss=2.1).blew_up
     assert record(60, worst_gradient=1001.0).blew_up
@@ -351,8 +351,8 @@ def test_looks_and_how_long_to_stay_are_the_cells(monkeypatch):
     values = iter([0.1, 0.1, 0.1, 0.95, *[0.9] * 20])
     monkeypatch.setattr(making, "measure", lambda *_: (1.0, next(values)))
     cell = replace(SMALL, budget=100, every=5, stay=30)
-    made = train(Run(cell, "none", -3.0, 0), device="cpu")
-    assert (made.learned_at, made.steps, made.curves["step"]) == (15, 45, [0, 20, 40])
+    run = train(Run(cell, "none", -3.0, 0), device="cpu")
+    assert (run.learned_at, run.steps, run.curves["step"]) == (15, 45, [0, 20, 40])
 
 
 def test_a_batch_is_as_large_as_the_cell_says(monkeypatch):
@@ -567,11 +567,11 @@ def test_runs_made_elsewhere_are_kept_and_say_where(tmp_path, whole, other, miss
     path = tmp_path / STORED.name
     here, *runs = whole
     there = json.dumps(json.loads(here) | other) + "\n"
-    kept = [there, *runs[: len(runs) - missing]]
-    path.write_text("".join(kept))
+    lines = [there, *runs[: len(runs) - missing]]
+    path.write_text("".join(lines))
     make(tmp_path, PLAN)
     # what is made here comes after a line that says so, and where nothing is made nothing changes
-    assert path.read_text().startswith("".join([*kept, here][: len(kept) + missing]))
+    assert path.read_text().startswith("".join([*lines, here][: len(lines) + missing]))
     provenances, records = load_study(path)
     assert provenances == [json.loads(line) for line in (there, here)[: 1 + missing]]
     runs_once(records, [TINY])
@@ -590,9 +590,9 @@ def test_a_run_comes_back_from_its_line_as_it_was():
         every=10,
         batch=8,
     )
-    made = train(Run(cell, "d_k", -2.5, 1), device="cpu")
-    back = read._record(json.loads(making._to_line(made)))
-    assert (back, back.device, back.torch) == (made, made.device, torch.__version__)
+    run = train(Run(cell, "d_k", -2.5, 1), device="cpu")
+    back = read._record(json.loads(making._to_line(run)))
+    assert (back, back.device, back.torch) == (run, run.device, torch.__version__)
 
 
 @pytest.mark.parametrize(
@@ -739,10 +739,10 @@ def test_how_many_times_as_long():
 def test_how_many_times_as_large_one_ratio_is_as_another():
     """3 over 1.5, and intervals that hold it."""
     first, second = ([[record(t)] * 5 for t in times] for times in ((160, 60), (100, 70)))
-    found = ratio_of_ratios(tuple(first), tuple(second))
-    assert found.times == pytest.approx((150 / 50) / (90 / 60))
-    assert found.low < found.times < found.high
-    assert found.low > (140 / 60) / (100 / 50)
+    ratio = ratio_of_ratios(tuple(first), tuple(second))
+    assert ratio.times == pytest.approx((150 / 50) / (90 / 60))
+    assert ratio.low < ratio.times < ratio.high
+    assert ratio.low > (140 / 60) / (100 / 50)
 
 
 def test_what_is_concluded_where_all_or_none_have_learned():

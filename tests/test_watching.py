@@ -553,8 +553,8 @@ def test_rescaled_reaches_what_a_backward_pass_computes_once_more(
     model = Model(recompute).eval()
     plain = copy.deepcopy(model)
     plain.recompute = None
-    for found, expected in zip(gradients(model), gradients(plain), strict=True):
-        assert torch.equal(found, expected)
+    for gradient, expected in zip(gradients(model), gradients(plain), strict=True):
+        assert torch.equal(gradient, expected)
 
 
 def test_a_subclass_that_overrides_the_backward_pass_goes_on_doing_so() -> None:
@@ -649,7 +649,7 @@ def test_what_is_printed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "told"),
+    ("times", "remark"),
     [
         (100.0, "saturated: call 1"),
         (0.0, "all keys effective: call 1"),
@@ -657,11 +657,11 @@ def test_what_is_printed() -> None:
         (math.nan, "not numbers"),
     ],
 )
-def test_what_stands_out_is_said(times: float, told: str) -> None:
+def test_what_stands_out_is_said(times: float, remark: str) -> None:
     query = normal(1, 2, 20, 8) * times
     with watch() as seen:
         imported_before(query, query, query)
-    assert told in str(seen).splitlines()[-1]
+    assert remark in str(seen).splitlines()[-1]
 
 
 def test_a_mask_that_is_not_a_number_makes_no_figure_of_its_row() -> None:
@@ -715,8 +715,8 @@ def test_a_call_that_can_not_be_measured_is_told(name: str, rows: int | None) ->
     expected = UNMEASURED[name](query)
     torch.manual_seed(0)
     with watch(rows=rows) as seen:
-        found = UNMEASURED[name](query)
-    assert torch.equal(found, expected) if isinstance(found, Tensor) else found == expected
+        output = UNMEASURED[name](query)
+    assert torch.equal(output, expected) if isinstance(output, Tensor) else output == expected
     assert seen.heads() == []
     assert "call 1 was not measured" in str(seen)
 
@@ -744,8 +744,8 @@ def test_other_modes_do_not_see_the_measuring() -> None:
 
     *expected, _ = counted(contextlib.nullcontext())
     for rows in (3, None):
-        *found, seen = counted(watch(rows=rows))
-        assert found == expected
+        *counts, seen = counted(watch(rows=rows))
+        assert counts == expected
         assert seen.layers()[0]["queries"] == (3 if rows else 15)
 
 
@@ -753,8 +753,8 @@ def test_a_recorded_graph_holds_no_measuring() -> None:
     model, query = Attending(), normal(1, 2, 5, 8)
     expected = make_fx(model)(query, query).code
     with watch(model) as seen:
-        found = make_fx(model)(query, query).code
-    assert found == expected
+        code = make_fx(model)(query, query).code
+    assert code == expected
     assert [layer["where"] for layer in seen.layers()] == ["Attending"]
 
 

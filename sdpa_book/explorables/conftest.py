@@ -149,10 +149,10 @@ def state(figure):
     return dict(pair.split("=") for pair in pairs)
 
 
-def said(figure):
+def sentence(figure):
     """The sentence under the drawing."""
-    told = figure.locator(".explorable-said").text_content()
-    return told.replace("\u2060", "").strip()
+    text = figure.locator(".explorable-sentence").text_content()
+    return text.replace("\u2060", "").strip()
 
 
 def described(figure, panel):
@@ -162,5 +162,5 @@ def described(figure, panel):
 
 def numbers(text):
     """The numbers in a text, with true minus signs and commas."""
-    found = re.findall(r"[-−]?\d+(?:,\d{3})*(?:\.\d+)?", text)
-    return [float(number.replace("−", "-").replace(",", "")) for number in found]
+    matches = re.findall(r"[-−]?\d+(?:,\d{3})*(?:\.\d+)?", text)
+    return [float(number.replace("−", "-").replace(",", "")) for number in matches]

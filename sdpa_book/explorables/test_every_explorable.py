@@ -83,11 +83,11 @@ def test_an_explorable_is_accessible_legible_and_fits(begin, name, theme):
         }""")
         assert cut_off == []
     page.evaluate(AXE)
-    found = page.evaluate(
+    violations = page.evaluate(
         "axe.run('.explorable').then(r => r.violations.map(v => v.id + ': ' + "
         "v.nodes[0].html.slice(0, 200)))"
     )
-    assert found == wrong == []
+    assert violations == wrong == []
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -164,12 +164,12 @@ SHOWN = """figure => {
     for (const part of app.querySelectorAll(
         ".explorable-handle, .explorable-control, .explorable-foot, .explorable-spoken"
     )) part.remove();
-    const told = ["aria-label", "aria-pressed", "aria-checked", "d", "x", "y", "cx", "cy", "width",
-        "height", "x1", "y1", "transform"];
+    const attributes = ["aria-label", "aria-pressed", "aria-checked", "d", "x", "y", "cx", "cy",
+        "width", "height", "x1", "y1", "transform"];
     const shapes = [...app.querySelectorAll("svg, svg *, button")];
-    const drawn = shapes.map((one) => told.map((name) => one.getAttribute(name)));
-    const shown = app.textContent + drawn;
-    return shown.replace(/\\d+\\.\\d+/g, (number) => Number(number).toFixed(1));
+    const drawn = shapes.map((one) => attributes.map((name) => one.getAttribute(name)));
+    const text = app.textContent + drawn;
+    return text.replace(/\\d+\\.\\d+/g, (number) => Number(number).toFixed(1));
 }"""
 """All that an explorable shows but its controls and handles: words, numbers and shapes."""
 

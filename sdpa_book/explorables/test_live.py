@@ -10,12 +10,12 @@ from tests.site.browser import DRAWN
 def put_out(monkeypatch):
     """A function that gives what ``movable`` puts out in an open notebook, as HTML."""
     monkeypatch.setenv("JPY_SESSION_NAME", "chapter.ipynb")
-    shown = []
-    monkeypatch.setattr("IPython.display.display", lambda bundle, raw: shown.append((bundle, raw)))
+    calls = []
+    monkeypatch.setattr("IPython.display.display", lambda bundle, raw: calls.append((bundle, raw)))
 
     def show(name):
         movable(name)
-        (bundle, raw), *others = shown
+        (bundle, raw), *others = calls
         assert raw
         assert not others
         assert bundle["image/png"]

@@ -40,7 +40,7 @@ def test_a_copy_of_the_template_is_an_explorable(tmp_path, trial, browser):
         page.add_script_tag(path=tmp_path / "explore" / f"{file}.min.js")
     page.evaluate("Explorables.start(document.querySelector('figure'))")
     read = """figure =>
-        Number(figure.querySelector(".explorable-said").textContent.match(/[\\d.]+(?=\\.$)/))"""
+        Number(figure.querySelector(".explorable-sentence").textContent.match(/[\\d.]+(?=\\.$)/))"""
     figure = page.locator("figure")
     first, second = module.data()["std"][:2]
     assert figure.evaluate(read) == round(first, 1)

@@ -121,9 +121,9 @@ def test_a_step_of_training_is_the_same_bit_for_bit_and_each_layer_is_seen(make)
     model, compute = make()
     expected = step(model, compute)
     with watch(model) as seen:
-        found = step(model, compute)
-    assert len(found) == len(expected)
-    assert all(map(torch.equal, found, expected))
+        watched = step(model, compute)
+    assert len(watched) == len(expected)
+    assert all(map(torch.equal, watched, expected))
     assert not seen.unmeasured
     layers = {
         layer["where"]: (layer["heads"], layer["queries"] / 2, layer["keys"])
@@ -138,8 +138,8 @@ def test_another_divisor_reaches_every_layer(make):
     model, compute = make()
     plain = step(model, compute)
     with watch(model) as seen, rescaled("d_k"):
-        found = step(model, compute)
-    assert not torch.equal(found[0], plain[0])
+        divided = step(model, compute)
+    assert not torch.equal(divided[0], plain[0])
     assert all(layer["scale"] == pytest.approx(1 / layer["d_k"]) for layer in seen.layers())
     with rescaled("sqrt_d_k"):  # which is their own
         for ours, theirs in zip(step(model, compute), plain, strict=True):

@@ -73,9 +73,9 @@ def deberta():
 def saved(tmp_path):
     """Saves a model with a tokeniser; gives the model, and the command's first arguments."""
 
-    def save(made, **special):
+    def save(make, **special):
         torch.manual_seed(0)
-        model = made().eval()
+        model = make().eval()
         folder, text = tmp_path / "model", tmp_path / "text.txt"
         model.save_pretrained(folder)
         tokenizer(**special).save_pretrained(folder)
@@ -85,7 +85,7 @@ def saved(tmp_path):
     return save
 
 
-def told(capsys, *arguments, status=0):
+def report(capsys, *arguments, status=0):
     """What it says in JSON, which has no NaN."""
     capsys.readouterr()
     assert main([*arguments, "--json"]) == status
@@ -99,9 +99,9 @@ def told(capsys, *arguments, status=0):
 def refusal(capsys, *arguments):
     capsys.readouterr()
     assert main([*arguments]) == 2
-    printed, said = capsys.readouterr()
+    printed, messages = capsys.readouterr()
     assert printed == ""
-    return said.splitlines()[-1]
+    return messages.splitlines()[-1]
 
 
 def passages(length, *, before=(BEGIN,), after=(), count=8):
@@ -116,7 +116,7 @@ def passages(length, *, before=(BEGIN,), after=(), count=8):
 
 def test_a_causal_model_reads_what_its_tokeniser_makes_of_the_text(saved, capsys):
     model, arguments = saved(llama)
-    given = told(capsys, *arguments, "--length", "32", "--swap", "k_mean")
+    given = report(capsys, *arguments, "--length", "32", "--swap", "k_mean")
     tokens = passages(32)
     assert (given["passages"], given["tokens"]) == tuple(tokens.shape) == (8, 32)
     assert given["special_tokens"] == [["<s>"], []]
@@ -139,7 +139,7 @@ def test_a_causal_model_reads_what_its_tokeniser_makes_of_the_text(saved, capsys
 
 def test_an_encoder_has_no_loss_and_both_special_tokens(saved, capsys):
     model, arguments = saved(bert, end=True)
-    given = told(capsys, *arguments, "--length", "32", "--swap", "none", "sqrt_d_k")
+    given = report(capsys, *arguments, "--length", "32", "--swap", "none", "sqrt_d_k")
     assert given["special_tokens"] == [["<s>"], ["</s>"]]
     assert given["loss"] is None
     tokens = passages(32, after=[END])
@@ -156,7 +156,7 @@ def test_an_encoder_has_no_loss_and_both_special_tokens(saved, capsys):
 
 def test_an_encoder_and_decoder_are_both_seen(saved, capsys):
     _, arguments = saved(t5, begin=False, end=True)
-    given = told(capsys, *arguments, "--length", "32", "--swap", "d_k")
+    given = report(capsys, *arguments, "--length", "32", "--swap", "d_k")
     assert given["loss"] is None
     assert {head["where"].split(".")[0] for head in given["heads"]} == {"encoder", "decoder"}
     assert {head["scale"] for head in given["heads"]} == {1.0}
@@ -165,7 +165,7 @@ def test_an_encoder_and_decoder_are_both_seen(saved, capsys):
 
 def test_a_divisor_that_a_model_refuses_does_not_hide_what_was_seen(saved, capsys):
     _, arguments = saved(opt)
-    given = told(capsys, *arguments, "--swap", "d_k")
+    given = report(capsys, *arguments, "--swap", "d_k")
     assert len(given["heads"]) == 8
     assert "scales its queries itself" in given["swaps"]["d_k"]["refused"]
     assert main([*arguments, "--swap", "d_k"]) == 0
@@ -174,7 +174,7 @@ def test_a_divisor_that_a_model_refuses_does_not_hide_what_was_seen(saved, capsy
 
 def test_the_summary_comes_first_and_every_head_on_request(saved, capsys):
     _, arguments = saved(llama)
-    heads = told(capsys, *arguments)["heads"]
+    heads = report(capsys, *arguments)["heads"]
     assert main([*arguments, "--swap", "d_k"]) == 0
     about, summary, layers, swaps = capsys.readouterr().out.split("\n\n")
     assert "LlamaForCausalLM, float32" in about
@@ -199,7 +199,7 @@ def test_the_summary_comes_first_and_every_head_on_request(saved, capsys):
 
 def test_without_a_text_it_reads_the_readme(saved, capsys):
     _, arguments = saved(llama)
-    given = told(capsys, arguments[0])
+    given = report(capsys, arguments[0])
     assert (given["passages"], given["tokens"]) == (8, 64)
     assert given["text"] == "the README of sdpa_lib"
 
@@ -208,7 +208,7 @@ def test_a_short_text_is_read_whole_and_a_shorter_one_refused(saved, capsys, tmp
     _, arguments = saved(llama)
     text = tmp_path / "short.txt"
     text.write_text("w1 " * 20)
-    assert told(capsys, arguments[0], "--text", str(text))["tokens"] == 21
+    assert report(capsys, arguments[0], "--text", str(text))["tokens"] == 21
     text.write_text("w1 " * 7)
     assert "the text has 7" in refusal(capsys, arguments[0], "--text", str(text))
     assert "7 are left" in refusal(capsys, *arguments, "--length", "8")
@@ -220,7 +220,7 @@ def test_missing_weights_are_refused_by_name_and_unused_ones_told(saved, capsys,
     model.save_pretrained(
         tmp_path / "model", state_dict=weights | {"bert.cap.weight": torch.zeros(3)}
     )
-    assert told(capsys, *arguments)["unused_weights"] == ["bert.cap.weight"]
+    assert report(capsys, *arguments)["unused_weights"] == ["bert.cap.weight"]
     assert main(arguments) == 0
     assert "weights that it does not use: bert.cap.weight" in capsys.readouterr().out
     name = "bert.encoder.layer.1.attention.self.query.weight"
@@ -238,7 +238,7 @@ def test_an_encoder_is_no_causal_model_with_random_output_weights(
     if not says_its_class:
         path = tmp_path / "model" / "config.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"architectures": None}))
-    given = told(capsys, *arguments)
+    given = report(capsys, *arguments)
     assert given["class"] == "BertModel"
     assert given["loss"] is None
 
@@ -251,7 +251,7 @@ def broken():
 
 def test_figures_that_are_no_numbers_are_null_in_json_and_told(saved, capsys):
     _, arguments = saved(broken)
-    given = told(capsys, *arguments, "--swap", "d_k")
+    given = report(capsys, *arguments, "--swap", "d_k")
     assert given["loss"] is given["swaps"]["d_k"]["moved"] is given["heads"][-1]["spread"] is None
     assert given["heads"][0]["spread"] is not None
     assert main([*arguments, "--swap", "d_k"]) == 0
@@ -260,7 +260,7 @@ def test_figures_that_are_no_numbers_are_null_in_json_and_told(saved, capsys):
 
 def test_a_model_that_is_not_seen_says_why(saved, capsys):
     _, arguments = saved(deberta)
-    assert told(capsys, *arguments, status=1)["heads"] == []
+    assert report(capsys, *arguments, status=1)["heads"] == []
     assert main([*arguments, "--swap", "d_k"]) == 1
     assert "No call of scaled_dot_product_attention was seen" in capsys.readouterr().out
 
@@ -291,8 +291,8 @@ def test_what_can_not_be_loaded_is_said_in_one_line(what, saved, capsys, tmp_pat
 
 def test_a_tokeniser_of_another_model_is_refused(saved, capsys):
     small = SHAPE | {"vocab_size": 30}
-    made = transformers.LlamaConfig(**small, num_key_value_heads=2)
-    _, arguments = saved(lambda: transformers.LlamaForCausalLM(made))
+    configuration = transformers.LlamaConfig(**small, num_key_value_heads=2)
+    _, arguments = saved(lambda: transformers.LlamaForCausalLM(configuration))
     assert "the model knows only 30 tokens" in refusal(capsys, *arguments)
 
 
@@ -339,7 +339,7 @@ def test_a_gguf_file_gives_what_the_model_gives(saved, capsys, tmp_path):
     model, arguments = saved(llama)
     path = tmp_path / "model.gguf"
     write_gguf(model, path)
-    given = told(capsys, str(path), *arguments[1:], "--length", "32")
+    given = report(capsys, str(path), *arguments[1:], "--length", "32")
     assert given["class"] == "LlamaForCausalLM"
     assert given["special_tokens"] == [["<s>"], []]
     assert len(given["heads"]) == 8

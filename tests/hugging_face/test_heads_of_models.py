@@ -54,14 +54,14 @@ def tokens(passages=3):
     return torch.randint(2, 40, (passages, LENGTH), generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.parametrize("made", [gpt2, llama, mistral, bert])
-def test_every_figure_of_every_head(made):
-    model = made()
+@pytest.mark.parametrize("build", [gpt2, llama, mistral, bert])
+def test_every_figure_of_every_head(build):
+    model = build()
     before = model.base_model(tokens())[0]
     figures, errors = token_figures(model, tokens())
     names = {*FIGURES, *(f"rest_{name}" for name in WITHOUT_FIRST)}
     names |= {"position", "key", "rest_position", "rest_key"}
-    if made in (llama, mistral):
+    if build in (llama, mistral):
         unturned = ("query_shared", "key_shared", "score_rank", "whole_rank")
         names |= {f"unturned_{x}" for x in (*unturned, "query_rank", "key_rank")}
     assert set(figures) == names
@@ -115,13 +115,13 @@ def test_a_window_hides_what_it_hides():
     assert figures["first_weight"][0].tolist() == [0.0] * 4  # every row looked at begins later
 
 
-@pytest.mark.parametrize("made", [llama, bert])
+@pytest.mark.parametrize("build", [llama, bert])
 @pytest.mark.parametrize("name", ["none", "d_k", "k_mean", "k_total"])
-def test_another_divisor_is_that_of_rescaled(made, name):
-    model = made()
+def test_another_divisor_is_that_of_rescaled(build, name):
+    model = build()
     with rescaled(name, model):
         output = model(tokens())
-    if made is llama:
+    if build is llama:
         logits = output.logits[:, :-1].transpose(1, 2)
         loss = torch.nn.functional.cross_entropy(logits, tokens()[:, 1:], reduction="none")
         expected = loss.mean(1).double()

@@ -168,19 +168,19 @@ def test_a_cache_may_be_filled_in_one_mode_and_continued_in_another():
         ("dynamic", [no_grad, no_grad, inference, inference, no_grad]),
         ("static", [no_grad, no_grad, inference, inference, no_grad]),
     ):
-        cache, found = caches(model, kind), []
+        cache, pieces = caches(model, kind), []
         for part, mode in zip(tokens().split([5, 1, 1, 1, 2], dim=1), modes, strict=True):
             with mode():
-                found.append(model(part, past_key_values=cache).logits)
-        close(torch.cat(found, dim=1), expected)
+                pieces.append(model(part, past_key_values=cache).logits)
+        close(torch.cat(pieces, dim=1), expected)
 
 
 def test_a_rescaling_that_is_registered_later_is_known():
     model = build(CONFIGURATIONS["Llama"]())
     for power in (0.3, 0.7):  # the second takes the name over
         sdpa_lib.rescaling.register(PowerOfDk(power), "later")
-        found = logits(model, "sdpa_lib:later", tokens())
-        close(found, logits(model, register(PowerOfDk(power), "now")[0], tokens()))
+        later = logits(model, "sdpa_lib:later", tokens())
+        close(later, logits(model, register(PowerOfDk(power), "now")[0], tokens()))
     del sdpa_lib.rescaling._REGISTERED["later"]
 
 
@@ -194,11 +194,11 @@ def test_a_divisor_that_reads_the_keys_says_so_once():
     model, (name,) = build(CONFIGURATIONS["Gemma 3"]()), register(Largest())
     expected, cache = logits(model, name, tokens()), caches(model, "dynamic")
     with torch.no_grad():
-        found = [model(tokens()[:, :6], past_key_values=cache).logits]
+        pieces = [model(tokens()[:, :6], past_key_values=cache).logits]
         with pytest.warns(UserWarning, match=r"Largest\.divisor reads the keys"):
-            found.append(model(tokens()[:, 6:7], past_key_values=cache).logits)
-        found.append(model(tokens()[:, 7:], past_key_values=cache).logits)  # warnings are errors
-    close(torch.cat(found, dim=1), expected)
+            pieces.append(model(tokens()[:, 6:7], past_key_values=cache).logits)
+        pieces.append(model(tokens()[:, 7:], past_key_values=cache).logits)  # warnings are errors
+    close(torch.cat(pieces, dim=1), expected)
 
 
 @CAUSAL
@@ -245,7 +245,7 @@ def test_decoding_with_a_cache_gives_what_one_pass_gives(model, name, kind, step
     """A model with a sliding window keeps only the window's keys."""
     mask = padding("left")
     expected = logits(model, name, tokens(), mask)
-    cache, start, found = caches(model, kind), 0, []
+    cache, start, pieces = caches(model, kind), 0, []
     for step in steps:
         end = start + step
         with torch.no_grad():
@@ -256,9 +256,9 @@ def test_decoding_with_a_cache_gives_what_one_pass_gives(model, name, kind, step
                 past_key_values=cache,
                 use_cache=True,
             )
-        found.append(output.logits)
+        pieces.append(output.logits)
         start = end
-    close(torch.cat(found, dim=1)[mask == 1], expected[mask == 1])
+    close(torch.cat(pieces, dim=1)[mask == 1], expected[mask == 1])
 
 
 @CAUSAL
@@ -269,11 +269,11 @@ def test_a_cache_without_a_mask_gives_the_same(model, name):
     for kind in ("dynamic", "static"):
         cache = caches(model, kind)
         with torch.no_grad():
-            found = [
+            pieces = [
                 model(part, past_key_values=cache, use_cache=True).logits
                 for part in tokens().split([6, 1, 3], dim=1)
             ]
-        close(torch.cat(found, dim=1), expected)
+        close(torch.cat(pieces, dim=1), expected)
 
 
 @CAUSAL
@@ -287,8 +287,8 @@ def test_generate_writes_the_same_with_every_cache_and_padding(model, name):
     expected = model.generate(plain, attention_mask=torch.ones_like(plain), **options)
     assert expected.shape == (1, LENGTH - PADDING + 4)
     for more in ({}, {"cache_implementation": "static"}, {"use_cache": False}):
-        found = model.generate(ids, attention_mask=mask, **options, **more)
-        assert torch.equal(found[:, PADDING:], expected)
+        written = model.generate(ids, attention_mask=mask, **options, **more)
+        assert torch.equal(written[:, PADDING:], expected)
 
 
 @pytest.fixture
@@ -342,8 +342,8 @@ POSSIBLE = [pair for pair in EVERY_CHANGE if pair not in IMPOSSIBLE]
 @pytest.mark.parametrize(("kind", "change"), POSSIBLE)
 def test_whatever_is_done_to_a_cache_no_length_is_out_of_date(model, kind, change):
     model.set_attn_implementation("sdpa_lib:k_total")
-    found = {True: [], False: []}
-    for forgets, outputs in found.items():
+    by_forgetting = {True: [], False: []}
+    for forgets, outputs in by_forgetting.items():
         cache = caches(model, kind)
         with torch.no_grad():
             for part in tokens().split([3, 1, 1, 1, 2, 2], dim=1):
@@ -353,7 +353,7 @@ def test_whatever_is_done_to_a_cache_no_length_is_out_of_date(model, kind, chang
                         CHANGES[change](layer)
                 if forgets:
                     sdpa_lib.transformers._STORED.clear()
-    close(torch.cat(found[False], dim=1), torch.cat(found[True], dim=1))
+    close(torch.cat(by_forgetting[False], dim=1), torch.cat(by_forgetting[True], dim=1))
 
 
 @CAUSAL
@@ -366,11 +366,11 @@ def test_generate_with_beams_and_drafts(model, name, options):
     ids = tokens(batch=1, length=4).repeat(1, 3)
     options = {"max_new_tokens": 8, "do_sample": False, "output_scores": True, **options}
     options |= {"return_dict_in_generate": True, "pad_token_id": 2, "eos_token_id": 39}
-    found = model.generate(ids, **options)
+    written = model.generate(ids, **options)
     options.pop("prompt_lookup_num_tokens", None)
     expected = model.generate(ids, use_cache=False, **options)
-    assert torch.equal(found.sequences, expected.sequences)
-    close(torch.stack(found.scores), torch.stack(expected.scores))
+    assert torch.equal(written.sequences, expected.sequences)
+    close(torch.stack(written.scores), torch.stack(expected.scores))
 
 
 @pytest.fixture(scope="module")
@@ -431,9 +431,9 @@ def test_an_encoder_and_decoder_are_what_they_were(kind):
     hidden = ids.clone()
     hidden[mask == 0] = 2
     for name in KINDS:
-        found = logits(model, name, ids, mask, **decoder)
-        close(found, logits(model, name, hidden, mask, **decoder))
-        assert found.isfinite().all()
+        decoded = logits(model, name, ids, mask, **decoder)
+        close(decoded, logits(model, name, hidden, mask, **decoder))
+        assert decoded.isfinite().all()
         options = {"attention_mask": mask, "max_new_tokens": 4, "do_sample": False}
         written = [model.generate(ids, use_cache=cache, **options) for cache in (True, False)]
         assert torch.equal(*written)
@@ -445,34 +445,34 @@ def test_generate_with_a_static_cache_begins_with_a_prompt_of_one_token():
     options = {"max_new_tokens": 4, "do_sample": False, "pad_token_id": 2}
     for name in [OWN, *KINDS]:
         model.set_attn_implementation(name)
-        found = [
+        written = [
             model.generate(prompt, cache_implementation=c, **options) for c in ("static", None)
         ]
-        assert torch.equal(*found)
+        assert torch.equal(*written)
 
 
 def test_packed_sequences_do_not_see_each_other():
     model, ids = build(CONFIGURATIONS["Llama"]()), tokens(batch=1)
     places = torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4, 5]])
     for name in [OWN, *KINDS]:
-        found = logits(model, name, ids, position_ids=places)
+        packed = logits(model, name, ids, position_ids=places)
         apart = [logits(model, name, part) for part in ids.split([4, 6], dim=1)]
-        close(found, torch.cat(apart, dim=1))
+        close(packed, torch.cat(apart, dim=1))
 
 
 @CAUSAL
 def test_weights_are_given_where_they_are_asked_for(model):
     mask, ids = padding("none"), tokens()
-    found = {}
+    attentions = {}
     for name in ("eager", OWN, "sdpa_lib:k_total"):
         model.set_attn_implementation(name)
         with torch.no_grad():
-            found[name] = model(ids, attention_mask=mask, output_attentions=True).attentions
+            attentions[name] = model(ids, attention_mask=mask, output_attentions=True).attentions
     if model.config.model_type == "gpt2":  # it keeps the request from its attention
-        assert found[OWN] == ()
+        assert attentions[OWN] == ()
         return
     for ours, theirs, others in zip(
-        found[OWN], found["eager"], found["sdpa_lib:k_total"], strict=True
+        attentions[OWN], attentions["eager"], attentions["sdpa_lib:k_total"], strict=True
     ):
         close(ours, theirs.double())
         close(others.sum(-1), torch.ones(2, 4, LENGTH, dtype=torch.float64))
@@ -481,12 +481,12 @@ def test_weights_are_given_where_they_are_asked_for(model):
 
 def test_dropout_is_applied_in_training():
     model = build(transformers.LlamaConfig(**SMALL, attention_dropout=0.5)).train()
-    found = {}
+    in_training = {}
     for name in ("sdpa", OWN):
         torch.manual_seed(3)
-        found[name] = logits(model, name, tokens())
-    close(found["sdpa"], found[OWN])
-    assert not torch.allclose(found[OWN], logits(model.eval(), OWN, tokens()))
+        in_training[name] = logits(model, name, tokens())
+    close(in_training["sdpa"], in_training[OWN])
+    assert not torch.allclose(in_training[OWN], logits(model.eval(), OWN, tokens()))
 
 
 @EVERY
@@ -547,9 +547,9 @@ def test_a_step_of_decoding_is_compiled_in_one_piece(name):
     expected, cache = logits(model, name, ids), caches(model, "static")
     compiled = torch.compile(model.forward, fullgraph=True, backend="aot_eager")
     with torch.no_grad():
-        found = [model(ids[:, :6], past_key_values=cache, use_cache=True).logits]
-        found += [
+        pieces = [model(ids[:, :6], past_key_values=cache, use_cache=True).logits]
+        pieces += [
             step(part, past_key_values=cache, use_cache=True).logits
             for step, part in zip([compiled] * 3 + [model], ids[:, 6:].split(1, dim=1), strict=True)
         ]
-    close(torch.cat(found, dim=1), expected)
+    close(torch.cat(pieces, dim=1), expected)

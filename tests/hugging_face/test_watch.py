@@ -140,9 +140,9 @@ def step(model, **inputs):
     return [output.loss.detach(), output[1].detach(), *gradients, torch.rand(3)]
 
 
-def assert_same(found, expected):
-    assert len(found) == len(expected)
-    assert all(map(torch.equal, found, expected))
+def assert_same(actual, expected):
+    assert len(actual) == len(expected)
+    assert all(map(torch.equal, actual, expected))
 
 
 def rows(seen):
@@ -187,13 +187,13 @@ def test_rescaled_does_what_the_attention_implementation_does(name, checkpointin
     if checkpointing:
         model.gradient_checkpointing_enable()
     with watch(model) as seen, rescaled("k_mean"):
-        found = step(model, **inputs)
+        divided = step(model, **inputs)
     assert len({layer["scale"] for layer in seen.layers()}) == len(LAYERS[name])
     model.gradient_checkpointing_disable()
     model.set_attn_implementation(register("k_mean")[0])
-    for ours, theirs in zip(found, step(model, **inputs), strict=True):
+    for ours, theirs in zip(divided, step(model, **inputs), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
-    assert not torch.equal(found[1], plain[1])
+    assert not torch.equal(divided[1], plain[1])
 
 
 @pytest.mark.parametrize("name", SCALED_BEFORE)
@@ -209,8 +209,8 @@ def test_padding_is_not_seen(name, side):
     with torch.no_grad():
         expected = model(tokens(), attention_mask=mask).logits
         with watch(model) as seen:
-            found = model(tokens(), attention_mask=mask).logits
-    assert torch.equal(found, expected)
+            watched = model(tokens(), attention_mask=mask).logits
+    assert torch.equal(watched, expected)
     whole, left = LAYERS[name], LENGTH - PADDING
     for layer in seen.layers():
         assert layer["keys"] < whole[layer["where"]][1]

@@ -35,10 +35,10 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         file = Path(self.translate_path(self.path))
-        found = file.is_file()
-        content = (file if found else SITE / "404.html").read_bytes()
-        self.send_response(200 if found else 404)
-        self.send_header("Content-Type", self.guess_type(str(file)) if found else "text/html")
+        exists = file.is_file()
+        content = (file if exists else SITE / "404.html").read_bytes()
+        self.send_response(200 if exists else 404)
+        self.send_header("Content-Type", self.guess_type(str(file)) if exists else "text/html")
         if file.suffix in COMPRESSED:
             content = gzip.compress(content, 9)
             self.send_header("Content-Encoding", "gzip")

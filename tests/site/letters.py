@@ -18,17 +18,17 @@ LETTERS = """(root, outlined) => {
     return [...canvas.getImageData(0, 0, 1, 1).data].map(x => x / 255);
   };
   const groups = [...root.querySelectorAll(outlined)].map(use => use.closest("g[transform]"));
-  const found = [...new Set(groups)].map(group => ({ owner: group.querySelector("use"),
+  const letters = [...new Set(groups)].map(group => ({ owner: group.querySelector("use"),
     box: group.getBoundingClientRect(), text: group.id }));
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let text; (text = walker.nextNode());) {
     const range = document.createRange();
     range.selectNodeContents(text);
-    found.push({ owner: text.parentElement, box: range.getBoundingClientRect(),
+    letters.push({ owner: text.parentElement, box: range.getBoundingClientRect(),
       text: text.data.trim() });
   }
   const origin = root.getBoundingClientRect();
-  return found.flatMap(({ owner, box, text }) => {
+  return letters.flatMap(({ owner, box, text }) => {
     const style = getComputedStyle(owner), drawn = owner.namespaceURI.endsWith("svg");
     const unseen = style.visibility !== "visible" || owner.closest(
       "style, title, desc, metadata, .explorable-spoken, figcaption, select, :disabled");
@@ -61,7 +61,7 @@ def faint_letters(root: Locator) -> dict[str, float]:
     style = root.evaluate_handle(HIDE, NO_LETTERS)
     pixels = plt.imread(io.BytesIO(root.screenshot(animations="disabled")))
     style.evaluate("style => style.remove()")
-    found = {}
+    faint = {}
     for letter in letters:
         x, y, width, height = letter["box"]
         behind = pixels[max(round(y), 0) : round(y + height), max(round(x), 0) : round(x + width)]
@@ -70,5 +70,5 @@ def faint_letters(root: Locator) -> dict[str, float]:
         *color, opacity = letter["color"]
         seen = opacity * np.array(color) + (1 - opacity) * ground
         if contrast(seen, ground) < 4.5:
-            found[letter["text"]] = round(float(contrast(seen, ground)), 2)
-    return found
+            faint[letter["text"]] = round(float(contrast(seen, ground)), 2)
+    return faint

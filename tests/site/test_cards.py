@@ -9,7 +9,7 @@ CHAPTER = "book/05_what_saturation_does_to_learning"
 
 @pytest.mark.smoke
 @pytest.mark.parametrize(
-    ("page", "selector", "told"),
+    ("page", "selector", "word"),
     [
         (CHAPTER, "a.term >> nth=0", "softmax"),
         (CHAPTER, "article a[href*='bibliography.html#']", "arXiv"),
@@ -19,7 +19,7 @@ CHAPTER = "book/05_what_saturation_does_to_learning"
 )
 @pytest.mark.parametrize("from_folder", [True, False])
 def test_a_card_shows_under_the_pointer_covers_nothing_and_goes(
-    tab, base, page, selector, told, from_folder
+    tab, base, page, selector, word, from_folder
 ):
     address = (SITE / f"{page}.html").as_uri() if from_folder else f"{base}{page}.html"
     opened, wrong = tab(address)
@@ -27,7 +27,7 @@ def test_a_card_shows_under_the_pointer_covers_nothing_and_goes(
     link, card = opened.locator(selector).first, opened.locator("#card")
     link.hover()
     card.wait_for()
-    assert told in card.inner_text()
+    assert word in card.inner_text()
     of_link, of_card = link.bounding_box(), card.bounding_box()
     assert (
         of_link["y"] + of_link["height"] <= of_card["y"]
@@ -51,8 +51,8 @@ def test_the_keyboard_shows_a_card_and_hides_it(tab, base, theme):
     assert card.get_attribute("role") == "tooltip"
     assert link.get_attribute("aria-describedby") == "card"
     opened.evaluate(AXE)
-    said = "axe.run().then(result => result.violations.map(v => v.id))"
-    assert opened.evaluate(said) == []
+    audit = "axe.run().then(result => result.violations.map(v => v.id))"
+    assert opened.evaluate(audit) == []
     opened.keyboard.press("Escape")
     assert card.is_hidden()
     assert link.get_attribute("aria-describedby") is None

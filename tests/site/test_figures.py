@@ -50,17 +50,17 @@ FAULTS = """font => {
     const { left, right, top, bottom } = marker.getBoundingClientRect();
     data.push({ x: (left + right) / 2, y: (top + bottom) / 2 });
   }
-  const found = [], texts = [...groups].map(box);
+  const faults = [], texts = [...groups].map(box);
   for (const b of [...texts, ...frames.map(box)])
-    if (data.some(point => within(b, point))) found.push(`data behind the text at ${at(b)}`);
+    if (data.some(point => within(b, point))) faults.push(`data behind the text at ${at(b)}`);
   texts.forEach((a, i) => texts.slice(0, i).forEach(b => {
     if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
-      found.push(`the texts at ${at(a)} and at ${at(b)} meet`);
+      faults.push(`the texts at ${at(a)} and at ${at(b)} meet`);
   }));
   for (const b of texts)
     if (b.left < root.left || b.right > root.right || b.top < root.top || b.bottom > root.bottom)
-      found.push(`the text at ${at(b)} is cut`);
-  return found;
+      faults.push(`the text at ${at(b)} is cut`);
+  return faults;
 }"""
 
 NARROWEST = """() => Math.min(...[...document.querySelectorAll("clipPath > rect")]
@@ -91,25 +91,25 @@ def look(tab):
     page, _ = tab("about:blank")
 
     def look_at(script: str, *files: Path) -> dict[str, Any]:
-        found = {}
+        by_drawing = {}
         for file in files:
             page.goto(file.as_uri())
-            found[file.name] = page.evaluate(script, FONT)
-        return found
+            by_drawing[file.name] = page.evaluate(script, FONT)
+        return by_drawing
 
     return look_at
 
 
 @pytest.mark.parametrize("kind", ["narrow_", "(?!narrow_)"])
 def test_no_text_of_a_figure_is_cut_or_stands_on_data(look, kind):
-    found = look(FAULTS, *drawings(kind))
-    assert len(found) > 30
-    assert {name: faults for name, faults in found.items() if faults} == {}
+    by_drawing = look(FAULTS, *drawings(kind))
+    assert len(by_drawing) > 30
+    assert {name: faults for name, faults in by_drawing.items() if faults} == {}
 
 
 def test_on_a_phone_the_data_has_two_fifths_of_the_width(look):
-    found = look(NARROWEST, *drawings("narrow_"))
-    assert {name: share for name, share in found.items() if share < 0.4} == {}
+    shares = look(NARROWEST, *drawings("narrow_"))
+    assert {name: share for name, share in shares.items() if share < 0.4} == {}
 
 
 def test_every_figure_has_a_drawing_for_a_phone_with_letters_large_enough(look):
@@ -119,20 +119,20 @@ def test_every_figure_has_a_drawing_for_a_phone_with_letters_large_enough(look):
     }
     one = r"<picture[^>]*><img"
     assert [name for name, text in pages.items() if re.search(one, text)] == []
-    found = look(LEAST, *drawings("narrow_"))
-    assert {name: size for name, size in found.items() if size < 8.5} == {}
+    sizes = look(LEAST, *drawings("narrow_"))
+    assert {name: size for name, size in sizes.items() if size < 8.5} == {}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("kind", ["narrow_", "(?!narrow_)"])
 def test_every_text_of_a_figure_has_a_contrast_of_4_5_to_its_ground(tab, kind, theme):
     page, _ = tab("about:blank", theme=theme)
-    found = {}
+    faint = {}
     for file in drawings(kind):
         page.goto(file.as_uri())
-        found[file.name] = faint_letters(page.locator(":root"))
-    assert len(found) > 30
-    assert {name: texts for name, texts in found.items() if texts} == {}
+        faint[file.name] = faint_letters(page.locator(":root"))
+    assert len(faint) > 30
+    assert {name: texts for name, texts in faint.items() if texts} == {}
 
 
 @pytest.mark.parametrize(("ground", "faint"), [("white", 1), (plotting.INK, 0)])
@@ -158,8 +158,8 @@ def test_what_covers_data_is_found(look, tmp_path):
     file = tmp_path / "covered.svg"
     file.write_text(svg(figure), encoding="utf-8")
     plt.close(figure)
-    found = [fault.split(" at ")[0] for fault in look(FAULTS, file)[file.name]]
-    assert found == [*["data behind the text"] * 4, "the texts"]
+    faults = [fault.split(" at ")[0] for fault in look(FAULTS, file)[file.name]]
+    assert faults == [*["data behind the text"] * 4, "the texts"]
 
 
 @pytest.mark.parametrize(("width", "least", "most"), [(1280, 12, 15.5), (390, 10, 13)])
@@ -168,8 +168,8 @@ def test_the_letters_of_a_diagram_fit_the_width(tab, width, least, most):
     page, _ = tab("about:blank")
     for name in ("shapes", "small_large_dk"):
         file = SITE / "_static" / "diagrams" / f"{name}.svg"
-        shown = min(width, 704)  # the width of a text, or that of a phone
-        page.set_viewport_size({"width": shown, "height": 900})
+        text_width = min(width, 704)  # the width of a text, or that of a phone
+        page.set_viewport_size({"width": text_width, "height": 900})
         page.goto(file.as_uri())
         page.evaluate("document.documentElement.style.width = '100%'")
         sizes = page.evaluate(
@@ -177,7 +177,7 @@ def test_the_letters_of_a_diagram_fit_the_width(tab, width, least, most):
               .filter(text => text.getAttribute("font-size") < 26)  // no operator
               .map(text => parseFloat(getComputedStyle(text).fontSize))"""
         )
-        scale = shown / 760
+        scale = text_width / 760
         assert least <= min(sizes) * scale
         assert max(sizes) * scale <= most
 

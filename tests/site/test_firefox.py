@@ -127,18 +127,18 @@ def test_an_explorable_starts_in_firefox(firefox: Firefox, page: Path) -> None:
             ": n ? setTimeout(look, 100, n - 1) : resolve(false); look(50); })"
         )
         assert started, name
-        told = firefox.evaluate(f"{figure}.querySelector('.explorable-said').textContent")
-        assert told
-        assert not re.search("NaN|undefined", told)
+        sentence = firefox.evaluate(f"{figure}.querySelector('.explorable-sentence').textContent")
+        assert sentence
+        assert not re.search("NaN|undefined", sentence)
     assert firefox.wrong == []
 
 
 def test_the_search_answers_in_firefox(firefox: Firefox) -> None:
     firefox.open(f"{(SITE / 'search.html').as_uri()}?q=square+root", 1280)
-    found = firefox.evaluate(
+    results = firefox.evaluate(
         "new Promise(resolve => { const look = n => { const all = "
         "[...document.querySelectorAll('main a[href*=\"book/\"]')].map(a => a.textContent); "
         "all.length || !n ? resolve(all) : setTimeout(look, 100, n - 1); }; look(50); })"
     )
-    assert found
+    assert results
     assert firefox.wrong == []

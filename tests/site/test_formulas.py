@@ -13,11 +13,11 @@ PAGES = sorted(page.relative_to(SITE).as_posix() for page in SITE.glob("book/**/
 
 def richest(markup, count=2):
     """The pages where this expression is found most often, those without it left out."""
-    found = {
+    counts = {
         page: len(re.findall(markup, (SITE / page).read_text(encoding="utf-8"), re.DOTALL))
         for page in PAGES
     }
-    return sorted(filter(found.get, PAGES), key=found.__getitem__)[-count:]
+    return sorted(filter(counts.get, PAGES), key=counts.__getitem__)[-count:]
 
 
 TORN_OFF = r"""() => {
@@ -170,9 +170,9 @@ def test_a_formula_is_broken_behind_a_relation_sign_alone(tab, base):
         opened, _ = tab(base + page, width=360)
         unfold(opened)
         lines += opened.evaluate("""() => {
-          const found = [...document.querySelectorAll("p:has(.formula + wbr)")]
+          const formulas = [...document.querySelectorAll("p:has(.formula + wbr)")]
             .map((text) => [...text.querySelectorAll(".formula")]);
-          return found.map((pieces) => [
+          return formulas.map((pieces) => [
             pieces.map((piece) => piece.textContent),
             new Set(pieces.map((piece) => Math.round(piece.getBoundingClientRect().bottom))).size,
           ]);

@@ -11,7 +11,7 @@ SLIDES = "[...document.querySelectorAll('.slides section:not(.stack)')]"
 
 # What reaches below a slide's 720 px or beyond its 1280, where every step has been taken.
 OUTSIDE = """() => {
-  const found = [];
+  const outside = [];
   for (const next of SLIDES) {
     const { h, v } = Reveal.getIndices(next);
     Reveal.slide(h, v);
@@ -22,10 +22,10 @@ OUTSIDE = """() => {
       const box = part.getBoundingClientRect();
       const scale = all.height / 720;
       if (box.height && (box.bottom > all.bottom + scale || box.right > all.right + scale))
-        found.push(`${slide.id}: ${part.tagName} ${part.className}`);
+        outside.push(`${slide.id}: ${part.tagName} ${part.className}`);
     }
   }
-  return found;
+  return outside;
 }""".replace("SLIDES", SLIDES)
 
 

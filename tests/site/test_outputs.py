@@ -38,12 +38,12 @@ def text_of(output: Any) -> str:
     if notebooks.pictures(output):
         return ""
     if "text/html" in data:
-        found = table(data["text/html"]) if "sdpa-table" in data["text/html"] else data["text/html"]
-        return rows(BeautifulSoup(found, "html.parser"))
+        html = table(data["text/html"]) if "sdpa-table" in data["text/html"] else data["text/html"]
+        return rows(BeautifulSoup(html, "html.parser"))
     return str(data["text/plain"]).rstrip()
 
 
-def shown(page: Tag) -> Iterator[str]:
+def output_texts(page: Tag) -> Iterator[str]:
     for output in page.select(".output"):
         if text := output.find("pre"):
             yield text.get_text().rstrip()
@@ -51,13 +51,13 @@ def shown(page: Tag) -> Iterator[str]:
             yield rows(output)
 
 
-def rows(found: Tag) -> str:
+def rows(element: Tag) -> str:
     """A table's rows in lines, without what only keeps a line from breaking."""
-    lines = ([cell.get_text() for cell in row.find_all(["th", "td"])] for row in found("tr"))
+    lines = ([cell.get_text() for cell in row.find_all(["th", "td"])] for row in element("tr"))
     return "\n".join(" | ".join(" ".join(cell.split()) for cell in line) for line in lines)
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.relative_to(BOOK).as_posix())
 def test_a_page_shows_what_its_notebook_stores(path: Path) -> None:
     page = (SITE / path.relative_to(ROOT)).with_suffix(".html").read_text(encoding="utf-8")
-    assert list(shown(BeautifulSoup(page, "html.parser"))) == list(stored(path))
+    assert list(output_texts(BeautifulSoup(page, "html.parser"))) == list(stored(path))

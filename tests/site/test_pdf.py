@@ -93,7 +93,7 @@ def test_folded_code_is_printed_if_it_is_shown(tab, base):
 def test_nothing_on_paper_is_cut_off_or_scrolls(tab, base, chapter):
     opened, _ = tab(f"{base}{chapter}.html", width=PAPER)
     opened.emulate_media(media="print")
-    found = opened.evaluate(
+    overflowing = opened.evaluate(
         """width => [...document.querySelectorAll("article *")].filter(element => {
           const box = element.getBoundingClientRect(), style = getComputedStyle(element);
           return box.width && (box.right > width + 1
@@ -101,7 +101,7 @@ def test_nothing_on_paper_is_cut_off_or_scrolls(tab, base, chapter):
         }).map(element => element.outerHTML.slice(0, 200))""",
         PAPER,
     )
-    assert found == []
+    assert overflowing == []
 
 
 @pytest.mark.smoke
@@ -142,33 +142,33 @@ def test_the_pdf_tells_a_screen_reader_what_is_what(book):
     root = book.trailer["/Root"]
     assert root["/Lang"] == "en"
     assert root["/MarkInfo"]["/Marked"]
-    elements, kinds, told = [root["/StructTreeRoot"]], Counter(), set()
+    elements, kinds, alternatives = [root["/StructTreeRoot"]], Counter(), set()
     while elements:
         element = elements.pop().get_object()
         if not isinstance(element, dict):  # the number of a piece of a page
             continue
         kinds[element.get("/S")] += 1
-        told.add(element.get("/Alt"))
+        alternatives.add(element.get("/Alt"))
         parts = element.get("/K", [])
         elements += parts if isinstance(parts, list) else [parts]
     pages = [pdf.read(SITE / f"{chapter}.html").article for chapter in CHAPTERS]
     assert kinds["/H1"] == len(CHAPTERS) + 1  # and the contents
     for kind, tag in (("/Table", "table"), ("/TH", "th")):
-        shown = (page.select(f"{tag}:not(details.code {tag})") for page in pages)
-        assert kinds[kind] == sum(map(len, shown))
+        by_page = (page.select(f"{tag}:not(details.code {tag})") for page in pages)
+        assert kinds[kind] == sum(map(len, by_page))
     pictures = {image["alt"] for page in pages for image in page.find_all("img")}
     assert len(pictures) > 50
-    assert pictures <= told
+    assert pictures <= alternatives
 
 
 def test_the_sections_of_a_chapter_are_bookmarks_below_it(book):
-    found = list(bookmarks(book))
-    start = next(i for i, (_, title, _) in enumerate(found) if title == title_of(GROWTH[:-5]))
-    end = next(i for i in range(start + 1, len(found)) if found[i][0] == 0)
-    below = [title for depth, title, _ in found[start:end] if depth == 1]
+    outline = list(bookmarks(book))
+    start = next(i for i, (_, title, _) in enumerate(outline) if title == title_of(GROWTH[:-5]))
+    end = next(i for i in range(start + 1, len(outline)) if outline[i][0] == 0)
+    below = [title for depth, title, _ in outline[start:end] if depth == 1]
     assert below[-3:] == ["Exercises", "What to remember", "Solutions"]
     assert "A key that matches grows faster" in below
-    titles = [title for _, title, _ in found[start:end]]
+    titles = [title for _, title, _ in outline[start:end]]
     assert len(set(titles)) == len(titles)  # an exercise and its solution are one bookmark
 
 

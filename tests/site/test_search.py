@@ -56,10 +56,10 @@ def search(tab, base):
                 arg=question,
             )
             assert wrong == []
-            found = page.locator("#search-results a").evaluate_all(
+            urls = page.locator("#search-results a").evaluate_all(
                 "links => links.map(link => link.getAttribute('href'))"
             )
-            return [url.removeprefix("./") for url in found]
+            return [url.removeprefix("./") for url in urls]
 
         return page, ask
 
@@ -114,9 +114,9 @@ def test_a_claim_and_an_object_are_found_by_name(search):
 
 def test_what_is_looked_up_comes_last(search):
     _, ask = search()
-    found = ask("Bernhard")
-    assert len(found) > 2
-    assert not any(page in found[0] for page in ("reference", "bibliography", "ledger"))
+    urls = ask("Bernhard")
+    assert len(urls) > 2
+    assert not any(page in urls[0] for page in ("reference", "bibliography", "ledger"))
 
 
 @pytest.mark.smoke
@@ -175,8 +175,8 @@ def test_results_set_indices_and_exponents(search):
     results = page.locator("#search-results")
     for question in ("variance", "border of concentration", "closed form for many keys", "entropy"):
         ask(question)
-        shown = results.inner_text()
-        assert not re.search(r"\b\w_|\^", shown), shown  # std_q is a name in code
+        text = results.inner_text()
+        assert not re.search(r"\b\w_|\^", text), text  # std_q is a name in code
     ask("variance")
     assert "k" in results.locator("sub").all_text_contents()
     assert "2" in results.locator("sup").all_text_contents()
@@ -187,8 +187,8 @@ def test_a_term_and_a_symbol_are_landed_on(search):
     page, ask = search(width=390)
     for name, target in (("perplexity", "term-perplexity-of-a-row"), ("d_v", "symbol-d-v")):
         page.goto(page.url.partition("book/")[0].partition("search.html")[0] + "search.html")
-        found = ask(name)
-        assert f"book/notation.html#{target}" in found[:3]
+        urls = ask(name)
+        assert f"book/notation.html#{target}" in urls[:3]
         page.locator(f"#search-results a[href$='#{target}']").click()
         page.wait_for_url(f"**/notation.html#{target}")
         place = page.locator(f"#{target}").bounding_box()
@@ -263,9 +263,9 @@ def test_suggestions_are_accessible_and_fit(tab, base, theme, width):
     )
     assert violations == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    shown = page.locator("#suggestions").bounding_box()
-    assert shown["x"] >= 0
-    assert shown["x"] + shown["width"] <= width
+    box = page.locator("#suggestions").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
 
 
 def test_index_and_finder_are_small():

@@ -102,8 +102,8 @@ def test_a_page_with_letters_twice_as_large_or_written_from_the_right_fits_a_pho
 def test_every_link_within_the_site_leads_somewhere():
     pages = {page: Links(page) for page in SITE.rglob("*.html")}
     dead = []
-    for page, found in pages.items():
-        for link in found.links:
+    for page, parser in pages.items():
+        for link in parser.links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
@@ -240,15 +240,15 @@ def test_the_ledger_counts_the_rows_that_are_shown(tab, base):
     opened, _ = tab(f"{base}book/ledger.html")
     protocol = opened.context.new_cdp_session(opened)
 
-    def shown():
+    def row_count():
         tree = protocol.send("Accessibility.getFullAXTree")["nodes"]
-        said = [node.get("name", {}).get("value", "") for node in tree]
-        before = said[: said.index(" rows shown")]
+        names = [node.get("name", {}).get("value", "") for node in tree]
+        before = names[: names.index(" rows shown")]
         return int(next(text for text in reversed(before) if text.isdigit()))
 
-    assert shown() == opened.locator(".ledger tbody tr").count()
+    assert row_count() == opened.locator(".ledger tbody tr").count()
     opened.get_by_label("wrong", exact=True).check()
-    assert shown() == opened.locator(".ledger tbody tr.wrong").count()
+    assert row_count() == opened.locator(".ledger tbody tr.wrong").count()
 
 
 @pytest.mark.smoke
@@ -351,11 +351,11 @@ def test_folded_code_is_shown_together_and_the_choice_is_kept(tab, base):
     folds, switch = opened.locator("details.code"), opened.get_by_role("button", name="Show all")
     assert folds.count() >= 2
     assert opened.locator("details.code[open]").count() == 0
-    for pressed, shown in (("true", folds.count()), ("false", 0)):
+    for pressed, n_open in (("true", folds.count()), ("false", 0)):
         switch.click()
         assert switch.get_attribute("aria-pressed") == pressed
         opened.reload()
-        assert opened.locator("details.code[open]").count() == shown
+        assert opened.locator("details.code[open]").count() == n_open
 
 
 @pytest.mark.smoke

@@ -8,18 +8,18 @@
   card.id = "card";
   card.hidden = true;
   document.querySelector("main").append(card);
-  let shown = null; // the link or symbol whose card is there
+  let current = null; // the link or symbol whose card is there
   let timer, touched = false;
 
   /** What has a card at a place of the page, and the address that it leads to. */
   const pointed = (target) => {
-    const found = target?.closest?.(HAVE);
-    if (!found || found.closest("h1, h2, h3, summary, button, .headerlink") || (found.localName === "math" && found.closest("a"))) return null;
-    if (found.localName === "a" && found.pathname === location.pathname && !/^#(figure|table|term|symbol)-/.test(found.hash)) return null;
-    return cards[address(found)] ? found : null;
+    const subject = target?.closest?.(HAVE);
+    if (!subject || subject.closest("h1, h2, h3, summary, button, .headerlink") || (subject.localName === "math" && subject.closest("a"))) return null;
+    if (subject.localName === "a" && subject.pathname === location.pathname && !/^#(figure|table|term|symbol)-/.test(subject.hash)) return null;
+    return cards[address(subject)] ? subject : null;
   };
-  const address = (found) => found.localName === "math" ? notation + "#" + found.dataset.symbol
-    : decodeURI(new URL(found.href, location.href).href.slice(root.href.length));
+  const address = (subject) => subject.localName === "math" ? notation + "#" + subject.dataset.symbol
+    : decodeURI(new URL(subject.href, location.href).href.slice(root.href.length));
 
   /** The picture or the short table of a figure that stands on this page. */
   const onPage = (id) => {
@@ -32,8 +32,8 @@
     return copy;
   };
 
-  const fill = (found, byTouch) => {
-    const to = address(found), { title, text, picture, src } = cards[to];
+  const fill = (subject, byTouch) => {
+    const to = address(subject), { title, text, picture, src } = cards[to];
     const [page, id] = to.split("#"), here = new URL(page, root).pathname === location.pathname;
     card.innerHTML = (title ? `<p class="name">${title}</p>` : "") + `<p>${text}</p>`;
     const drawn = here ? onPage(id) : null;
@@ -56,9 +56,9 @@
   };
 
   /** Below what it describes, or above where there is more room: never over it. */
-  const place = (found, x) => {
+  const place = (subject, x) => {
     const margin = 8, gap = 6, bar = document.querySelector(".bar").offsetHeight;
-    const { top, bottom, left } = found.getBoundingClientRect(), wide = document.documentElement.clientWidth;
+    const { top, bottom, left } = subject.getBoundingClientRect(), wide = document.documentElement.clientWidth;
     card.style.cssText = "";
     const below = innerHeight - bottom - gap - margin, above = top - bar - gap - margin;
     const under = below >= Math.min(card.offsetHeight, 320) || below >= above;
@@ -70,20 +70,20 @@
 
   const hide = () => {
     clearTimeout(timer);
-    shown?.removeAttribute("aria-describedby");
-    shown = null;
+    current?.removeAttribute("aria-describedby");
+    current = null;
     card.hidden = true;
   };
-  const show = (found, { byTouch = false, x } = {}) => {
-    if (shown === found) return;
+  const show = (subject, { byTouch = false, x } = {}) => {
+    if (current === subject) return;
     hide();
-    shown = found;
-    found.removeAttribute("title"); // the browser's own tooltip would stand over the card
-    fill(found, byTouch);
+    current = subject;
+    subject.removeAttribute("title"); // the browser's own tooltip would stand over the card
+    fill(subject, byTouch);
     card.hidden = false;
-    place(found, x);
-    for (const image of card.querySelectorAll("img")) if (!image.complete) image.onload = () => shown === found && place(found, x);
-    if (!byTouch) found.setAttribute("aria-describedby", "card");
+    place(subject, x);
+    for (const image of card.querySelectorAll("img")) if (!image.complete) image.onload = () => current === subject && place(subject, x);
+    if (!byTouch) subject.setAttribute("aria-describedby", "card");
   };
   const later = (act, wait) => {
     clearTimeout(timer);
@@ -92,14 +92,14 @@
 
   document.addEventListener("pointerover", ({ target, pointerType, clientX }) => {
     if (pointerType === "touch") return;
-    const found = pointed(target);
-    if (found && found !== shown) later(() => show(found, { x: clientX }), 180);
-    else if (found || card.contains(target)) clearTimeout(timer);
-    else later(() => shown === document.activeElement || hide(), 250);
+    const subject = pointed(target);
+    if (subject && subject !== current) later(() => show(subject, { x: clientX }), 180);
+    else if (subject || card.contains(target)) clearTimeout(timer);
+    else later(() => current === document.activeElement || hide(), 250);
   });
   document.addEventListener("focusin", ({ target }) => {
-    const found = pointed(target);
-    if (found && !touched && target.matches(":focus-visible")) show(found);
+    const subject = pointed(target);
+    if (subject && !touched && target.matches(":focus-visible")) show(subject);
     else if (!card.contains(target)) hide();
   });
   document.addEventListener("keydown", ({ key }) => { if (key === "Escape") hide(); });
@@ -108,12 +108,12 @@
 
   // A finger: the first tap shows the card, a second one, or "Go there", follows the link.
   document.addEventListener("pointerdown", ({ pointerType }) => { touched = pointerType === "touch"; }, true);
-  const tap = (event, found) => {
-    if (!found) {
+  const tap = (event, subject) => {
+    if (!subject) {
       if (!card.contains(event.target) || event.target.closest("a")) hide();
-    } else if (found !== shown) {
+    } else if (subject !== current) {
       event.preventDefault();
-      show(found, { byTouch: true });
+      show(subject, { byTouch: true });
     }
   };
   document.addEventListener("click", (event) => {
@@ -126,11 +126,11 @@
   const { tapped } = window;
   if (tapped) {
     touched = true;
-    const found = pointed(tapped);
-    if (found) show(found, { byTouch: true });
+    const subject = pointed(tapped);
+    if (subject) show(subject, { byTouch: true });
     else tapped.closest("a")?.click();
   } else {
-    const found = pointed([...document.querySelectorAll("article :hover")].at(-1)) ?? pointed(document.activeElement);
-    if (found && (found !== document.activeElement || found.matches(":focus-visible"))) show(found);
+    const subject = pointed([...document.querySelectorAll("article :hover")].at(-1)) ?? pointed(document.activeElement);
+    if (subject && (subject !== document.activeElement || subject.matches(":focus-visible"))) show(subject);
   }
 })();

@@ -3,7 +3,7 @@
  * #growth:d_k=64,p=0.5.
  *
  * An explorable is an object: `title`, `prompt`, one sentence that says what to do, `controls` (see `addControl`), `panels` [name, title,
- * height, margin], and `update(app)`, which draws app.state into app.panels and returns `said`, a sentence that answers, which is shown and
+ * height, margin], and `update(app)`, which draws app.state into app.panels and returns `sentence`, the answer, which is shown and
  * announced, and may return another `prompt` for that state. `hint` {target} says what a reader can move first: a ring pulses three times
  * around what the selector `target` finds, a slider's thumb, a handle, a box or a letter. `forget(app)` clears what it kept of the reader's
  * way, before Reset; `also(changes, app)` returns what else changes when the reader changes that. With `beside` the controls stand beside
@@ -192,7 +192,7 @@ export function start(figure, spec) {
     rich(spec.title),
   );
   const prompt = element("p", { class: "explorable-prompt" });
-  const said = element("p", { class: "explorable-said" });
+  const answer = element("p", { class: "explorable-sentence" });
   const box = element("div", {
     class: "explorable-app",
     role: "group",
@@ -203,7 +203,7 @@ export function start(figure, spec) {
     title,
     prompt,
     ...(spec.below ? [panels, controls] : [controls, panels]),
-    said,
+    answer,
     element("div", { class: "explorable-foot" }, ...(addressed ? [link, other] : []), reset),
     spoken,
   );
@@ -213,9 +213,9 @@ export function start(figure, spec) {
   const draw = () => {
     frame = 0;
     app.synchronise.forEach((synchronise) => synchronise());
-    const { said: sentence = "", prompt: task = spec.prompt ?? "" } = spec.update(app);
+    const { sentence = "", prompt: task = spec.prompt ?? "" } = spec.update(app);
     prompt.replaceChildren(rich(task));
-    said.replaceChildren(rich(sentence));
+    answer.replaceChildren(rich(sentence));
     link.href = toHash(name, app.state);
     other.href = (alone ?? chapter) + link.getAttribute("href");
     app.placeHint?.();
@@ -278,7 +278,7 @@ export function start(figure, spec) {
     still.before(box);
   } else figure.prepend(box);
   spec.panels.forEach((panel) => addPanel(app, panels, panel));
-  if (spec.answerAfter) panels.querySelector(`[data-panel=${spec.answerAfter}]`).after(said);
+  if (spec.answerAfter) panels.querySelector(`[data-panel=${spec.answerAfter}]`).after(answer);
   draw();
   new ResizeObserver(redraw).observe(panels);
   const inSlide = chapter && new URLSearchParams(location.search).has("slide");
@@ -298,22 +298,22 @@ function showHint(app, figure, box, { target }) {
     "aria-hidden": "true",
   });
   const place = () => {
-    const found = box.querySelector(target);
-    ring.hidden = !found;
-    if (!found) return;
-    const framed = found.querySelector(".ring") ?? found;
+    const part = box.querySelector(target);
+    ring.hidden = !part;
+    if (!part) return;
+    const framed = part.querySelector(".ring") ?? part;
     const at = framed.getBoundingClientRect();
     const around = box.getBoundingClientRect();
     const zoom = around.width / box.offsetWidth; // on a page of its own
     let [left, width, height] = [at.left - around.left, at.width, at.height].map((x) => x / zoom);
     const middle = (at.top - around.top) / zoom + height / 2;
-    const { type, value, min, max } = found;
+    const { type, value, min, max } = part;
     if (type === "range") {
       left += ((value - min) / (max - min)) * (width - THUMB);
       width = THUMB;
     }
     if (type === "range" || type === "checkbox") height = width; // a box or a thumb is as high as wide, its element higher
-    const by = found === framed ? 5 : 0; // a handle's own ring stands off already
+    const by = part === framed ? 5 : 0; // a handle's own ring stands off already
     const sides = {
       left: left - by,
       top: middle - height / 2 - by,

@@ -8,7 +8,7 @@ import { layer } from "./shared.js";
  */
 export function drawHandles(panel, values, range, role) {
   const handles = layer(panel.svg, "handles").selectAll("g.explorable-handle").data(values);
-  const made = handles
+  const newHandles = handles
     .enter()
     .append("g")
     .attr("class", "explorable-handle")
@@ -16,7 +16,7 @@ export function drawHandles(panel, values, range, role) {
     .attr("tabindex", 0)
     .attr("aria-valuemin", range.min)
     .attr("aria-valuemax", range.max);
-  made
+  newHandles
     .append("rect")
     .attr("class", "touch")
     .attr("x", -16)
@@ -24,14 +24,14 @@ export function drawHandles(panel, values, range, role) {
     .attr("width", 32)
     .attr("height", 32)
     .style("fill", "transparent");
-  made.append("circle").attr("class", "ring").attr("r", 12);
-  made
+  newHandles.append("circle").attr("class", "ring").attr("r", 12);
+  newHandles
     .append("circle")
     .attr("r", 7)
     .style("fill", colour(role))
     .style("stroke", "var(--ex-ground)")
     .style("stroke-width", 1.5);
-  return { made, all: made.merge(handles) };
+  return { newHandles, all: newHandles.merge(handles) };
 }
 
 /** How each panel's handles follow a drag now. */
@@ -154,17 +154,17 @@ export function drawSideways(app, panel, control, at, level, byDrag) {
   const value = app.state[name];
   const now = values.indexOf(value);
   const range = { min: 0, max: values.length - 1, step: 1 };
-  const { made, all } = drawHandles(panel, [now], range, "query");
-  made.attr("aria-label", spoken);
-  made.selectAll("circle:not(.ring)").style("fill", "var(--ex-ink)");
-  made.select("circle.ring").attr("r", 18);
-  made
+  const { newHandles, all } = drawHandles(panel, [now], range, "query");
+  newHandles.attr("aria-label", spoken);
+  newHandles.selectAll("circle:not(.ring)").style("fill", "var(--ex-ink)");
+  newHandles.select("circle.ring").attr("r", 18);
+  newHandles
     .append("path")
     .attr("d", "M-10,-4L-14,0L-10,4M10,-4L14,0L10,4")
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
-  made
+  newHandles
     .select("rect.touch")
     .attr("x", -22)
     .attr("y", -22)

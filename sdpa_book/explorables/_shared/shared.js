@@ -43,10 +43,10 @@ export const showCount = d3.format(",");
 
 /** An element with attributes and children; text may hold <i>, <sub> and <sup> through `rich`. */
 export function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
 }
 
 /** Whether the reader wants no motion. */
@@ -101,8 +101,8 @@ export function richText(text, content) {
 
 /** The child <tag class=name> of a D3 selection, made if it is not there yet, so that drawing again keeps the focus. */
 export function layer(parent, name, tag = "g") {
-  const found = parent.select(`${tag}.${name}`);
-  return found.empty() ? parent.append(tag).attr("class", name) : found;
+  const child = parent.select(`${tag}.${name}`);
+  return child.empty() ? parent.append(tag).attr("class", name) : child;
 }
 
 /** As `layer`, and empty: for what no one can focus. */

@@ -28,8 +28,8 @@ export const template = {
     widths.forEach((dK, i) =>
       point(group, x(dK), y(std[i]), dK === state.d_k ? 7 : 4, colour("key")),
     );
-    const said = `With ${state.d_k} components the standard deviation of q·k is ${show(here, 1)}.`;
-    line.describe(said);
-    return { said };
+    const sentence = `With ${state.d_k} components the standard deviation of q·k is ${show(here, 1)}.`;
+    line.describe(sentence);
+    return { sentence };
   },
 };

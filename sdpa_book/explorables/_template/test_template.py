@@ -2,7 +2,7 @@
 
 from sdpa_book.explorables import template
 
-from ..conftest import go, numbers, said
+from ..conftest import go, numbers, sentence
 
 
 def test_the_width_that_is_told_is_the_one_measured(explorable):
@@ -10,4 +10,4 @@ def test_the_width_that_is_told_is_the_one_measured(explorable):
     table = template.data()
     for d_k, std in zip(table["d_k"], table["std"], strict=True):
         go(figure, f"d_k={d_k}")
-        assert numbers(said(figure)) == [d_k, round(std, 1)]
+        assert numbers(sentence(figure)) == [d_k, round(std, 1)]

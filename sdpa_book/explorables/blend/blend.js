@@ -37,7 +37,7 @@ export const blend = {
   ],
   panels: [["plane", "", 340, { left: 8, top: 8, bottom: 8, right: 8 }]],
   forget({ memory }) {
-    for (const kept of ["moved", "from", "beyond"]) delete memory[kept];
+    for (const name of ["moved", "from", "beyond"]) delete memory[name];
   },
   /** Keep what the reader moves, and a value's way from where it began: of a score one number changes, of a value two, of o three. */
   also(asked, { memory }) {
@@ -57,7 +57,7 @@ export const blend = {
     const shares = percents(p);
     drawShares(app, p, shares);
     drawPlane(app, values, p, shares, output);
-    return { said: flat(values) ?? answer(app, p, shares) };
+    return { sentence: flat(values) ?? answer(app, p, shares) };
   },
 };
 
@@ -80,10 +80,10 @@ function answer({ memory: { beyond, moved } }, p, shares) {
   if (beyond)
     return `At the dashed ring p_${beyond.j + 1} would have to be ${needed(beyond)}, but no weight is negative: o stays inside.`;
   const value = /v(.)/.exec(moved)?.[1];
-  const told = shares[value - 1]?.replace("<", "less than").replace(">", "over");
+  const percentage = shares[value - 1]?.replace("<", "less than").replace(">", "over");
   if (p[value - 1] < 0.05)
-    return `The weights stay, and o hardly moves: v_${value} has ${told} of the weight.`;
-  if (value) return `The weights stay, and o goes ${told} of the way that v_${value} goes.`;
+    return `The weights stay, and o hardly moves: v_${value} has ${percentage} of the weight.`;
+  if (value) return `The weights stay, and o goes ${percentage} of the way that v_${value} goes.`;
   const most = p.findIndex((w) => w > 0.95) + 1;
   if (most) return `Here o is almost all v_${most}, and never quite: every weight stays above 0.`;
   const [first, second, third] = shares.map((share, j) => `${share}\u00a0v_${j + 1}`);
@@ -206,8 +206,11 @@ function drawPlane(app, values, p, shares, output) {
   const ways =
     held && /v/.test(moved) ? [moved[1] - 1, 3].map((j) => upTo(at(from[j]), at(ends[j]))) : [];
   const lines = [...values.map((value, j) => [at(value), at(values[(j + 1) % 3])]), ...ways];
-  const { made, all } = drawHandles(panel, ends, pointRange, "value");
-  const [ofValues, ofOutput] = [made.filter((_, j) => j < 3), made.filter((_, j) => j === 3)];
+  const { newHandles, all } = drawHandles(panel, ends, pointRange, "value");
+  const [ofValues, ofOutput] = [
+    newHandles.filter((_, j) => j < 3),
+    newHandles.filter((_, j) => j === 3),
+  ];
   const keys = "left and right arrows move x, up and down move y";
   ofValues.attr("aria-label", (_, j) => `value ${j + 1}, a point: ${keys}`);
   ofValues.select("circle:not(.ring)").attr("r", 8);

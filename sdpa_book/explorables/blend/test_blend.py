@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ..conftest import act, described, numbers, said, slider, state
+from ..conftest import act, described, numbers, sentence, slider, state
 
 
 def standing(figure):
@@ -24,21 +24,21 @@ def test_the_output_is_softmaxs_average_of_the_values(explorable, setting):
     weights, values = standing(figure)
     assert output(figure) == pytest.approx((weights @ values).tolist(), abs=5.1e-3)
     if weights.min() >= 5e-4 and weights.max() <= 0.95:
-        assert sum(numbers(said(figure))[::2]) == 100
-    for shown, weight in zip(figure.locator(".explorable-share").all(), weights, strict=True):
-        text = shown.locator("span").last.text_content()
+        assert sum(numbers(sentence(figure))[::2]) == 100
+    for share, weight in zip(figure.locator(".explorable-share").all(), weights, strict=True):
+        text = share.locator("span").last.text_content()
         assert numbers(text) == [pytest.approx(100 * weight.item(), abs=1)], "nor 0 nor 100"
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "per_cent"),
     [("z1=0,z2=0,z3=0", [33.3] * 3), ("z1=0,z2=0,z3=-0.02", [33.6, 33.6, 32.9])],
 )
-def test_equal_weights_are_told_as_equal(explorable, setting, told):
+def test_equal_weights_are_told_as_equal(explorable, setting, per_cent):
     figure = explorable("blend", setting)
-    assert numbers(said(figure))[::2] == told
+    assert numbers(sentence(figure))[::2] == per_cent
     shares = [numbers(share)[-1] for share in figure.locator(".explorable-share").all_inner_texts()]
-    assert shares == told
+    assert shares == per_cent
 
 
 @pytest.mark.parametrize("setting", ["", "z2=3"])
@@ -60,15 +60,18 @@ def test_what_is_moved_is_answered_and_reset_begins_again(explorable):
     corners, level = np.c_[standing(figure)[1], np.ones(3)], output(figure)[1]
     act(figure, slider(figure, "output").press, "Home")
     needed = 100 * np.linalg.solve(corners.T, [-0.36, level, 1])
-    assert numbers(said(figure))[:2] == [1 + needed.argmin(), pytest.approx(needed.min(), abs=1)]
+    assert numbers(sentence(figure))[:2] == [
+        1 + needed.argmin(),
+        pytest.approx(needed.min(), abs=1),
+    ]
     act(figure, figure.get_by_role("button", name="Reset").click)
-    assert said(figure).startswith("So far o is inside")
+    assert sentence(figure).startswith("So far o is inside")
     act(figure, slider(figure, "value 2").press, "End")
-    assert numbers(said(figure)) == [34, 2]
+    assert numbers(sentence(figure)) == [34, 2]
     act(figure, slider(figure, "score").press, "Home")
-    assert "stays inside the triangle" in said(figure)
+    assert "stays inside the triangle" in sentence(figure)
     act(figure, slider(figure, "value 1").press, "End")
-    assert "hardly moves" in said(figure)
+    assert "hardly moves" in sentence(figure)
 
 
 def test_the_ring_that_the_output_was_pulled_to_brings_it_back(explorable):
@@ -87,7 +90,7 @@ def test_the_ring_that_the_output_was_pulled_to_brings_it_back(explorable):
         figure.page.wait_for_timeout(300)
     after = state(figure)
     assert all(after[x] == before[x] for x in ("x1", "y1", "x2", "y2"))
-    assert numbers(said(figure)) == [53, 1, 34, 2, 13, 3]
+    assert numbers(sentence(figure)) == [53, 1, 34, 2, 13, 3]
 
 
 @pytest.mark.parametrize(("by", "setting"), [("drag", ""), ("score", "z2=-5,z3=-5")])
@@ -110,7 +113,7 @@ def test_a_value_under_the_output_that_came_there_can_be_dragged(explorable, by,
         drag(output, (value[0] + 40, value[1] + 10))
         drag(value, output)  # what was dragged can be dragged back
         assert float(state(figure)["x1"]) == before
-        assert numbers(said(figure))[0] < 90
+        assert numbers(sentence(figure))[0] < 90
         drag(output, (value[0] + 40, value[1] + 10))
         value = (value[0] - 16, value[1])  # the rim is the value's
     else:

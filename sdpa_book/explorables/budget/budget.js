@@ -45,7 +45,7 @@ export const budget = {
     const { stop } = app.state;
     app.memory.furthest = Math.max(stop, app.memory.furthest ?? 0);
     drawModels(app, stop);
-    return { said: verdict(stop, app.memory.furthest) };
+    return { sentence: verdict(stop, app.memory.furthest) };
   },
 };
 
@@ -130,9 +130,9 @@ function drawModels(app, stop) {
       say(ahead, text, to - 6, top + 14 + 14 * i, "end").attr("class", null),
     );
   const fits = (from, to) => to - from > 90;
-  const shown = known ? right : unseen;
+  const rim = known ? right : unseen;
   const later = names.some((name) => seen(learned[name], furthest) > seen(learned[name], stop));
-  const beside = fits(x(stop), shown) ? shown : known && x(stop);
+  const beside = fits(x(stop), rim) ? rim : known && x(stop);
   if (later && beside) words(beside, "hollow dots:", "learned later");
   if (!known && fits(unseen, right)) words(right, "not seen yet");
   drawCursor(app, panel, cursor, stopControl, x);

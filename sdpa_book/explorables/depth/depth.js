@@ -93,7 +93,7 @@ export const depth = {
     if (guess !== NONE_YET && revealed) drawMiss(panel, aims, width, passed, guess, !mine && of);
     else if (mine !== NONE_YET) drawAim(panel, aims, width, passed, guess);
     return {
-      said: verdict(width, passed, mine, revealed),
+      sentence: verdict(width, passed, mine, revealed),
       prompt: revealed
         ? "Try another width of a head, or drag the line to fewer blocks."
         : undefined,
@@ -197,9 +197,9 @@ function drawNorms(app, width, passed) {
   const right = passed === 1; // later on the left, where nothing leads to the ring
   const wanted = [undivided + (right ? 18 : -12), root + (right ? 6 : 32)];
   const levels = apart(wanted, 17, 0, panel.yRange[0] - 8, [0, 1]);
-  const told = !isNarrow(panel) && passed > 1;
+  const withGrowth = !isNarrow(panel) && passed > 1;
   names.forEach((name, i) => {
-    const grown = told ? `: × ${growth(name, width, passed)}` : "";
+    const grown = withGrowth ? `: × ${growth(name, width, passed)}` : "";
     const [by, anchor] = right ? [20, "start"] : [-20, "end"];
     say(group, labels[name] + grown, at + by, levels[i], anchor)
       .style("font-weight", 700)
@@ -262,8 +262,8 @@ function drawRing(app, guess, moved, of) {
   panel.guess.svg.style("display", guess === null ? "none" : null);
   if (guess === null) return;
   const range = { min: 0, max: GUESSES.length - 1, step: 1 };
-  const { made, all } = drawHandles(panel.guess, [GUESSES.indexOf(guess)], range, "query");
-  made.attr("aria-label", `your guess for ${depths.at(-1)} undivided blocks`);
+  const { newHandles, all } = drawHandles(panel.guess, [GUESSES.indexOf(guess)], range, "query");
+  newHandles.attr("aria-label", `your guess for ${depths.at(-1)} undivided blocks`);
   all
     .select("circle:not(.ring)")
     .attr("r", 11)
@@ -272,23 +272,36 @@ function drawRing(app, guess, moved, of) {
     .style("stroke", moved ? colour("none") : "var(--ex-ink)")
     .style("stroke-width", moved && !of ? 3 : 2)
     .style("opacity", of ? FAINT : 1);
-  made
+  newHandles
     .append("path")
     .attr("d", "M-4,-15L0,-19L4,-15M-4,15L0,19L4,15")
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
-  made.append("g").attr("class", "words").style("pointer-events", "none");
+  newHandles.append("g").attr("class", "words").style("pointer-events", "none");
   // Its whole column is the ring's: a press beside the ring is not one for the line, which would tell.
-  made.append("rect").attr("class", "column").attr("x", -22).attr("width", 44).attr("fill", "none");
-  made.select("rect.column").style("pointer-events", "all").style("touch-action", "none").lower();
+  newHandles
+    .append("rect")
+    .attr("class", "column")
+    .attr("x", -22)
+    .attr("width", 44)
+    .attr("fill", "none");
+  newHandles
+    .select("rect.column")
+    .style("pointer-events", "all")
+    .style("touch-action", "none")
+    .lower();
   const [bottom, top] = panel.yRange;
   all
     .select("rect.column")
     .attr("y", top - y(guess))
     .attr("height", bottom - top);
   // Over the words, where a finger would else scroll the page.
-  made.select("rect.touch").style("cursor", "ns-resize").style("touch-action", "none").raise();
+  newHandles
+    .select("rect.touch")
+    .style("cursor", "ns-resize")
+    .style("touch-action", "none")
+    .raise();
   all
     .select("rect.touch")
     .attr("x", -22)

@@ -6,7 +6,7 @@ import pytest
 
 from sdpa_book.studies import depth
 
-from ..conftest import act, go, numbers, said, slider, state
+from ..conftest import act, go, numbers, sentence, slider, state
 
 NAMES = ("none", "sqrt_d_k")
 
@@ -27,8 +27,8 @@ def test_the_growths_that_are_told_are_the_studys(explorable, stored):
             go(figure, f"d_k={d_k},blocks={blocks}")
             growths = [median(d_k, blocks, name) / median(d_k, 2, name) for name in NAMES]
             asked = [48] * (blocks < 48)
-            told = numbers(said(figure))
-            assert told == pytest.approx([2, blocks, *growths, *asked], rel=0.06)
+            stated = numbers(sentence(figure))
+            assert stated == pytest.approx([2, blocks, *growths, *asked], rel=0.06)
 
 
 def test_nothing_is_drawn_beyond_the_line(explorable, stored):
@@ -46,15 +46,15 @@ def test_a_guess_waits_for_the_line_and_stays_with_its_width(explorable):
     act(figure, ring.press, "PageUp")
     act(figure, ring.press, "PageUp")
     assert float(state(figure)["guess"]) == 3200
-    assert said(figure) == "You guess 3,200; now drag the line to 48."
+    assert sentence(figure) == "You guess 3,200; now drag the line to 48."
     for _ in depth.LAYERS[1:]:
         act(figure, line.press, "ArrowRight")
-        assert said(figure).endswith("And with 48?") == ring.is_visible()
-    assert said(figure).startswith("It explodes. You guessed 3,200, 3.1 times too low:")
+        assert sentence(figure).endswith("And with 48?") == ring.is_visible()
+    assert sentence(figure).startswith("It explodes. You guessed 3,200, 3.1 times too low:")
     assert not ring.is_visible()
     width = slider(figure, "width of a head")
     act(figure, width.press, "ArrowLeft")
-    assert "guessed" not in said(figure)
+    assert "guessed" not in sentence(figure)
     aims = figure.locator("[data-panel=norms] .aims")
     assert aims.text_content() == "your guessfor 256"
     act(figure, line.press, "ArrowLeft")
@@ -80,7 +80,7 @@ def test_once_it_is_revealed_no_guess_is_asked_for_until_reset(explorable):
     for blocks, asked in ((24, "Drag the ring"), (48, "Try another width"), (24, "Try another")):
         go(figure, f"blocks={blocks},guess=3200")
         assert prompt.text_content().startswith(asked)
-        assert ("And with 48?" in said(figure)) == (asked == "Drag the ring")
+        assert ("And with 48?" in sentence(figure)) == (asked == "Drag the ring")
     assert "your guess:3,200" in figure.locator("[data-panel=norms] .aims").text_content()
     act(figure, figure.get_by_role("button", name="Reset").click)
     assert prompt.text_content().startswith("Drag the ring")
@@ -93,9 +93,9 @@ def test_where_none_was_made_a_guess_waits_again_when_the_line_comes_back(explor
     act(figure, line.press, "Home")
     act(figure, ring.press, "PageUp")
     act(figure, ring.press, "PageUp")
-    assert said(figure) == "You guess 3,200; now drag the line to 48."
+    assert sentence(figure) == "You guess 3,200; now drag the line to 48."
     act(figure, line.press, "End")
-    assert "You guessed 3,200" in said(figure)
+    assert "You guessed 3,200" in sentence(figure)
 
 
 def test_a_press_beside_the_ring_tells_nothing_and_a_drag_there_is_a_guess(explorable):
@@ -113,4 +113,4 @@ def test_a_press_beside_the_ring_tells_nothing_and_a_drag_there_is_a_guess(explo
     figure.page.mouse.up()
     figure.page.wait_for_timeout(300)
     assert state(figure)["blocks"] == before["blocks"]
-    assert said(figure).startswith("You guess ")
+    assert sentence(figure).startswith("You guess ")

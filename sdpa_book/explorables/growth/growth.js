@@ -69,7 +69,7 @@ export const growth = {
     const sums = walks(state, memory);
     const before = memory.before === state.d_k ? undefined : memory.before;
     drawSums(app.panels.sums, sums, state.d_k, before);
-    return { said: answer(sums, state.d_k, before) };
+    return { sentence: answer(sums, state.d_k, before) };
   },
 };
 

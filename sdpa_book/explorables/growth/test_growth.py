@@ -8,7 +8,7 @@ import pytest
 
 from sdpa_lib.moments import exact_moments
 
-from ..conftest import SAMPLE, act, described, go, numbers, said, slider, state
+from ..conftest import SAMPLE, act, described, go, numbers, sentence, slider, state
 
 
 def sums(pair, terms, scripts):
@@ -27,10 +27,12 @@ def drawn(figure, pair):
 def test_the_spread_is_the_librarys(explorable, scripts, d_k):
     figure = explorable("growth", f"d_k={d_k},draw=0")
     std = math.sqrt(exact_moments(d_k).variance)
-    for told in (said(figure), described(figure, "sums")):
-        assert numbers(told)[-1] == std
+    for text in (sentence(figure), described(figure, "sums")):
+        assert numbers(text)[-1] == std
     ends = [sums(pair, d_k, scripts)[-1] for pair in range(40)]
-    assert numbers(said(figure))[1] == pytest.approx(np.sqrt(np.mean(np.square(ends))), rel=0.05)
+    assert numbers(sentence(figure))[1] == pytest.approx(
+        np.sqrt(np.mean(np.square(ends))), rel=0.05
+    )
 
 
 def test_a_line_is_the_sum_of_one_product_after_another(explorable, scripts):
@@ -71,22 +73,22 @@ def test_it_begins_with_the_first_draw_that_is_ordinary(explorable, scripts):
 
 
 @pytest.mark.parametrize(
-    ("start", "key", "told"),
+    ("start", "key", "times"),
     [(16, "End", "4"), (256, "Home", "0.25"), (64, "End", "2"), (64, "ArrowRight", "1.4")],
 )
-def test_what_changes_is_compared_with_where_the_reader_took_hold(explorable, start, key, told):
+def test_what_changes_is_compared_with_where_the_reader_took_hold(explorable, start, key, times):
     figure = explorable("growth", f"d_k={start}")
     act(figure, slider(figure, "terms").press, key)
     notes = figure.locator(".notes").text_content()
     here = re.match(r"±([\d.]+) at ", notes)[1]
     ratio, expected = re.search(
-        r"(\S+) times as wide: (?:1/)?√\S+\s=\s(\S+) expected", said(figure)
+        r"(\S+) times as wide: (?:1/)?√\S+\s=\s(\S+) expected", sentence(figure)
     ).groups()
-    assert expected == told
+    assert expected == times
     before = re.search(rf".±([\d.]+) at {start}standard", notes)[1]
-    shown = float(here) / float(before)
-    assert ratio == (f"{shown:.1f}" if shown >= 1 else f"{shown:.2f}")
+    widening = float(here) / float(before)
+    assert ratio == (f"{widening:.1f}" if widening >= 1 else f"{widening:.2f}")
     for button, terms in (("Draw", state(figure)["d_k"]), ("Reset", 64)):
         act(figure, figure.get_by_role("button", name=button).click)
-        assert said(figure).startswith(f"After {terms} terms")
+        assert sentence(figure).startswith(f"After {terms} terms")
         assert figure.locator(".notes .bar").count() == 0

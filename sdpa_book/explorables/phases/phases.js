@@ -38,7 +38,7 @@ export const phases = {
       return { n, count: half[i][at], share };
     });
     drawRows(app.panels.rows, rows);
-    return { said: answer(rows) };
+    return { sentence: answer(rows) };
   },
 };
 

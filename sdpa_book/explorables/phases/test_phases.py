@@ -6,7 +6,7 @@ import pytest
 
 from sdpa_lib.sampling import sample
 
-from ..conftest import act, described, numbers, said, slider
+from ..conftest import act, described, numbers, sentence, slider
 
 LENGTHS = [32, 1024, 32_768]
 
@@ -18,7 +18,7 @@ def gathered(n, sigma):
     return scores.softmax(-1).sort(descending=True).values.mean(0).cumsum(-1)
 
 
-def told(figure):
+def labels(figure):
     """What stands below each bar."""
     texts = figure.locator("[data-panel=rows] svg").get_by_text(re.compile("reach half|key has"))
     return [numbers(text) for text in texts.all_text_contents()]
@@ -28,7 +28,7 @@ def told(figure):
 def test_as_many_keys_have_half_of_the_weight_as_the_library_finds(explorable, sigma):
     figure = explorable("phases", f"sigma={sigma}")
     drawn = numbers(described(figure, "rows"))
-    for n, (shown, *percent) in zip(LENGTHS, told(figure), strict=True):
+    for n, (keys, *percent) in zip(LENGTHS, labels(figure), strict=True):
         shares = gathered(n, sigma)
         half = (shares < 0.5).sum().item() + 1
         of, heaviest, count, share = (drawn.pop(0) for _ in range(4))
@@ -36,25 +36,27 @@ def test_as_many_keys_have_half_of_the_weight_as_the_library_finds(explorable, s
         assert heaviest == pytest.approx(shares[0].item(), abs=0.05)
         assert count == pytest.approx(half, rel=0.03, abs=1.01)
         assert share == pytest.approx(shares[int(count) - 1].item(), abs=0.05)
-        assert shown == count
+        assert keys == count
         assert percent == ([pytest.approx(100 * heaviest, abs=1)] if count == 1 else [])
 
 
 def test_the_sentence_says_how_many_keys_the_shortest_and_the_longest_row_need(explorable):
     figure = explorable("phases")
     handle = slider(figure, "spread of the scores")
-    shown = []
+    spreads = []
     for _ in range(25):
-        shown.append(figure.locator("output").inner_text())
-        counts = [count for count, *_ in told(figure)]
+        spreads.append(figure.locator("output").inner_text())
+        counts = [count for count, *_ in labels(figure)]
         if counts[-1] == 1:
-            assert said(figure) == "No: in all three rows one key has most of the weight."
+            assert sentence(figure) == "No: in all three rows one key has most of the weight."
         else:
-            assert numbers(said(figure)) == [counts[0], LENGTHS[0], counts[-1], LENGTHS[-1]]
-            assert said(figure).startswith("Yes: " if counts[-1] > 10 * counts[0] else "Hardly: ")
+            assert numbers(sentence(figure)) == [counts[0], LENGTHS[0], counts[-1], LENGTHS[-1]]
+            assert sentence(figure).startswith(
+                "Yes: " if counts[-1] > 10 * counts[0] else "Hardly: "
+            )
         shares = [count / n for count, n in zip(counts, LENGTHS, strict=True)]
         assert shares == sorted(shares, reverse=True)
-        if len(shown) < 25:
+        if len(spreads) < 25:
             act(figure, lambda: handle.press("ArrowRight"))
-    assert len({*shown}) == 25
-    assert said(figure).startswith("No")
+    assert len({*spreads}) == 25
+    assert sentence(figure).startswith("No")

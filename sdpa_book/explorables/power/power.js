@@ -57,7 +57,7 @@ export const power = {
   ],
   update({ state: { p }, panels: { lines: panel } }) {
     drawLines(panel, p);
-    return { said: verdict(p) };
+    return { sentence: verdict(p) };
   },
 };
 
@@ -159,6 +159,6 @@ function drawLines(panel, p) {
           .text(level(name) ? ": level" : ` ${factor(change(name, p))}`);
     });
   });
-  const told = names.map((name) => `${lines[name].short} ${show(change(name, p), 3)}`);
-  panel.describe(`In a head of ${most} components, over one of ${least}: ${told.join(", ")}`);
+  const growths = names.map((name) => `${lines[name].short} ${show(change(name, p), 3)}`);
+  panel.describe(`In a head of ${most} components, over one of ${least}: ${growths.join(", ")}`);
 }

@@ -40,7 +40,7 @@ export const saturation = {
     const { d_k: dK } = app.state;
     const sides = SIDES.map((divisor) => sideOf(dK, divisor));
     drawKeys(app.panels.keys, sides, dK);
-    return { said: answer(sides, dK) };
+    return { sentence: answer(sides, dK) };
   },
 };
 
@@ -76,10 +76,10 @@ function drawKeys(panel, sides, dK) {
   say(words, "key", 0, 34, "start");
   for (const j of KEYS)
     say(words, j + 1, 0, y(j) + (ROOMY ? y.bandwidth() / 2 + 4 : y.bandwidth() - 7), "start");
-  const told = (values) => values.map((x) => x.toFixed(3)).join("; ");
+  const list = (values) => values.map((x) => x.toFixed(3)).join("; ");
   const described = sides.map(
     ({ scores, weights, gains }, i) =>
-      `${names[i]}: scores ${scores.map(decimal).join("; ")}; weights ${told(weights)}; gains ${told(gains)}`,
+      `${names[i]}: scores ${scores.map(decimal).join("; ")}; weights ${list(weights)}; gains ${list(gains)}`,
   );
   panel.describe(`${described.join(". ")}.`);
 }
@@ -123,8 +123,8 @@ function drawSide(panel, { scores, weights, gains, y, name, start, end }, diviso
   for (const j of KEYS) {
     const level = ROOMY ? y(j) + y.bandwidth() / 2 + 4 : y(j) + LETTERS - 3;
     say(words, decimal(scores[j]), start, level, "start").style("fill", muted);
-    const told = gains[j] < 0.005 ? "< 0.01" : `+${show(gains[j])}`;
-    const gain = say(words, told, end, level, "end");
+    const label = gains[j] < 0.005 ? "< 0.01" : `+${show(gains[j])}`;
+    const gain = say(words, label, end, level, "end");
     if (gains[j] >= COUNTS) gain.style("font-weight", 700);
     else gain.style("fill", muted);
   }

@@ -5,7 +5,7 @@ import torch
 
 from sdpa_book.explorables.saturation import gains, pattern
 
-from ..conftest import described, go, numbers, said
+from ..conftest import described, go, numbers, sentence
 
 SIDES = ("none", "sqrt_d_k")
 WIDTHS = (4, 64, 144, 256)
@@ -20,9 +20,9 @@ def side(d_k, divisor):
 @pytest.mark.parametrize("d_k", WIDTHS)
 def test_scores_weights_and_gains_are_those_of_softmax(explorable, d_k):
     drawn = described(explorable("saturation", f"d_k={d_k}"), "keys").split(". ")
-    for told, divisor in zip(drawn, SIDES, strict=True):
+    for text, divisor in zip(drawn, SIDES, strict=True):
         scores, weights, gains = side(d_k, divisor)
-        read = numbers(told.split(": ")[1])
+        read = numbers(text.split(": ")[1])
         assert read[:8] == pytest.approx(scores.tolist(), abs=0.051)
         assert read[8:16] == pytest.approx(weights.tolist(), abs=0.00051)
         assert read[16:] == pytest.approx(gains.tolist(), abs=0.00051)
@@ -46,11 +46,11 @@ def test_scores_and_gains_stand_over_their_bars_and_those_that_count_are_strong(
     figure = explorable("saturation", f"d_k={d_k}")
     for divisor in SIDES:
         words = figure.locator(f".words-{divisor} text")
-        told = [x.replace("< ", "") for x in words.all_text_contents()[3:]]
+        labels = [x.replace("< ", "") for x in words.all_text_contents()[3:]]
         scores, _, gains = (x.tolist() for x in side(d_k, divisor))
-        assert [numbers(x)[0] for x in told[::2]] == pytest.approx(scores, abs=0.051)
-        shown = [gain if gain >= 0.005 else 0.01 for gain in gains]
-        assert [numbers(x)[0] for x in told[1::2]] == pytest.approx(shown, abs=0.0051)
+        assert [numbers(x)[0] for x in labels[::2]] == pytest.approx(scores, abs=0.051)
+        labelled = [gain if gain >= 0.005 else 0.01 for gain in gains]
+        assert [numbers(x)[0] for x in labels[1::2]] == pytest.approx(labelled, abs=0.0051)
         strong = words.evaluate_all("all => all.map((one) => one.style.fontWeight === '700')")
         assert strong[4::2] == [gain >= 0.05 for gain in gains]
 
@@ -71,11 +71,11 @@ def test_the_sentence_counts_the_keys_that_can_gain(explorable):
     for d_k in WIDTHS:
         go(figure, f"d_k={d_k}")
         undivided, divided = ((side(d_k, x)[2] >= 0.05).sum().item() for x in SIDES)
-        told = f"{undivided} of 8 keys" if undivided else "no key"
+        gaining = f"{undivided} of 8 keys" if undivided else "no key"
         still = "still " if d_k > 4 else ""
         first = side(d_k, "none")[1][0]
         expected = (
-            f"Undivided, key 1 has {first:.2f} of the weight, and {told} would gain 0.05 or more; "
-            f"divided, {still}{divided} of 8."
+            f"Undivided, key 1 has {first:.2f} of the weight, and {gaining} would gain 0.05 "
+            f"or more; divided, {still}{divided} of 8."
         )
-        assert said(figure) == expected
+        assert sentence(figure) == expected

@@ -56,7 +56,7 @@ export const scalings = {
         ? `does not: ${change(keysAt, a, "sqrt_d_k")} keys`
         : "now does what undivided did at × 1";
     return {
-      said:
+      sentence:
         a === 1
           ? "So far the root and the mean length give nearly the same weights; which of the two keeps them?"
           : `Mean and total length ${a > 1 ? "grow" : "shrink"} with the keys and keep the weights; the root ${root}.`,

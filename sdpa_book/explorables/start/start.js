@@ -49,7 +49,7 @@ export const start = {
       `Weights that “it” gives: ${words.map((word, j) => `${word} ${brief(weights[j])}, fit ${show(reach[j] * length, 1)}`).join("; ")}.`,
     );
     glide(memory, length, (at) => drawWords(panels.words, at, root, state.divisor));
-    return { said: answer(weights, state.d_k, divided) };
+    return { sentence: answer(weights, state.d_k, divided) };
   },
 };
 

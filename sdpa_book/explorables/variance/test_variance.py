@@ -9,7 +9,7 @@ import pytest
 from sdpa_lib.moments import exact_moments
 from sdpa_lib.sampling import get_distribution
 
-from ..conftest import act, described, go, numbers, said
+from ..conftest import act, described, go, numbers, sentence
 
 BOXES = {"mu_q": 1, "mu_k": 1, "rho_q": 0.3, "rho_k": 0.3}
 
@@ -38,18 +38,18 @@ def test_the_line_and_what_is_said_of_it_are_the_librarys(explorable):
         assert numbers(label) == pytest.approx(
             [small] * (1 < small < large) + [large] * (large > 1)
         )
-        assert ("Lifted" in said(figure)) == (1 < small == large)
-        assert ("level" in said(figure).lower()) == (large == small)
-        assert ("terms rise together" in said(figure)) == (large > small)
+        assert ("Lifted" in sentence(figure)) == (1 < small == large)
+        assert ("level" in sentence(figure).lower()) == (large == small)
+        assert ("terms rise together" in sentence(figure)) == (large > small)
 
 
 def test_a_mean_lifts_the_line_and_the_other_ones_correlation_tilts_it(explorable):
     figure = explorable("variance")
-    assert "level at 1" in said(figure)
+    assert "level at 1" in sentence(figure)
     act(figure, figure.get_by_label("mean 1", exact=True).first.check)
-    assert "Lifted to 2, but level: the root keeps" in said(figure)
+    assert "Lifted to 2, but level: the root keeps" in sentence(figure)
     act(figure, figure.get_by_label("correlation 0.3", exact=True).last.check)
-    assert "correlation: terms rise together" in said(figure)
+    assert "correlation: terms rise together" in sentence(figure)
 
 
 def test_the_line_of_before_stays_pale_until_the_next_change(explorable):
@@ -74,9 +74,9 @@ def test_the_line_of_before_stays_pale_until_the_next_change(explorable):
 
 def test_without_the_other_vectors_correlation_the_line_is_level(explorable):
     figure = explorable("variance", "rho_q=0.3,rho_k=0.3")
-    assert "Both are correlated: terms rise together" in said(figure)
+    assert "Both are correlated: terms rise together" in sentence(figure)
     act(figure, figure.get_by_label("correlation 0.3", exact=True).last.uncheck)
-    assert "the key’s random signs undo it" in said(figure)
+    assert "the key’s random signs undo it" in sentence(figure)
 
 
 def test_all_lines_are_on_one_scale_and_labels_stay_at_their_end(explorable):

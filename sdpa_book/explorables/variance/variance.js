@@ -60,7 +60,7 @@ export const variance = {
     drawCloud(query, "query", muQ, rhoQ);
     drawCloud(key, "key", muK, rhoK);
     drawLine(line, first, last, memory.before);
-    return { said: answer(first, last, boxes) };
+    return { sentence: answer(first, last, boxes) };
   },
 };
 

@@ -46,5 +46,5 @@ def test_code_is_marked_by_colour_and_what_has_none_is_not_marked(build):
 
 def test_every_mark_has_a_colour_in_the_style_sheet_of_the_book():
     sheet = STYLE.read_text(encoding="utf-8")
-    for shown in set(code_colours.COLOURS.values()):
-        assert f".highlight .{STANDARD_TYPES[shown]} {{" in sheet
+    for token in set(code_colours.COLOURS.values()):
+        assert f".highlight .{STANDARD_TYPES[token]} {{" in sheet

@@ -71,7 +71,7 @@ def test_nested_bars_are_two_pairs_in_mathml(build):
 
 
 @pytest.mark.parametrize(
-    ("typed", "kept", "left"),
+    ("typed", "together", "left"),
     [
         ("It is ($d_k$), and so.", "(dk),", "It is | and so."),
         ("An $n$-dimensional key.", "n-", "An |dimensional key."),
@@ -79,7 +79,7 @@ def test_nested_bars_are_two_pairs_in_mathml(build):
         ("And $i$'s blend.", "i’s", "And | blend."),
     ],
 )
-def test_what_stands_beside_a_formula_stays_in_its_line(build, typed, kept, left):
+def test_what_stands_beside_a_formula_stays_in_its_line(build, typed, together, left):
     site = build(
         {"index": f"# A\n\n{typed}\n"},
         "mathml",
@@ -88,7 +88,7 @@ def test_what_stands_beside_a_formula_stays_in_its_line(build, typed, kept, left
     )
     (paragraph,) = (p for p in site.page().select("p") if p.find("math"))
     span = paragraph.select_one("span.together")
-    assert span.text == kept
+    assert span.text == together
     span.replace_with("|")
     assert paragraph.text == left
 
@@ -112,13 +112,13 @@ def test_what_stands_beside_a_formula_stays_in_its_line(build, typed, kept, left
     ],
 )
 def test_a_long_formula_in_a_line_has_pieces(latex, pieces):
-    made = BeautifulSoup(in_pieces(mathml(latex, "inline", None)), "html.parser")
+    soup = BeautifulSoup(in_pieces(mathml(latex, "inline", None)), "html.parser")
     if pieces is None:
-        assert made.select(".formula") == []
+        assert soup.select(".formula") == []
     else:
-        assert [piece.text for piece in made.select(".formula")] == pieces
-        assert len(made.select(".formula + wbr + .formula")) == len(pieces) - 1
-        assert [sign.text for sign in made.select("[form=infix]")] == [p[-1] for p in pieces[:-1]]
+        assert [piece.text for piece in soup.select(".formula")] == pieces
+        assert len(soup.select(".formula + wbr + .formula")) == len(pieces) - 1
+        assert [sign.text for sign in soup.select("[form=infix]")] == [p[-1] for p in pieces[:-1]]
 
 
 @pytest.mark.parametrize(

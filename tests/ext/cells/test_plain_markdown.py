@@ -63,7 +63,7 @@ def test_a_diagram_is_as_wide_as_the_text(page):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "warning"),
     [
         ("> **Guess.** How large?", "a box is called"),
         ("<details>\n<summary>Why?</summary>\n\nSo.", "a fold has no end: Why?"),
@@ -71,5 +71,5 @@ def test_a_diagram_is_as_wide_as_the_text(page):
         ("**Table.** Of nothing.\n\nA paragraph.", "none stands behind"),
     ],
 )
-def test_what_was_meant_otherwise_is_a_warning(build, text, told):
-    assert told in build({"index": f"# A\n\n{text}\n"}, "plain_markdown").warnings
+def test_what_was_meant_otherwise_is_a_warning(build, text, warning):
+    assert warning in build({"index": f"# A\n\n{text}\n"}, "plain_markdown").warnings

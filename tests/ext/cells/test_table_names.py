@@ -73,9 +73,9 @@ def test_a_column_of_words_and_numbers_stands_to_the_left():
 
 def test_a_heading_does_not_part_at_a_sign():
     rows = '<tr><th scope="col">p(1 - p), d_k = 64</th></tr><tr><td>p(1 - p)</td></tr>'
-    made = table(rows)
-    assert "p(1\u00a0−\u00a0p), <i>d</i><sub>k</sub>\u00a0=\u00a064</th>" in made
-    assert "p(1 − p)</td>" in made
+    markup = table(rows)
+    assert "p(1\u00a0−\u00a0p), <i>d</i><sub>k</sub>\u00a0=\u00a064</th>" in markup
+    assert "p(1 − p)</td>" in markup
 
 
 def test_none_is_undivided_where_it_says_what_divides():
@@ -97,5 +97,5 @@ def test_only_tables_that_cells_made_are_set(build):
 
 
 def test_a_head_without_words_is_no_head():
-    made = table('<tr><th class="text"></th><th>a</th></tr><tr><td>b</td><td>1</td></tr>')
-    assert made.startswith("<tr><td></td><th>a</th></tr>")
+    markup = table('<tr><th class="text"></th><th>a</th></tr><tr><td>b</td><td>1</td></tr>')
+    assert markup.startswith("<tr><td></td><th>a</th></tr>")

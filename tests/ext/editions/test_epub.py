@@ -16,15 +16,15 @@ PACKAGE = """<item id="x" href="book/a.xhtml" media-type="application/xhtml+xml"
 
 
 def test_a_page_becomes_xhtml_and_says_that_it_has_formulas(tmp_path):
-    made, right = tmp_path / "made.epub", tmp_path / "right.epub"
-    with ZipFile(made, "w") as file:
+    original, right = tmp_path / "made.epub", tmp_path / "right.epub"
+    with ZipFile(original, "w") as file:
         file.writestr("mimetype", "application/epub+zip")
         file.writestr("book/a.xhtml", PAGE)
         file.writestr("book/b.xhtml", "<html><head></head><body><p id='b'>b</p></body></html>")
         file.writestr("_static/a.js", "")
         file.writestr("_images/a.svg", '<svg><path id="s"/><path d="M1 1"/></svg>')
         file.writestr("content.opf", PACKAGE)
-    epub.put_right(made, right)
+    epub.put_right(original, right)
     with ZipFile(right) as file:
         assert file.infolist()[0].compress_type == ZIP_STORED
         assert "_static/a.js" not in file.namelist()

@@ -82,9 +82,9 @@ def test_a_poll_marks_the_right_option_a_step_after_its_question(lecture):
 def test_neighbours_may_talk_and_the_time_stands_first_in_the_notes(lecture):
     page, warned = lecture(slide("```{poll} 02\n:talk:\n```"))
     assert warned == ""
-    said = page.select_one("aside.notes").text
-    assert said.startswith("Minutes 0 to 1")
-    assert said.index("neighbour") < said.index("Say it.")
+    notes = page.select_one("aside.notes").text
+    assert notes.startswith("Minutes 0 to 1")
+    assert notes.index("neighbour") < notes.index("Say it.")
 
 
 def test_a_poll_may_be_the_lectures_own_and_has_one_right_answer(lecture):
@@ -109,13 +109,13 @@ def test_what_is_worked_out_comes_a_row_at_a_time(lecture):
 def test_queries_that_do_not_hear_are_of_two_kinds_as_a_backup_says():
     W_Q, W_K = (W.detach() for W in lookup.matrices(64))
     tokens, keys, _ = (torch.cat(x, 1) for x in zip(*lookup.draw_batches(), strict=True))
-    found = {}
+    medians = {}
     for name in ("sqrt_d_k", "none"):
         q, k = tokens @ W_Q.unsqueeze(1), keys @ W_K.unsqueeze(1)
         right = attention_weights(q, k, rescaling=name)[..., 0, 0]
-        found[name] = float(right[right < 0.02].median())
-    assert round(found["sqrt_d_k"], 2) == 0.01
-    assert found["none"] < 1e-6
+        medians[name] = float(right[right < 0.02].median())
+    assert round(medians["sqrt_d_k"], 2) == 0.01
+    assert medians["none"] < 1e-6
 
 
 def test_the_first_slide_has_the_plan_of_the_lecture(lecture):
@@ -184,8 +184,8 @@ def test_what_an_early_class_sees_is_behind_the_last_slide():
     titles = dict(enumerate(re.findall(r"^##+ (.*)", behind, re.M), 1))
     early = re.findall(r"^:early: (\d+)\.(\d+): (.*)$", before, re.M)
     assert early
-    for found, place, title in early:
-        assert int(found) == column
+    for its_column, place, title in early:
+        assert int(its_column) == column
         assert titles[int(place)].startswith(title.rstrip("?"))
     listed = re.findall(rf"\b{column}\.(\d+): ", behind.partition("\n## ")[0])
     assert [int(place) for place in listed] == list(titles)

@@ -46,10 +46,10 @@ def entries(build, tmp_path):
 
 
 def test_the_cells_of_a_notebook_name_entries_of_their_headings(entries):
-    said = {"Soft *max* of d_k": ["softmax; saturation", "see: logit; score", "k_mean"]}
+    index = {"Soft *max* of d_k": ["softmax; saturation", "see: logit; score", "k_mean"]}
     cells = [
         {"source": "# A notebook\n\nIt begins.", "metadata": {}},
-        {"source": "Before.\n\n## Soft *max* of d_k\n\nHere.", "metadata": {"index": said}},
+        {"source": "Before.\n\n## Soft *max* of d_k\n\nHere.", "metadata": {"index": index}},
     ]
     site, lines = entries({"index": "# A"}, {"book/04_soft": cells})
     assert site.warnings == ""

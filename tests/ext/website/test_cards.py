@@ -62,13 +62,13 @@ def test_the_first_occurrence_of_a_term_and_what_has_a_number_are_links(build):
 
 def test_a_card_tells_what_notation_says(build):
     pages = {"notation": NOTATION, "04_softmax": CHAPTER, "index": "# Start"}
-    found = cards(build(pages, "mathml", "book_index", "cards", **SETTINGS))
-    assert found["notation.html#symbol-c"]["text"] == "a divisor"
-    assert "<mi>W</mi>" in found["notation.html#symbol-w-q-w-k"]["title"]
-    entropy = found["notation.html#term-entropy"]
+    by_address = cards(build(pages, "mathml", "book_index", "cards", **SETTINGS))
+    assert by_address["notation.html#symbol-c"]["text"] == "a divisor"
+    assert "<mi>W</mi>" in by_address["notation.html#symbol-w-q-w-k"]["title"]
+    entropy = by_address["notation.html#term-entropy"]
     assert entropy["title"] == "<strong>Entropy</strong>"
     assert entropy["text"].endswith("</math>, in nats.")
-    assert "04_softmax.html" not in found  # nobody links there
+    assert "04_softmax.html" not in by_address  # nobody links there
 
 
 def test_a_figure_has_a_card_with_its_picture_on_another_page(build, tmp_path):

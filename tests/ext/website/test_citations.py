@@ -44,12 +44,13 @@ def test_two_docstrings_cite_and_share_no_id(build, tmp_path):
 
 def test_a_wrong_name_year_or_key_is_a_warning(build, tmp_path):
     wrong = "# A\n\n[Nair (2021)](bibliography.md#one2020), [He (2021)](bibliography.md#many2021)"
-    told = site(build, tmp_path, f"{wrong} [Who (2020)](bibliography.md#nobody)\n").warnings
+    warnings = site(build, tmp_path, f"{wrong} [Who (2020)](bibliography.md#nobody)\n").warnings
     assert (
-        "a citation of one2020 reads Nair (2020) or Nair, 2020; this one reads: Nair (2021)" in told
+        "a citation of one2020 reads Nair (2020) or Nair, 2020; this one reads: Nair (2021)"
+        in warnings
     )
-    assert "a citation of many2021 reads He et al. (2021)" in told
-    assert "nothing in references.bib is called nobody" in told
+    assert "a citation of many2021 reads He et al. (2021)" in warnings
+    assert "nothing in references.bib is called nobody" in warnings
 
 
 def test_no_entry_has_a_role_and_its_title_is_set(build, tmp_path):

@@ -76,8 +76,8 @@ def test_a_signature_is_python_and_types_go_by_their_own_names(build, tmp_path, 
     (package / "_wholes.py").write_text(RECORD)
     monkeypatch.syspath_prepend(tmp_path)
     site = build({"index": PAGE.replace("a_module_of_pairs", package.name)}, *EXTENSIONS)
-    shown = site.page().select("dl.class > dt")[-1].text
-    assert "more: Mapping[str, Part] = ..., after: object = ..." in shown
+    signature = site.page().select("dl.class > dt")[-1].text
+    assert "more: Mapping[str, Part] = ..., after: object = ..." in signature
     assert "._wholes" not in site.page().select_one("body").text
     assert site.page().select_one("dl.attribute > dt").text.strip("\n¶") == "part: Part"
     assert "Type:" not in site.page().text

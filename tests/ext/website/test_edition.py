@@ -77,9 +77,9 @@ def test_a_notebook_opens_in_colab_and_brings_the_book(published):
     )
     assert site.page().select("a[href*=colab]") == []  # it is no notebook
     first, *_ = json.loads((site.folder / path).read_text(encoding="utf-8"))["cells"]
-    said = "".join(first["source"])
-    assert f"git clone -q --depth 1 {REPOSITORY} name" in said
-    assert '-e "name[book]"' in said
+    source = "".join(first["source"])
+    assert f"git clone -q --depth 1 {REPOSITORY} name" in source
+    assert '-e "name[book]"' in source
 
 
 def test_without_one_no_page_has_a_trace_of_it(published):

@@ -85,10 +85,10 @@ def test_notes_come_behind_the_chapter_that_they_prove():
 
 
 def test_the_text_of_notes_is_cut_to_its_beginning(index):
-    said = "word " * 200
-    pages = {"index": f"# A\n\n{said}", "book/notes/01_a": f"# B\n\n{said}"}
+    text = "word " * 200
+    pages = {"index": f"# A\n\n{text}", "book/notes/01_a": f"# B\n\n{text}"}
     lengths = {e["heading"]: len(e["text"]) for e in index(pages)["entries"]}
-    assert lengths["A"] == len(said) - 1
+    assert lengths["A"] == len(text) - 1
     assert 0.9 < lengths["Notes 1. B" if "Notes 1. B" in lengths else "B"] / 240 <= 1
 
 

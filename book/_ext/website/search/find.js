@@ -56,12 +56,12 @@ export function finder({ pages, entries, synonyms }) {
   };
 
   /** Where each term stands: by place, how often in its names and in its text. */
-  const found = new Map();
+  const postings = new Map();
   const lengths = places.map(({ names, text }, id) =>
     [new Set(names.flatMap(termsOf)), termsOf(text)].map((terms, field) => {
       for (const term of terms) {
-        if (!found.has(term)) found.set(term, new Map());
-        const at = found.get(term);
+        if (!postings.has(term)) postings.set(term, new Map());
+        const at = postings.get(term);
         if (!at.has(id)) at.set(id, [0, 0]);
         at.get(id)[field] += 1;
       }
@@ -69,7 +69,7 @@ export function finder({ pages, entries, synonyms }) {
     }),
   );
   const usual = [0, 1].map((field) => sum(lengths.map((both) => both[field])) / places.length);
-  const rarity = (term) => Math.log(1 + places.length / (found.get(term)?.size ?? 1));
+  const rarity = (term) => Math.log(1 + places.length / (postings.get(term)?.size ?? 1));
   const rarities = (terms) => sum([...terms].map(rarity));
   /** How much a term says of a place, by how often it stands in its names and in its text. */
   const says = (counts, id) => {
@@ -79,7 +79,7 @@ export function finder({ pages, entries, synonyms }) {
     return (often * (K + 1)) / (often + K);
   };
 
-  const known = new Set([...found.keys(), ...synonyms.flat().flatMap(words)]);
+  const known = new Set([...postings.keys(), ...synonyms.flat().flatMap(words)]);
   let vocabulary; // once a word is asked for that the book doesn’t have
   /** The stem of a word; one that the book doesn’t have may be the beginning of another, or a slip of the fingers. */
   const nearest = (word) => {
@@ -105,7 +105,7 @@ export function finder({ pages, entries, synonyms }) {
     };
     const scores = new Map();
     for (const term of new Set([...stems, ...groups(longest(held(stems)))]))
-      for (const [id, counts] of found.get(term) ?? []) {
+      for (const [id, counts] of postings.get(term) ?? []) {
         const one = scores.get(id) ?? { score: 0, terms: [] };
         one.score += rarity(term) * says(counts, id);
         one.terms.push(term);

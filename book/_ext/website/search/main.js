@@ -19,23 +19,23 @@ const load = () =>
     script.src = `${root}searchindex.js`;
     script.onload = () => {
       const url = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
-      const made = new Worker(url);
-      made.onmessage = ({ data }) => waiting.shift()(data);
-      made.postMessage(window.SEARCH_INDEX);
+      const worker = new Worker(url);
+      worker.onmessage = ({ data }) => waiting.shift()(data);
+      worker.postMessage(window.SEARCH_INDEX);
       delete window.SEARCH_INDEX; // the worker has it
-      resolve(made);
+      resolve(worker);
     };
     script.onerror = () => reject(new Error("searchindex.js was not loaded"));
     document.head.append(script);
   }));
 
 /** What is found, in the order in which it was asked for. */
-async function ask(asked, shown) {
+async function ask(asked, limit) {
   if (!asked) return { asked, count: 0, places: [] };
   const ready = await load();
   return new Promise((resolve) => {
     waiting.push(resolve);
-    ready.postMessage({ asked, shown });
+    ready.postMessage({ asked, limit });
   });
 }
 
@@ -43,19 +43,19 @@ const TAGS = { "^": "sup", _: "sub" };
 
 /** An element that holds pieces of text, those that were found in a <mark>, indices and exponents where they belong. */
 function element(tag, name, pieces) {
-  const made = document.createElement(tag);
-  made.className = name;
-  for (const { text, found, level } of pieces) {
-    let place = made;
+  const node = document.createElement(tag);
+  node.className = name;
+  for (const { text, isMatch, level } of pieces) {
+    let place = node;
     for (const step of level) {
       const inner = document.createElement(TAGS[step]);
       place.append(inner);
       place = inner;
     }
-    if (found) place.append(Object.assign(document.createElement("mark"), { textContent: text }));
+    if (isMatch) place.append(Object.assign(document.createElement("mark"), { textContent: text }));
     else place.append(text);
   }
-  return made;
+  return node;
 }
 
 const title = ({ page, heading }) => [
@@ -71,10 +71,10 @@ function suggest(form) {
   list.hidden = true;
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "Places in the book");
-  const told = document.createElement("p");
-  told.className = "told";
-  told.setAttribute("role", "status");
-  form.append(list, told);
+  const status = document.createElement("p");
+  status.className = "status";
+  status.setAttribute("role", "status");
+  form.append(list, status);
   const set = (name, value) => box.setAttribute(name, value);
   set("role", "combobox");
   set("aria-autocomplete", "list");
@@ -114,7 +114,7 @@ function suggest(form) {
     );
     list.dataset.question = asked;
     show(places.length > 0 && document.activeElement === box);
-    told.textContent = !asked
+    status.textContent = !asked
       ? ""
       : places.length
         ? `${places.length} suggestions`
@@ -154,20 +154,20 @@ function answer(form) {
     const link = document.createElement("a");
     link.href = root + place.url;
     link.append(...title(place));
-    const made = document.createElement("li");
-    made.append(link, element("p", "excerpt", place.excerpt));
-    return made;
+    const result = document.createElement("li");
+    result.append(link, element("p", "excerpt", place.excerpt));
+    return result;
   };
   async function show(question) {
-    const found = await ask(question, LISTED);
+    const reply = await ask(question, LISTED);
     if (question !== box.value.trim()) return; // more has been typed since
-    results.replaceChildren(...found.places.map(item));
+    results.replaceChildren(...reply.places.map(item));
     results.dataset.question = question;
     if (!question) count.textContent = "";
-    else if (!found.count) count.textContent = `Nothing in the book matches “${question}”.`;
-    else if (found.count > LISTED)
-      count.textContent = `The first ${LISTED} of ${found.count} places`;
-    else count.textContent = found.count === 1 ? "One place" : `${found.count} places`;
+    else if (!reply.count) count.textContent = `Nothing in the book matches “${question}”.`;
+    else if (reply.count > LISTED)
+      count.textContent = `The first ${LISTED} of ${reply.count} places`;
+    else count.textContent = reply.count === 1 ? "One place" : `${reply.count} places`;
   }
   box.addEventListener("focus", load);
   box.addEventListener("input", () => {

@@ -26,8 +26,8 @@ export function stem(word) {
   if (word.length < 4 || /\d/.test(word)) return word;
   const american = word.replace(/is(e[ds]?|ers?|ing|ations?)$/, "iz$1").replace(/our$/, "or");
   const stripped = american.replace(ENDINGS, "");
-  const kept = stripped.length < 3 || /(?<!ne)ss$/.test(american) ? american : stripped;
-  return kept.replace(/([bdgmnprt])\1$/, "$1");
+  const root = stripped.length < 3 || /(?<!ne)ss$/.test(american) ? american : stripped;
+  return root.replace(/([bdgmnprt])\1$/, "$1");
 }
 
 /** The stems of a text in its order. */
@@ -42,13 +42,13 @@ export function spelt(text) {
     .replace(/⊤/g, "T")
     .toLowerCase()
     .replace(/\b([a-z])_(?=[a-z\d])/g, "$1");
-  const found = [];
+  const spellings = [];
   for (const [compound] of plain.matchAll(/[\p{L}\d]+(?:[-‐‑–][\p{L}\d]+)*/gu)) {
     const parts = compound.split(/[-‐‑–]/);
-    found.push(...parts);
-    if (parts.length > 1) found.push(parts.join(""));
+    spellings.push(...parts);
+    if (parts.length > 1) spellings.push(parts.join(""));
   }
-  return found.filter((word) => !EMPTY.has(word));
+  return spellings.filter((word) => !EMPTY.has(word));
 }
 
 /** The word of a vocabulary that one that it lacks begins, the shortest, or is nearest to, by letters that are mistaken. */

@@ -62,7 +62,7 @@
   // A guess comes before the answer: a box that asks for one says what is right, and where the answer stands, when it has it. It is kept in this browser.
   document.querySelectorAll(".predict:has(.where)").forEach((box, number) => {
     const place = `guess ${location.pathname.split("/").pop()} ${number + 1}`;
-    const where = find(".where", box), told = [...where.childNodes], lists = [...box.querySelectorAll(".options")];
+    const where = find(".where", box), directions = [...where.childNodes], lists = [...box.querySelectorAll(".options")];
     const none = lists.map(() => null);
     let form, guesses = none;
     try { guesses = JSON.parse(localStorage.getItem(place)) ?? none; } catch { /* as above */ }
@@ -78,11 +78,11 @@
     const fits = guesses.length === lists.length && guesses.every((one, i) => one === null || offered[i].includes(one));
     if (lists.length && !fits) guesses = none; // kept from when the box had other questions or options
     const button = (text, act) => {
-      const made = document.createElement("button");
-      made.type = "button";
-      made.append(...text);
-      made.addEventListener("click", act);
-      return made;
+      const node = document.createElement("button");
+      node.type = "button";
+      node.append(...text);
+      node.addEventListener("click", act);
+      return node;
     };
     const show = () => {
       const known = guesses.length > 0 && !guesses.includes(null);
@@ -93,7 +93,7 @@
       verdicts.forEach((verdict, i) => { verdict.textContent = !known ? "" : guesses[i] === right[i] ? "✓ Right." : `✗ Not quite: the answer is “${right[i]}”.`; });
       if (form) [form.elements.guess.value, form.hidden] = [guesses[0] ?? "", known];
       const ask = lists.length ? "Choose, and the box says what is right." : "Write down a guess, and this line says where the answer is.";
-      where.replaceChildren(...(known ? told : [ask]));
+      where.replaceChildren(...(known ? directions : [ask]));
       if (known && form) where.prepend(`You wrote: “${guesses[0]}”. `);
       if (known) where.append(" ", button(["Guess again"], () => guess(none)));
     };
@@ -118,7 +118,7 @@
     }
     where.setAttribute("aria-live", "polite");
     show();
-    addEventListener("beforeprint", () => where.replaceChildren(...told));
+    addEventListener("beforeprint", () => where.replaceChildren(...directions));
     addEventListener("afterprint", show);
   });
 
@@ -217,18 +217,18 @@
   }
 
   // The link of a heading copies its address as well.
-  const said = document.createElement("span");
-  said.className = "copied";
-  said.setAttribute("aria-live", "polite");
-  find("main").append(said);
+  const notice = document.createElement("span");
+  notice.className = "copied";
+  notice.setAttribute("aria-live", "polite");
+  find("main").append(notice);
   for (const link of document.querySelectorAll("article .headerlink")) {
     link.addEventListener("click", async () => {
       try {
         await navigator.clipboard.writeText(link.href);
       } catch { return; /* a page in a folder may have no clipboard; the address is in the bar */ }
-      link.after(said);
-      said.textContent = "Copied";
-      setTimeout(() => { said.textContent = ""; }, 2000);
+      link.after(notice);
+      notice.textContent = "Copied";
+      setTimeout(() => { notice.textContent = ""; }, 2000);
     });
   }
 
