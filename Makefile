@@ -52,7 +52,7 @@ test-plain: $(INSTALLED) ## the same with the kernels that PyTorch and NumPy hav
 	  $(MAKE) test
 
 test-pretend: $(INSTALLED) ## the notebooks, doctests and tests of the device as on a GPU, on a machine without one
-	$(BIN)/python -m pytest -p tests.pretend_gpu -n 2 --dist loadfile --no-loadscope-reorder $(or $(PARTS),book sdpa_lib sdpa_book tests/test_accelerator.py)
+	$(BIN)/python -m pytest -p tests.pretend_gpu -n 2 --dist loadfile --no-loadscope-reorder $(or $(PARTS),book sdpa_lib sdpa_book tests/sdpa_lib/test_accelerator.py)
 
 test-hands: $(INSTALLED) ## every chapter with other sizes and other seeds than its own, as a learner tries them (one: CHAPTER=05)
 	$(BIN)/python tests/hands.py $(CHAPTER)

@@ -16,8 +16,8 @@ The **spread** needs no weights: of keys with mean :math:`\bar k` and covariance
 have the variance :math:`s^2\, q^\top C q`, and in causal order mean and covariance are running
 sums.
 
-These are PyTorch's private functions, here and nowhere else. ``tests/test_watching.py`` fails when
-they change.
+These are PyTorch's private functions, here and nowhere else.
+``tests/sdpa_lib/test_watching.py`` fails when they change.
 """
 
 from __future__ import annotations

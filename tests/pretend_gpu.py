@@ -1,8 +1,8 @@
 """A pretend GPU, for machines without one: it computes on the CPU and refuses what a real one
 refuses, tensors on two devices, a generator of the CPU's and NumPy.
 
-``python -m pytest -p tests.pretend_gpu book sdpa_book tests/test_accelerator.py`` has it as the
-device of the tests and of the notebooks' kernels.
+``python -m pytest -p tests.pretend_gpu book sdpa_book tests/sdpa_lib/test_accelerator.py`` has it
+as the device of the tests and of the notebooks' kernels.
 """
 
 import os

@@ -29,7 +29,7 @@ from sdpa_book.ledger import (
 )
 from sdpa_book.ledger.checks import by_name
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 BOOK = ROOT / "book"
 ROWS = load_claims()
 TESTED = [claim for claim in ROWS if not claim.not_testable]

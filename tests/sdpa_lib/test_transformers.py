@@ -166,7 +166,7 @@ def test_unregister_needs_nothing_before_it():
 
 
 def test_the_version_that_an_unknown_keyword_is_measured_by_is_the_one_that_is_tried():
-    wanted = Path(__file__).parent / "hugging_face" / "requirements.txt"
+    wanted = Path(__file__).parents[1] / "hugging_face" / "requirements.txt"
     assert f"\ntransformers=={KNOWN}." in wanted.read_text(encoding="utf-8")
 
 

@@ -33,7 +33,7 @@ n_layers = [1]
 @pytest.mark.parametrize("name", NAMES)
 def test_readme_and_makefile_say_how_long_a_study_takes(name):
     takes = PLANS[name].TAKES.removeprefix("about ")
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[3]
     assert f"`{name}`, {takes}" in (root / "README.md").read_text(encoding="utf-8")
     assert f"{name} ({takes}" in (root / "Makefile").read_text(encoding="utf-8")
 

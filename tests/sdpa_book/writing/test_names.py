@@ -15,7 +15,7 @@ from sdpa_book.explorables import looks
 from sdpa_book.writing.names import display_name, names_of_code
 from sdpa_lib.sampling import DISTRIBUTIONS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 TYPED = {*names_of_code().values(), "nothing"}
 """No text that a program writes is one of these: it asks for the name. Within a sentence they are
 words. The last is what scores that are undivided were called besides.

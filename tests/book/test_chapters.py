@@ -18,7 +18,7 @@ from PIL import Image
 from sdpa_book.drawing.svg import DESCRIPTION
 from sdpa_book.exercises import all_exercises
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
 TEMPLATE = BOOK / "_template" / "chapter.ipynb"
 CHAPTERS = stored(BOOK)

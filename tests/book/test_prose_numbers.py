@@ -36,7 +36,7 @@ from outputs.notebooks import stored
 
 from sdpa_book.drawing.svg import DESCRIPTION
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
 PAGES = stored(BOOK)
 NEAREST = 2

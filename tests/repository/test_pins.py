@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BROUGHT_BY_TORCH = re.compile(r"torch|triton|nvidia|cuda|pip$|setuptools")
 
 

@@ -23,7 +23,7 @@ from packaging.specifiers import SpecifierSet
 import sdpa_lib
 from sdpa_lib.rescaling import MODEL_RESCALINGS, get_rescaling
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT, BACKEND = SETTINGS["project"], SETTINGS["build-system"]["build-backend"]
 LIBRARY = {"README.md", "py.typed", *(path.name for path in (ROOT / "sdpa_lib").glob("*.py"))}

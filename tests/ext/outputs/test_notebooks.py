@@ -13,7 +13,7 @@ import nbformat
 import pytest
 from outputs import notebooks
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 
 # Every run draws another picture and says the same.
 CELL = """
