@@ -1,10 +1,10 @@
 """What watching costs, and, on a GPU, that it is right there: a part of ``make bench``.
 
-Contestants alternate as in ``run.py``: ratios are those of a call that is watched to the same call
+Contestants alternate as in ``costs/attention.py``: ratios are those of a call that is watched to the same call
 that is not, in the same round. The results go to ``benchmarks/results/watching``. On a GPU this is
 all that has to be shown, and takes less than five minutes::
 
-    python benchmarks/watching.py
+    python -m benchmarks.watching.speed
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from run import (
+from torch import Tensor, nn
+
+import sdpa_lib
+from benchmarks.costs.attention import (
     DEVICE,
     MANY_THREADS,
     ON_GPU,
@@ -36,9 +39,6 @@ from run import (
     in_words,
     inputs,
 )
-from torch import Tensor, nn
-
-import sdpa_lib
 from sdpa_lib import _fused, _rows, watch
 
 SHAPES = ((1, 8, 2048, 64), (8, 12, 512, 64))

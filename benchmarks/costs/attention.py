@@ -38,7 +38,7 @@ from sdpa_lib.moments import measure_dot_products, measure_moments, sample_norma
 from sdpa_lib.sampling import sample
 
 # Not imported from there: the book's package computes with one thread, and benchmarks with all.
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parents[1] / "results"
 DEVICE = get_device()
 ON_GPU = DEVICE.type == "cuda"
 DTYPE = torch.bfloat16 if ON_GPU else torch.float32
