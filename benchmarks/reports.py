@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Not imported from there: the book's package computes with one thread, and benchmarks with all.
+# Not sdpa_book's: to import the book's package is to compute with one thread.
 RESULTS = Path(__file__).parent / "results"
 
 Results = dict[str, Any]
