@@ -171,14 +171,14 @@ class Shown(Slide):
     def show(self, chapter: str, rest: str) -> list[nodes.Node]:
         cell = stored.cell(chapter, rest)
         if drawing := stored.data(cell, "image/svg+xml"):
-            shown = self.picture(chapter, cell, drawing)
+            picture = self.picture(chapter, cell, drawing)
         elif html := stored.data(cell, "text/html"):
-            shown = table(html)
+            picture = table(html)
         else:
             raise LookupError(f"the cell {rest} of {chapter} shows nothing")
         caption = typeset(escape(cell.metadata.get("caption", ""), quote=False))
-        said = raw(f"<p><small><em>Its caption: {caption}</em></small></p>")
-        return [raw(shown), *([notes("", said, place=LAST)] if caption else [])]
+        words = raw(f"<p><small><em>Its caption: {caption}</em></small></p>")
+        return [raw(picture), *([notes("", words, place=LAST)] if caption else [])]
 
     def drawn(self, drawing: str) -> str:
         """A drawing as the slide has it: a part of it, with larger letters."""
@@ -189,13 +189,13 @@ class Shown(Slide):
             drawing = drawing.replace("<defs>", f"{letters}<defs>", 1)
         if "crop" in self.options:
             left, top, right, bottom = (float(x) / 100 for x in self.options["crop"].split())
-            found = VIEW.search(drawing)
-            assert found is not None
-            width, height = map(float, found.groups())
+            view_box = VIEW.search(drawing)
+            assert view_box is not None
+            width, height = map(float, view_box.groups())
             size = round((right - left) * width, 2), round((bottom - top) * height, 2)
             view = f"{left * width:.2f} {top * height:.2f} {size[0]} {size[1]}"
             sizes = f'width="{size[0]}pt" height="{size[1]}pt" viewBox="{view}"'
-            drawing = drawing.replace(found[0], sizes, 1)
+            drawing = drawing.replace(view_box[0], sizes, 1)
         return drawing
 
     def picture(self, chapter: str, cell: Any, drawing: str) -> str:
@@ -250,15 +250,15 @@ class Steps(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        made = self.parse_content_to_nodes()
+        content = self.parse_content_to_nodes()
         kinds = nodes.tbody, nodes.bullet_list
-        found = [node for one in made for kind in kinds for node in one.findall(kind)]
-        if not found:
-            made = [nodes.container("", child) for child in made]
-        for row in (found[0].children if found else made)[int(self.arguments[0]) :]:
+        lists = [node for one in content for kind in kinds for node in one.findall(kind)]
+        if not lists:
+            content = [nodes.container("", child) for child in content]
+        for row in (lists[0].children if lists else content)[int(self.arguments[0]) :]:
             assert isinstance(row, nodes.Element)
             row["classes"].append("fragment")
-        return made
+        return content
 
 
 class Part(SphinxDirective):
@@ -275,10 +275,10 @@ class Notes(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        made = notes("", *self.parse_content_to_nodes(), place=SAID, **self.options)
-        made["backup"] = self.arguments[0] == "backup"
-        made["minutes"] = 0.0 if made["backup"] else float(self.arguments[0])
-        return [made, *([raw(SPARE)] if "late" in self.options else [])]
+        spoken = notes("", *self.parse_content_to_nodes(), place=SAID, **self.options)
+        spoken["backup"] = self.arguments[0] == "backup"
+        spoken["minutes"] = 0.0 if spoken["backup"] else float(self.arguments[0])
+        return [spoken, *([raw(SPARE)] if "late" in self.options else [])]
 
 
 class Book(SphinxDirective):
@@ -290,12 +290,14 @@ class Book(SphinxDirective):
         lab = escape(f"{address}/lecture/lab.ipynb".lstrip("/"))
         beside = "" if address else ", beside these slides"
         clone = repository and f'<a href="{repository}">git clone {repository}</a>'
-        told = {
+        addresses = {
             "The book": f'<a href="{stored.address("00")}" target="_blank">{name}</a>',
             "The lab": f'<a href="lab.ipynb" download target="_blank">{lab}</a>{beside}',
             **({"The package": clone} if clone else {}),
         }
-        lines = (f'<p class="address"><b>{what}:</b> {where}</p>' for what, where in told.items())
+        lines = (
+            f'<p class="address"><b>{what}:</b> {where}</p>' for what, where in addresses.items()
+        )
         return [raw("".join(lines))]
 
 
@@ -324,13 +326,13 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
     plan = [one["name"] for one in document.findall(part) if one["name"]]
     stretches = [Stretch("The question", 0.0)]
     now, column, row = 0.0, 0, 0
-    shown: list[notes] = []
+    timed: list[notes] = []
     backups = words = 0
     for slide in list(document.findall(nodes.section)):
         below = isinstance(slide.parent.parent, nodes.section)
         column, row = (column, row + 1) if below else (column + 1, 1)
-        said = [one for one in slide.children if isinstance(one, notes)]
-        mains = [one for one in said if one["place"] == SAID]
+        spoken = [one for one in slide.children if isinstance(one, notes)]
+        mains = [one for one in spoken if one["place"] == SAID]
         if len(mains) != 1:
             logger.warning("a slide has one {notes}, this one %d", len(mains), location=slide)
             continue
@@ -343,7 +345,7 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
             backups += 1
         else:
             time = f"Minutes {now:g} to {now + minutes:g}"
-            shown.append(main)
+            timed.append(main)
             words += len(main.astext().split())
         for begins in [one for one in slide.children if isinstance(one, part)]:
             if begins["name"]:
@@ -357,21 +359,21 @@ def set_times(app: Sphinx, document: nodes.document) -> None:
         if early := main.get("early"):
             stretches[-1].early.append(early)
             main.append(raw(f"<p><b>Early:</b> backup {escape(early)}</p>"))
-        for other in [one for one in said if one is not main]:
+        for other in [one for one in spoken if one is not main]:
             slide.remove(other)
             main[0 if other["place"] == FIRST else len(main) : 0] = other.children
         main[0:0] = first
         counted = {"data-visibility": "uncounted"} if main["backup"] else {}
         slide.append(revealjs_section(**{"data-timing": round(60 * minutes)}, **counted))
         now += minutes
-    if shown:
-        told = PLAN.format(
+    if timed:
+        plan_table = PLAN.format(
             rows="".join(one.row() for one in [*stretches, Stretch("The end", now)]),
-            slides=len(shown),
+            slides=len(timed),
             backups=backups,
             minutes=now,
             free=app.config.lecture_minutes - now,
             words=round(words, -1),
             talk=round(words / PACE),
         )
-        shown[0].append(raw(told))
+        timed[0].append(raw(plan_table))
