@@ -96,8 +96,7 @@ study: $(INSTALLED) ## make a study, or go on with it: NAME=lookup (ten minutes 
 
 bench: $(INSTALLED) ## run every benchmark on this device, in about ten minutes, and store the results
 	$(BIN)/python -m pip install -q -r benchmarks/requirements.txt
-	$(BIN)/python benchmarks/run.py
-	$(BIN)/python benchmarks/watching.py
+	$(BIN)/python -m benchmarks
 
 serve: book ## serve the site on 127.0.0.1 (PORT=8000)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)

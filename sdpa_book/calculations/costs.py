@@ -10,7 +10,7 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 
 
 def load_benchmarks(gpu: bool = False) -> list[dict[str, Any]]:
-    """The results of every CPU, or of every GPU, on which ``benchmarks/run.py`` was run.
+    """The results of every CPU, or of every GPU, on which ``python -m benchmarks`` was run.
 
     Example:
         >>> sorted({"device", "attention", "memory"} & set(load_benchmarks()[0]))

@@ -115,24 +115,24 @@ def given(node: nodes.Element) -> str | None:
     inside: Any = node
     while inside is not None and "cell_metadata" not in inside:
         inside = inside.parent
-    told: Any = None if inside is None else inside["cell_metadata"].get("caption")
-    if inside is not None and isinstance(told, list):
+    text: Any = None if inside is None else inside["cell_metadata"].get("caption")
+    if inside is not None and isinstance(text, list):
         of_cell: list[Any] = tables(inside)
-        told = told[of_cell.index(node)]
-    return None if told is None else str(told)
+        text = text[of_cell.index(node)]
+    return None if text is None else str(text)
 
 
 def titled(node: nodes.Element, name: str = "") -> str:
     """A table's title, of its name, if it has one, and what its cell says of it."""
-    told = given(node)
-    parts = [f"<strong>{name}{'.' if told else ''}</strong>"] if name else []
-    parts += [typeset(html.escape(told, quote=False))] if told else []
+    text = given(node)
+    parts = [f"<strong>{name}{'.' if text else ''}</strong>"] if name else []
+    parts += [typeset(html.escape(text, quote=False))] if text else []
     return f"<caption>{' '.join(parts)}</caption>" if parts else ""
 
 
 def caption(node: nodes.image, name: str) -> str:
-    told = typeset(html.escape(given(node) or beginning(node.get("alt", "")), quote=False))
-    return f"<figcaption><strong>{name}.</strong> {told}</figcaption></figure>\n"
+    text = typeset(html.escape(given(node) or beginning(node.get("alt", "")), quote=False))
+    return f"<figcaption><strong>{name}.</strong> {text}</figcaption></figure>\n"
 
 
 def beginning(text: str) -> str:

@@ -39,8 +39,8 @@ def number_of(page: str) -> str | None:
         >>> number_of("book/notes/04_saturation"), number_of("book/notes/b_depth")
         ('N4', 'NB')
     """
-    found = re.search(r"(?:^|/)(notes/|articles/)?(\d\d|[a-z])_[^/]*$", page)
-    if found is None or (found[1] is None and found[2].isalpha()):
+    file = re.search(r"(?:^|/)(notes/|articles/)?(\d\d|[a-z])_[^/]*$", page)
+    if file is None or (file[1] is None and file[2].isalpha()):
         return None
-    number = str(int(found[2])) if found[2].isdigit() else found[2].upper()
-    return f"N{number}" if found[1] == "notes/" else number
+    number = str(int(file[2])) if file[2].isdigit() else file[2].upper()
+    return f"N{number}" if file[1] == "notes/" else number

@@ -46,4 +46,4 @@ class ColouredOnly(HtmlFormatter):  # type: ignore[misc]  # it carries no types
 
 def colour(kind: Kind) -> Kind:
     """The kind of token in whose colour one of this kind stands; text where it has none."""
-    return next((shown for general, shown in COLOURS.items() if kind in general), Text)
+    return next((coloured for general, coloured in COLOURS.items() if kind in general), Text)

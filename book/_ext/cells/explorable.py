@@ -48,7 +48,7 @@ class ShowExplorables(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **_kwargs: Any) -> None:
-        for cell, name in shown(self.document):
+        for cell, name in explorable_cells(self.document):
             picture = next(cell.findall(nodes.image))
             picture["alt"] = explorable(name).ALT
             picture["classes"] = ["explorable-static"]
@@ -68,16 +68,16 @@ class ShowExplorables(SphinxPostTransform):
             ]
 
 
-def shown(document: nodes.document) -> list[tuple[nodes.container, str]]:
+def explorable_cells(document: nodes.document) -> list[tuple[nodes.container, str]]:
     """The cells that show an explorable, and its name."""
     cells = [cell for cell in document.findall(nodes.container) if is_cell(cell)]
-    found = [(cell, SHOWN.search(cell.astext())) for cell in cells]
-    return [(cell, name[1]) for cell, name in found if name]
+    names = [(cell, SHOWN.search(cell.astext())) for cell in cells]
+    return [(cell, name[1]) for cell, name in names if name]
 
 
 def note(app: Sphinx, document: nodes.document) -> None:
     """Remember which page has which explorables, and what is wrong with their cells."""
-    for cell, name in shown(document):
+    for cell, name in explorable_cells(document):
         if name in EXPLORABLES and "caption" in cell["cell_metadata"]:
             places(app.env)[name] = app.env.docname
         else:
@@ -108,8 +108,8 @@ def places(env: BuildEnvironment) -> dict[str, str]:
     """By explorable the page that it stands on."""
     if not hasattr(env, "explorables"):
         env.explorables = {}  # type: ignore[attr-defined]
-    found: dict[str, str] = env.explorables  # type: ignore[attr-defined]
-    return found
+    pages: dict[str, str] = env.explorables  # type: ignore[attr-defined]
+    return pages
 
 
 def forget(_app: Sphinx, env: BuildEnvironment, page: str) -> None:

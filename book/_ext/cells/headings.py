@@ -27,7 +27,7 @@ def set_headings(
     """Set the headings of one page, and those of others that it links to."""
     context["with_index"] = with_index
     if "body" in context:
-        context["body"] = HEADING.sub(lambda found: with_index(found[0]), context["body"])
+        context["body"] = HEADING.sub(lambda heading: with_index(heading[0]), context["body"])
 
 
 def with_index(html: str) -> str:

@@ -127,10 +127,10 @@ def written(text: str) -> list[nodes.Node]:
     text = text.replace("sqrt(d_k)", display_name("sqrt_d_k"))
     text = unbroken(typeset(PER_CENT.sub(" %", text))).replace("\u00a0±", " ±")
     parts = SET.split(text)
-    made: list[nodes.Node] = [nodes.Text(parts[0])] if parts[0] else []
+    pieces: list[nodes.Node] = [nodes.Text(parts[0])] if parts[0] else []
     for kind, inner, after in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-        made += [KINDS[kind]("", inner), nodes.Text(after)]
-    return made
+        pieces += [KINDS[kind]("", inner), nodes.Text(after)]
+    return pieces
 
 
 def cell(text: list[nodes.Node], note: list[nodes.Node] | None = None) -> nodes.entry:

@@ -82,18 +82,18 @@ class KeepPunctuation(SphinxPostTransform):
             opening, closing = match(BEFORE, before), match(AFTER, after)
             if not opening and not closing:
                 continue
-            kept = nodes.inline(classes=["together"])
-            formula.replace_self(kept)
-            kept.extend((nodes.Text(opening), formula, nodes.Text(closing)))
+            together = nodes.inline(classes=["together"])
+            formula.replace_self(together)
+            together.extend((nodes.Text(opening), formula, nodes.Text(closing)))
             if opening:
-                kept.parent[place - 1] = nodes.Text(before.removesuffix(opening))
+                together.parent[place - 1] = nodes.Text(before.removesuffix(opening))
             if closing:
-                kept.parent[place + 1] = nodes.Text(after.removeprefix(closing))
+                together.parent[place + 1] = nodes.Text(after.removeprefix(closing))
 
 
 def match(pattern: re.Pattern[str], text: str) -> str:
-    found = pattern.search(text)
-    return found[0] if found else ""
+    end = pattern.search(text)
+    return end[0] if end else ""
 
 
 def visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
@@ -204,13 +204,13 @@ def in_pieces(formula: str) -> str:
         if part.text and part.text in RELATIONS and not depth:
             part.set("form", "infix")  # the space of a sign that has something on either side
             pieces.append([])
-    made = []
+    formulas = []
     for piece in filter(None, pieces):
         root[0][:] = piece
-        made.append(
+        formulas.append(
             f'<span class="formula">{ElementTree.tostring(root, encoding="unicode")}</span>'
         )
-    return "<wbr>".join(made)
+    return "<wbr>".join(formulas)
 
 
 def with_fences(latex: str) -> str:

@@ -68,9 +68,9 @@ def box(quotation: nodes.block_quote) -> None:
         )
     title = nodes.title("", "", *inline(label))
     rest = quotation.children if len(first) else quotation.children[1:]
-    made = nodes.admonition("", title, *rest, classes=[kind or "note"])
-    made.source, made.line = quotation.source, quotation.line
-    quotation.replace_self(made)
+    box = nodes.admonition("", title, *rest, classes=[kind or "note"])
+    box.source, box.line = quotation.source, quotation.line
+    quotation.replace_self(box)
 
 
 def take_label(paragraph: Any) -> str | None:
@@ -111,9 +111,9 @@ def fold(tag: nodes.raw) -> None:
         logger.warning("a fold has no end: %s", opened[1], location=tag)
         return
     title = nodes.title("", "", *inline(html.unescape(opened[1])))
-    made = nodes.admonition("", title, *parent[start + 1 : end], classes=["dropdown"])
-    made.source, made.line = tag.source, tag.line
-    parent[start : end + 1] = [made]
+    fold = nodes.admonition("", title, *parent[start + 1 : end], classes=["dropdown"])
+    fold.source, fold.line = tag.source, tag.line
+    parent[start : end + 1] = [fold]
 
 
 def inline(text: str) -> list[nodes.Node]:

@@ -67,18 +67,18 @@ def table(html: str) -> str:
         for column in zip(*rows[1:], strict=True)
     ]
 
-    def row(found: re.Match[str]) -> str:
-        made = [
+    def row(line: re.Match[str]) -> str:
+        cells = [
             (start.replace('"text"', '"number"') if number else start)
             + typeset(spelled(text, heading))
             + end
             for heading, number, (start, text, end) in zip(
-                headings, numbers, CELL.findall(found[1]), strict=True
+                headings, numbers, CELL.findall(line[1]), strict=True
             )
         ]
-        return f"<tr>{''.join(made)}</tr>"
+        return f"<tr>{''.join(cells)}</tr>"
 
-    html = HEADING.sub(lambda found: JOINED.sub("\u00a0\\1\u00a0", found[0]), ROW.sub(row, html))
+    html = HEADING.sub(lambda head: JOINED.sub("\u00a0\\1\u00a0", head[0]), ROW.sub(row, html))
     return EMPTY.sub("<td></td>", html)
 
 

@@ -72,7 +72,7 @@ def break_code(
     """Say where code that is too long for a line may be broken."""
     if "body" in context:
         context["body"] = CODE.sub(
-            lambda found: found[1] + PART.sub("<wbr>", found[2]), context["body"]
+            lambda match: match[1] + PART.sub("<wbr>", match[2]), context["body"]
         )
 
 
@@ -82,6 +82,6 @@ def keep_printed_numbers(
     """Keep a number that a cell prints on one line, where a phone breaks the line."""
     if "body" in context:
         context["body"] = PRINTED.sub(
-            lambda found: found[1] + NUMBER.sub(r'<span class="together">\g<0></span>', found[2]),
+            lambda match: match[1] + NUMBER.sub(r'<span class="together">\g<0></span>', match[2]),
             context["body"],
         )

@@ -39,9 +39,9 @@ def main() -> int:
     command += ["--config", str(config), "--builder", "custom", "--custom-builder", "epub"]
     if subprocess.run(command, check=False).returncode:
         return 1
-    made = ROOT / "_build" / "epub" / f"{NAME}.epub"
+    raw = ROOT / "_build" / "epub" / f"{NAME}.epub"
     epub = ROOT / "_build" / f"{NAME}.epub"
-    put_right(made, epub)
+    put_right(raw, epub)
     print(f"The book is an EPUB of {epub.stat().st_size / 1e6:.0f} MB: {epub}")
     return 0
 
@@ -59,14 +59,14 @@ def configuration() -> dict[str, Any]:
     return config
 
 
-def put_right(made: Path, epub: Path) -> None:
-    with ZipFile(made) as old, ZipFile(epub, "w", ZIP_DEFLATED) as new:
-        kept = [name for name in old.namelist() if "_static/" not in name or name in OF_STYLE]
-        written = [name for name in kept if name.endswith(".xhtml") and name != "nav.xhtml"]
+def put_right(raw: Path, epub: Path) -> None:
+    with ZipFile(raw) as old, ZipFile(epub, "w", ZIP_DEFLATED) as new:
+        names = [name for name in old.namelist() if "_static/" not in name or name in OF_STYLE]
+        written = [name for name in names if name.endswith(".xhtml") and name != "nav.xhtml"]
         pages = {name: parsed(old.read(name)) for name in written}
         keep_links(pages)
         formulas = [name for name, page in pages.items() if page.xpath("//math")]
-        for name in kept:
+        for name in names:
             content = old.read(name)
             if name in pages:
                 content = xhtml(pages[name], name)

@@ -136,9 +136,9 @@ def read(page: Path) -> BeautifulSoup:
 
 
 def one(tag: Tag, name: str) -> Tag:
-    found = tag.find(name)
-    assert isinstance(found, Tag), f"there is no <{name}> where the theme writes one"
-    return found
+    element = tag.find(name)
+    assert isinstance(element, Tag), f"there is no <{name}> where the theme writes one"
+    return element
 
 
 def article(page: Path, pages: dict[Path, str]) -> Tag:

@@ -71,8 +71,8 @@ def lab(pages: str | None = None, repository: str | None = None, *, solved: bool
     text = (LECTURE / "lab.md").read_text(encoding="utf-8")
     before, *parts = re.split(r"^## ", text, flags=re.M)
     sections = {heading: body for heading, _, body in (part.partition("\n") for part in parts)}
-    headings = [found for found in map(OWN.match, sections) if found]
-    own = {found[1]: (found, sections[found[0]]) for found in headings}
+    headings = [heading for heading in map(OWN.match, sections) if heading]
+    own = {heading[1]: (heading, sections[heading[0]]) for heading in headings}
     listed = LISTED.findall(before)
     exercises = [
         Own(int(minutes), *own[name]) if name in own else Exercise(name, int(minutes))
@@ -91,8 +91,8 @@ def lab(pages: str | None = None, repository: str | None = None, *, solved: bool
     for place, exercise in enumerate(exercises, 1):
         cells += exercise.cells(place, pages, solved=solved)
     if not solved:
-        told, _, code, _ = CODE.split(sections["At the end"])
-        cells += [new_markdown_cell(f"## At the end\n\n{told.strip()}"), new_code_cell(code)]
+        words, _, code, _ = CODE.split(sections["At the end"])
+        cells += [new_markdown_cell(f"## At the end\n\n{words.strip()}"), new_code_cell(code)]
     for place, cell in enumerate(cells):
         cell["id"] = f"lab-{place:02}"  # the same in each build
     return new_notebook(cells=cells, metadata=METADATA)
@@ -103,15 +103,15 @@ class Exercise:
 
     def __init__(self, name: str, minutes: int) -> None:
         self.minutes = minutes
-        found = [
+        places = [
             (path.name.partition("_")[0], place)
             for path in sorted(stored.BOOK.glob("[0-9]*.ipynb"))
             for place, cell in enumerate(stored.cells(path.name.partition("_")[0]))
             if f'check("{name}"' in cell.source
         ]
-        if len(found) != 2:
-            raise LookupError(f"{name} is asked and solved in one chapter, and not in {found}")
-        (self.chapter, asked), (_, solved) = found
+        if len(places) != 2:
+            raise LookupError(f"{name} is asked and solved in one chapter, and not in {places}")
+        (self.chapter, asked), (_, solved) = places
         texts = [cell.source for cell in stored.cells(self.chapter)]
         self.asked, self.solved = [texts[asked]], [texts[solved]]
         _, _, question = texts[asked - 1].rpartition("### ")
@@ -121,10 +121,10 @@ class Exercise:
 
     def cells(self, place: int, pages: str | None, *, solved: bool) -> list[Any]:
         where = f"*{self.minutes} minutes, {self.source(pages)}*"
-        question = f"## {place}. {self.title}\n\n{where}\n\n{self.told(self.question, pages)}"
+        question = f"## {place}. {self.title}\n\n{where}\n\n{self.standalone(self.question, pages)}"
         if not solved:
             return [new_markdown_cell(question), *map(new_code_cell, self.asked)]
-        reason = f"**Solution.** {self.told(self.reason, pages)}"
+        reason = f"**Solution.** {self.standalone(self.reason, pages)}"
         cells = [new_markdown_cell(question), new_markdown_cell(reason)]
         return [*cells, *map(new_code_cell, self.solved)]
 
@@ -136,7 +136,7 @@ class Exercise:
             return f"from {number}: {title}{'' if title.endswith('?') else '.'}"
         return f"from [{number}]({stored.address(self.chapter, pages)})."
 
-    def told(self, markdown: str, pages: str | None) -> str:
+    def standalone(self, markdown: str, pages: str | None) -> str:
         """Words of the chapter, without the chapter around them: where they name one of its
         sections, they name the chapter, too.
         """

@@ -65,8 +65,8 @@ def name_of(root: Path, notebook: Path) -> str:
 
 def digest(root: Path, notebook: Path) -> str:
     """Of the code cells, their stored outputs and drawings, and all that these depend on."""
-    kept = ("id", "source", "execution_count", "outputs")
-    stored = [[cell.get(name) for name in kept] for cell in _code_cells(notebook)]
+    fields = ("id", "source", "execution_count", "outputs")
+    stored = [[cell.get(name) for name in fields] for cell in _code_cells(notebook)]
     drawings = sorted(folder_of(notebook, root / "book").glob("*.svg"))
     sha = hashlib.sha256(json.dumps(stored, sort_keys=True).encode())
     sha.update(_of_files(root, drawings).encode())
@@ -106,7 +106,7 @@ def files(root: Path, notebook: Path) -> set[Path]:
     code = "\n".join("".join(cell["source"]) for cell in _code_cells(notebook))
     if _is_open(code):
         return {path for name in (*PACKAGES, *READS.values()) for path in _within(root / name)}
-    waiting, found, known = [*_imports(code, "")], set[Path](), set[str]()
+    waiting, paths, known = [*_imports(code, "")], set[Path](), set[str]()
     if "sdpa_lib" in waiting:  # some of its modules are imported when they are asked for
         waiting += [f"sdpa_lib.{name}" for name in _attributes(code)]
     later = _later(root / "sdpa_lib" / "__init__.py")
@@ -119,15 +119,15 @@ def files(root: Path, notebook: Path) -> set[Path]:
         waiting.append(name.rpartition(".")[0])
         place = root.joinpath(*name.split("."))
         if place.is_dir():
-            found.update(_data(place))
+            paths.update(_data(place))
         module = place / "__init__.py"
         if not module.exists():
             module = place.with_suffix(".py")
         if not module.exists():
             continue  # a name in a module, or a folder of modules
-        found.add(module)
+        paths.add(module)
         if name in READS:
-            found.update(_within(root / READS[name]))
+            paths.update(_within(root / READS[name]))
         package = ".".join(module.parent.relative_to(root).parts)
         source = module.read_text(encoding="utf-8")
         waiting += _imports(source, package)
@@ -141,7 +141,7 @@ def files(root: Path, notebook: Path) -> set[Path]:
                 modules = {called.format(argument) for argument in asked}
         if name in ASKED_FOR or _is_open(source):
             waiting += [f"{package}.{module}" for module in sorted(modules)]
-    return found
+    return paths
 
 
 def _within(place: Path) -> Iterator[Path]:

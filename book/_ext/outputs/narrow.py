@@ -20,10 +20,10 @@ def part(notebook: Any, folder: Path) -> None:
     """Take the narrow drawings out of a notebook's outputs, and let the folder hold them alone."""
     before = set(folder.glob("*.svg"))
     for file, output in _figures(notebook, folder):
-        if found := NARROW.search(output.data[SVG]):
+        if drawing := NARROW.search(output.data[SVG]):
             output.data[SVG] = NARROW.sub("", output.data[SVG])
             folder.mkdir(parents=True, exist_ok=True)
-            file.write_text(found[1], encoding="utf-8", newline="\n")
+            file.write_text(drawing[1], encoding="utf-8", newline="\n")
             before.discard(file)
     for file in before:
         file.unlink()

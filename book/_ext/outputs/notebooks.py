@@ -98,10 +98,10 @@ def chosen(paths: list[Path], names: list[str]) -> list[Path]:
     """
     called = {path: (path.name, f"{path.parent.name}/{path.name}") for path in paths}
     for name in names:
-        if not any(told.startswith(name) for both in called.values() for told in both):
+        if not any(one.startswith(name) for both in called.values() for one in both):
             known = ", ".join(path.stem for path in paths)
             sys.exit(f"NAME must be the beginning of a chapter's, got {name!r}; there are {known}")
-    return [p for p in paths if any(told.startswith(tuple(names or [""])) for told in called[p])]
+    return [p for p in paths if any(one.startswith(tuple(names or [""])) for one in called[p])]
 
 
 def put_away(path: Path, notebook: Any, book: Path) -> None:
@@ -141,8 +141,8 @@ def is_folded(cell: Any) -> bool:
 def words(output: Any) -> dict[str, Any]:
     """All of an output that the tests compare."""
     data = output.get("data", {})
-    told = {kind: data[kind] for kind in data.keys() - pictures(output)}
-    return {**output, "data": told, "execution_count": None}
+    texts = {kind: data[kind] for kind in data.keys() - pictures(output)}
+    return {**output, "data": texts, "execution_count": None}
 
 
 def pictures(output: Any) -> set[str]:

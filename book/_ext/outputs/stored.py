@@ -33,10 +33,10 @@ def cells(chapter: str) -> list[Any]:
 
 def cell(chapter: str, name: str) -> Any:
     """A cell by its id."""
-    found = [cell for cell in cells(chapter) if cell.id == name]
-    if not found:
+    named = [cell for cell in cells(chapter) if cell.id == name]
+    if not named:
         raise LookupError(f"{path_of(chapter).name} has no cell {name}")
-    return found[0]
+    return named[0]
 
 
 def address(chapter: str, folder: str = "../book") -> str:
@@ -52,9 +52,9 @@ def relinked(markdown: str, chapter: str, folder: str | None = "../book") -> str
         return LINKED.sub(r"\1", markdown)
     around = path_of(chapter).parent
 
-    def link(found: re.Match[str]) -> str:
-        page = (around / found[1]).resolve().relative_to(BOOK.resolve()).as_posix()
-        return f"]({folder}/{page}.html{found[2] or ''})"
+    def link(target: re.Match[str]) -> str:
+        page = (around / target[1]).resolve().relative_to(BOOK.resolve()).as_posix()
+        return f"]({folder}/{page}.html{target[2] or ''})"
 
     return LINK.sub(link, markdown)
 
@@ -82,8 +82,8 @@ def number(reference: str) -> str:
         >>> number("04 cell-14 [64, undivided]")
         '1.57'
     """
-    if found := re.fullmatch(r"([\w/]+) (\S+) \[(.+), ([^,]+)\]", reference):
-        return entry(cell(found[1], found[2]), found[3], found[4])
+    if of_table := re.fullmatch(r"([\w/]+) (\S+) \[(.+), ([^,]+)\]", reference):
+        return entry(cell(of_table[1], of_table[2]), of_table[3], of_table[4])
     place, _, quoted = reference.partition(": ")
     chapter, name = place.split()
     of = cell(chapter, name)
@@ -101,10 +101,10 @@ def entry(of: Any, row: str, heading: str) -> str:
     """An entry of a table that a cell has put out."""
     table = BeautifulSoup(data(of, "text/html") or "", "html.parser")
     rows = [[x.text.strip() for x in line.find_all(["th", "td"])] for line in table.find_all("tr")]
-    found = [line for line in rows if f"{' '.join(line)} ".startswith(f"{row} ")]
-    if len(found) != 1 or heading not in rows[0]:
+    of_row = [line for line in rows if f"{' '.join(line)} ".startswith(f"{row} ")]
+    if len(of_row) != 1 or heading not in rows[0]:
         raise LookupError(f"cell {of.id} has no table with {row} and {heading}: {rows}")
-    return found[0][rows[0].index(heading)]
+    return of_row[0][rows[0].index(heading)]
 
 
 def quotation(chapter: str, label: str) -> str:

@@ -41,10 +41,10 @@ def keep_colons(
     _app: Sphinx, what: str, _name: str, _object: object, _options: object, lines: list[str]
 ) -> None:
     """What Napoleon made a type stands in front of the text again."""
-    made = [line for line in lines if line.startswith(":type: ")]
-    if what in ("attribute", "data", "property") and made:
-        lines.remove(made[-1])
-        lines[0] = f"{made[-1].removeprefix(':type: ')}: {lines[0]}"
+    types = [line for line in lines if line.startswith(":type: ")]
+    if what in ("attribute", "data", "property") and types:
+        lines.remove(types[-1])
+        lines[0] = f"{types[-1].removeprefix(':type: ')}: {lines[0]}"
 
 
 def shorten_types(
@@ -86,8 +86,8 @@ def choose_value(
     """The value of a constant is shown if it says something."""
     some = value if isinstance(value, tuple) else (value,)
     plain = all(isinstance(one, (int, float, str)) for one in some)
-    shown = what == "data" and plain and len(repr(value)) <= SHORT
-    options["no-value"] = None if shown else True
+    says_something = what == "data" and plain and len(repr(value)) <= SHORT
+    options["no-value"] = None if says_something else True
 
 
 def shorten_contents(

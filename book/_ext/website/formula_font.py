@@ -37,10 +37,10 @@ CONSTANTS = {
 
 def read(style: str) -> TTFont:
     """The font that a style sheet holds."""
-    found = FONT.search(style)
-    if found is None:
+    embedded = FONT.search(style)
+    if embedded is None:
         raise ValueError('a style sheet holds its font after "base64,"; this one has none')
-    return TTFont(BytesIO(b64decode(found[0])), recalcTimestamp=False)
+    return TTFont(BytesIO(b64decode(embedded[0])), recalcTimestamp=False)
 
 
 def sizes(font: TTFont, sign: str) -> list[str]:
@@ -49,9 +49,9 @@ def sizes(font: TTFont, sign: str) -> list[str]:
     """
     variants, smallest = font["MATH"].table.MathVariants, font.getBestCmap()[ord(sign)]
     place = variants.VertGlyphCoverage.glyphs.index(smallest)
-    made = variants.VertGlyphConstruction[place]
-    glyphs = [variant.VariantGlyph for variant in made.MathGlyphVariantRecord]
-    return glyphs + [piece.glyph for piece in made.GlyphAssembly.PartRecords]
+    construction = variants.VertGlyphConstruction[place]
+    glyphs = [variant.VariantGlyph for variant in construction.MathGlyphVariantRecord]
+    return glyphs + [piece.glyph for piece in construction.GlyphAssembly.PartRecords]
 
 
 def fit(font: TTFont) -> None:
