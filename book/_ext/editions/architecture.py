@@ -77,7 +77,7 @@ def picture() -> str:
     lines = ["```mermaid", "flowchart LR"]
     boxed = {name for names in FLOORS.values() for name in names}
     for box, names in FLOORS.items():
-        lines += [f"  subgraph {box.rpartition('/')[2]}box[{box}]"]
+        lines += [f'  subgraph {box.replace("/", "_")}_box["{box}"]']
         lines += [f'    {name}["{ROOMS[name][1]}"]' for name in names]
         lines += ["  end"]
     lines += [f'  {name}["{label}"]' for name, (_, label) in ROOMS.items() if name not in boxed]
