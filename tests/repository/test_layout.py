@@ -13,7 +13,8 @@ CODE |= {"ext": "book/_ext"}
 @pytest.mark.parametrize("folder", CODE)
 def test_a_test_lies_where_its_module_lies(folder):
     code = ROOT / CODE[folder]
-    modules = {path for path in code.rglob("*") if path.suffix == ".py" or path.is_dir()}
+    files = [path for root in CODE.values() for path in (ROOT / root).rglob("*")]
+    modules = [path for path in files if path.suffix == ".py" or path.is_dir()]
     tests = [*(ROOT / "tests" / folder).rglob("test_*.py")]
     assert tests
     for test in tests:
