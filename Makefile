@@ -89,6 +89,7 @@ explorables: ## check the JavaScript of the explorables and the search, and bund
 
 notebooks: $(INSTALLED) ## execute the chapters that changed and store their outputs (one: CHAPTER=05; every one: ALL=1)
 	$(BIN)/python -m sdpa_book.ledger > sdpa_book/ledger/claims.csv
+	$(BIN)/python book/_ext architecture
 	$(BIN)/python book/_ext notebooks $(if $(ALL),--all) $(CHAPTER)
 
 study: $(INSTALLED) ## make a study, or go on with it: NAME=lookup (ten minutes on one core), training (eleven hours), crossing (an hour and a half), gradient_worth (a quarter of an hour), depth (an hour and a quarter), optimiser_steps (an hour), heads (a few hours) or published (a quarter of an hour)

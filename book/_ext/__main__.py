@@ -9,6 +9,7 @@ COMMANDS = {
     "epub": "editions.epub",
     "lab": "editions.lab",
     "formula_font": "website.formula_font",
+    "architecture": "editions.architecture",
 }
 """The module of each, which is run in place of this one."""
 

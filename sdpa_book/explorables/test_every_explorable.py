@@ -159,7 +159,7 @@ KEYS = f"""figure => ({CONTROLS})(figure).map((one) => [
 ].join(" "))"""
 """By what they are known when all has been drawn again."""
 
-SHOWN = """figure => {
+APPEARANCE = """figure => {
     const app = figure.querySelector(".explorable-app").cloneNode(true);
     for (const part of app.querySelectorAll(
         ".explorable-handle, .explorable-control, .explorable-foot, .explorable-spoken"
@@ -209,13 +209,13 @@ def uses(control, hand):
 def does(figure, use):
     """Whether a use changes what is shown, where every number must be one."""
     page = figure.page
-    before = figure.evaluate(SHOWN)
+    before = figure.evaluate(APPEARANCE)
     use()
     page.evaluate(DRAWN)
-    changed = figure.evaluate(SHOWN) != before
+    changed = figure.evaluate(APPEARANCE) != before
     if not changed:
         try:  # what it needs may be on its way
-            asks = f"([figure, before]) => ({SHOWN})(figure) !== before"
+            asks = f"([figure, before]) => ({APPEARANCE})(figure) !== before"
             page.wait_for_function(asks, arg=[figure.element_handle(), before], timeout=500)
         except NothingCame:
             return False
@@ -251,9 +251,9 @@ def test_every_control_does_something_and_the_address_keeps_it(begin, name, hand
             page.reload()
             figure.locator(".explorable-app").wait_for()
             wait_for(figure, state.split(":")[1])
-            again = figure.evaluate(SHOWN)
+            again = figure.evaluate(APPEARANCE)
             lively, _ = begin(name, state.split(":")[1], page=alone, motion="no-preference")
-            asks = f"([figure, again]) => ({SHOWN})(figure) === again"
+            asks = f"([figure, again]) => ({APPEARANCE})(figure) === again"
             lively.page.wait_for_function(asks, arg=[lively.element_handle(), again])
         if not left - done:
             break

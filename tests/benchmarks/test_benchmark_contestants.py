@@ -75,11 +75,13 @@ def test_steps_over_a_cache_agree_each_time() -> None:
 
 
 def test_decoding_with_lengths_kept_is_decoding() -> None:
-    without, kept = (attention_costs.decoding(SHAPE, with_sums) for with_sums in (False, True))
-    assert list(without) == list(kept) == NAMES
+    without, with_lengths = (
+        attention_costs.decoding(SHAPE, with_sums) for with_sums in (False, True)
+    )
+    assert list(without) == list(with_lengths) == NAMES
     for name in NAMES:
         for _ in range(2):
-            torch.testing.assert_close(kept[name](), without[name](), msg=name)
+            torch.testing.assert_close(with_lengths[name](), without[name](), msg=name)
 
 
 def test_every_case_has_all_contestants() -> None:

@@ -115,9 +115,9 @@ def test_an_unknown_name_is_told_with_those_that_there_are(
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["costs.limits", name])
-    told = capsys.readouterr().err
-    assert f"'{name}'" in told
+    message = capsys.readouterr().err
+    assert f"'{name}'" in message
     for known in ("costs", "costs.attention", "watching", "watching.training"):
-        assert known in told
+        assert known in message
     if name != "watching.":
-        assert "Did you mean 'costs.attention'" in told
+        assert "Did you mean 'costs.attention'" in message

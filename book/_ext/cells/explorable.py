@@ -25,7 +25,7 @@ from sphinx.util import logging
 from cells.folds import is_cell
 from cells.table_names import typeset
 
-SHOWN = re.compile(r'^movable\("(\w+)"\)', re.M)
+MOVABLE = re.compile(r'^movable\("(\w+)"\)', re.M)
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class ShowExplorables(SphinxPostTransform):
 def explorable_cells(document: nodes.document) -> list[tuple[nodes.container, str]]:
     """The cells that show an explorable, and its name."""
     cells = [cell for cell in document.findall(nodes.container) if is_cell(cell)]
-    names = [(cell, SHOWN.search(cell.astext())) for cell in cells]
+    names = [(cell, MOVABLE.search(cell.astext())) for cell in cells]
     return [(cell, name[1]) for cell, name in names if name]
 
 

@@ -1,4 +1,4 @@
-"""The picture and the tables of ARCHITECTURE.md, made of the code: ``python book/_ext architecture``.
+"""The picture and the tables of ARCHITECTURE.md, made of the code.
 
 An arrow is an import that a module of one room has of a module of another, within functions, too.
 A module's line is the first sentence of its docstring.
@@ -35,9 +35,8 @@ ROOMS = {
 }
 """By name a room's folder, and what the picture calls it."""
 FLOORS = {
-    "sdpa_book": ("writing", "drawing", "calculations", "exercises", "ledger", "studies")
-    + ("explorables",),
-    "book/_ext": ("outputs", "cells", "website", "editions"),
+    "sdpa_book": [name for name, (folder, _) in ROOMS.items() if "sdpa_book/" in folder],
+    "book/_ext": [name for name, (folder, _) in ROOMS.items() if "book/_ext/" in folder],
 }
 """Rooms that stand in one box."""
 BESIDES = """\
@@ -66,10 +65,11 @@ def filled(page: str) -> str:
     """The page with picture and tables between their marks."""
     parts = {"picture": picture(), "modules": "\n\n".join(tables())}
     for name, text in parts.items():
-        between = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=\n<!-- end of {name} -->)", re.S)
-        if not between.search(page):
+        before, begin, rest = page.partition(f"<!-- {name} -->\n")
+        _, end, behind = rest.partition(f"<!-- end of {name} -->\n")
+        if not end:
             sys.exit(f"{PAGE.name} has no marks for the {name}")
-        page = between.sub(lambda _: text, page)  # noqa: B023
+        page = f"{before}{begin}{text}\n{end}{behind}"
     return page
 
 
@@ -77,7 +77,7 @@ def picture() -> str:
     lines = ["```mermaid", "flowchart LR"]
     boxed = {name for names in FLOORS.values() for name in names}
     for box, names in FLOORS.items():
-        lines += [f"  subgraph {box.rpartition('/')[2]}box[{box}]"]
+        lines += [f'  subgraph {box.replace("/", "_")}_box["{box}"]']
         lines += [f'    {name}["{ROOMS[name][1]}"]' for name in names]
         lines += ["  end"]
     lines += [f'  {name}["{label}"]' for name, (_, label) in ROOMS.items() if name not in boxed]
@@ -95,7 +95,7 @@ def arrows() -> list[tuple[str, str]]:
         for name in imported(path)
         if (other := room_of(name)) not in (None, room)
     }
-    return sorted(pairs, key=lambda pair: tuple(map(place.index, pair)))  # type: ignore[arg-type]
+    return sorted(pairs, key=lambda pair: tuple(map(place.index, pair)))
 
 
 def modules(room: str) -> list[Path]:
@@ -156,7 +156,8 @@ def tables() -> Iterator[str]:
             continue
         paths = [path for path in modules(room) if name(path, folder)]
         rows = [f"| `{name(path, folder)}` | {first_sentence(path)} |" for path in paths]
-        room = f"<code>{folder}</code>: {first_sentence(ROOT / folder / '__init__.py')}"
+        what = first_sentence(ROOT / folder / "__init__.py")
+        room = f"<code>{folder}</code>: " + re.sub("`(.+?)`", r"<code>\1</code>", what)
         head = f"<details>\n<summary>{room}</summary>\n\n| module | what it is |\n| --- | --- |"
         yield "\n".join([head, *rows, "\n</details>"])
 

@@ -32,7 +32,7 @@ from docutils.parsers.rst.directives import flag
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from cells.explorable import SHOWN
+from cells.explorable import MOVABLE
 from cells.predictions import RIGHT
 from cells.table_names import table, typeset
 from editions.lecture_plan import FIRST, LAST, SPOKEN, notes, part, raw, set_times
@@ -48,7 +48,7 @@ g[transform*="scale(0.1"]:not(:has(> use ~ use)) > use {{
 g:has(> g[transform*="scale(0.1"]:only-child > use ~ use) {{ transform-origin: {} }}
 </style>"""
 """Words grow as a whole, about their middle or from the left, single letters each by itself."""
-KEPT = "if (this.getAttribute('src')) this.removeAttribute('data-src')"
+ONLOAD = "if (this.getAttribute('src')) this.removeAttribute('data-src')"
 """On leaving a slide reveal.js empties the frames that have a data-src, and what was moved is lost.
 """
 VIEW = re.compile(r'width="[^"]*" height="[^"]*" viewBox="0 0 (\S+) (\S+)"')
@@ -175,7 +175,7 @@ class Shown(Slide):
         file = Path(self.env.app.outdir, "figures", f"{name}.svg")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(self.drawn(drawing), encoding="utf-8")
-        movable = SHOWN.search(cell.source)
+        movable = MOVABLE.search(cell.source)
         alt = cell.metadata["caption"] if movable else cell.metadata["mystnb"]["image"]["alt"]
         image = f'<img class="picture" src="figures/{file.name}" alt="{escape(alt)}">'
         if not movable:
@@ -183,7 +183,7 @@ class Shown(Slide):
         page = f"../explore/{movable[1]}.html?theme=light&amp;slide"
         page += f"#{movable[1]}:{self.options['state']}" if "state" in self.options else ""
         return (
-            f'<iframe class="movable" data-src="{page}" onload="{KEPT}" '
+            f'<iframe class="movable" data-src="{page}" onload="{ONLOAD}" '
             f'title="A figure to move: {escape(alt)}"></iframe>{image}'
         )
 

@@ -43,7 +43,7 @@ OWN = {
 MATH = re.compile(r"<math\b[^>]*>.*?</math>", re.S)
 HEADLINK = re.compile(r'<a class="headerlink".*?</a>', re.S)
 TAG = re.compile(r"<(/?)([a-z]+[1-6]?)\b([^>]*)>")
-KEPT = re.compile(r"(i|b|em|strong|sub|sup|code|m[a-z]+|math)$")
+INLINE = re.compile(r"(i|b|em|strong|sub|sup|code|m[a-z]+|math)$")
 WITH_ATTRIBUTES = re.compile(r"m[a-z]+$")
 FIGURE = re.compile(
     r'<figure class="(?:numbered" |explorable"[^>]*><span )id="(figure-[^"]+)">(.*?)</figure>',
@@ -173,7 +173,7 @@ def plain(html: str, *, links: bool = False) -> str:
             return "</a>" if end else f'<a href="{to[1]}">' if to else "<a>"
         if name == "math":
             return f"<{end}math>"
-        if not KEPT.match(name):
+        if not INLINE.match(name):
             return ""
         return tag[0] if WITH_ATTRIBUTES.match(name) else f"<{end}{name}>"
 
