@@ -38,7 +38,7 @@ EXPLAINS, REPEATS, LOOKED_UP = 0, 1, 2
 or it is a record that is looked up by its name."""
 RECORDS = ("book/ledger", "book/reference", "book/bibliography", "book/about")
 PROOFS = "book/notes/"
-LENGTH = {EXPLAINS: 100_000, REPEATS: 240, LOOKED_UP: 90}
+LENGTH = {EXPLAINS: 100_000, REPEATS: 220, LOOKED_UP: 90}
 """How many characters of a text are kept: all; a paragraph; a sentence. A page has all of it within
 120 KB, compressed, with what finds it."""
 INTERNAL = "sdpa_book."

@@ -37,27 +37,13 @@ def cards(site):
     return json.loads(data)["cards"]
 
 
-def test_the_first_occurrence_of_a_term_and_what_has_a_number_are_links(build):
-    pages = {"notation": NOTATION, "04_softmax": CHAPTER, "index": "# Start\n\nThe entropy."}
-    site = build(pages, "mathml", "book_index", "cards", **SETTINGS)
-    page = site.page("04_softmax")
-    terms = [(link.text, link["href"]) for link in page.select("a.term")]
-    assert terms == [
-        ("entropy", "notation.html#term-entropy"),
-        ("QK-norm", "notation.html#term-qk-norm"),
-    ]
-    named = [(link.text, link["href"]) for link in page.select("a.named")]
-    assert named == [
-        ("Figure 4.1", "#figure-4-1"),
-        ("Tables 4.1", "#table-4-1"),
-        ("4.2", "#table-4-2"),
-    ]
+def test_a_symbol_has_the_address_of_its_entry(build):
+    pages = {"notation": NOTATION, "04_softmax": CHAPTER, "index": "# Start"}
+    page = build(pages, "mathml", "book_index", "cards", **SETTINGS).page("04_softmax")
     assert [m["data-symbol"] for m in page.select("math[data-symbol]")] == [
         "symbol-w-q-w-k",
         "symbol-c",
     ]
-    assert site.page("index").select("a.term") == []
-    assert len(re.findall("nothing has the number", site.warnings)) == 3
 
 
 def test_a_card_tells_what_notation_says(build):

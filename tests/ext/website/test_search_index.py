@@ -89,7 +89,12 @@ def test_the_text_of_notes_is_cut_to_its_beginning(index):
     pages = {"index": f"# A\n\n{text}", "book/notes/01_a": f"# B\n\n{text}"}
     lengths = {e["heading"]: len(e["text"]) for e in index(pages)["entries"]}
     assert lengths["A"] == len(text) - 1
-    assert 0.9 < lengths["Notes 1. B" if "Notes 1. B" in lengths else "B"] / 240 <= 1
+    assert (
+        0.9
+        < lengths["Notes 1. B" if "Notes 1. B" in lengths else "B"]
+        / search_index.LENGTH[search_index.REPEATS]
+        <= 1
+    )
 
 
 def test_a_fold_that_answers_what_people_ask_is_an_entry(index):
