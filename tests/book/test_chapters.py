@@ -347,7 +347,7 @@ def test_a_failure_of_nbval_names_the_cell_and_shows_the_plain_text_before_html(
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "page.ipynb")
     shutil.copy(BOOK / "conftest.py", tmp_path)
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "--color=no", "."]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)])}
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert "2 failed, 1 passed" in run.stdout
     assert "page.ipynb, cell a-table, below “Break it”" in run.stdout

@@ -136,7 +136,11 @@ def run(command: str, root: Path) -> None:
     """Run commands as a reader would in the copy, whose packages are the copy's."""
     ours = re.compile("PYTEST|MAKE|MFLAGS|SDPA_BOOK")
     environment = {name: value for name, value in os.environ.items() if not ours.match(name)}
-    environment |= {"PYTHONPATH": str(root), "MYPY_CACHE_DIR": str(root.parents[1] / "mypy")}
+    environment |= {
+        "PYTHONPATH": str(root),
+        "MAKEFLAGS": "-- INSTALLED= TOOLS=",  # else make would install the copy in its place
+        "MYPY_CACHE_DIR": str(root.parents[1] / "mypy"),
+    }
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
         cwd=root,
@@ -150,15 +154,13 @@ def run(command: str, root: Path) -> None:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the tree as it is, with its environment. The files keep their times: a list of
-    packages that looks newer than the environment would be installed anew.
-    """
+    """A copy of the tree as it is, with its environment, in which nothing is installed."""
     root = tmp_path / "tree"
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
     for name in listed.stdout.decode().split("\0"):
         if (ROOT / name).is_file():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, root / name)
+            shutil.copy(ROOT / name, root / name)
     (root / ".venv").symlink_to(ROOT / ".venv", target_is_directory=True)
     here = "import sdpa_lib; assert sdpa_lib.__file__.startswith({!r}), sdpa_lib.__file__"
     run(f'.venv/bin/python -c "{here.format(str(root))}"', root)
