@@ -102,16 +102,22 @@ def write(block: Block, root: Path) -> None:
         assert not before, f"{there.file} exists"
     elif there.where == "at its end":
         text = before + text
-    else:
+    elif there.where == "in place of":
         assert before.count(there.beside) == 1, f"{there.file} must have {there.beside!r} once"
-        at = before.index(there.beside)
-        start, end = before.rfind("\n", 0, at) + 1, before.index("\n", at) + 1
-        text = {
-            "above": before[:start] + text + before[start:],
-            "below": before[:end] + text + before[end:],
-            "in place of": before.replace(there.beside, text.strip()),
-        }[there.where]
+        text = before.replace(there.beside, text.strip())
+    else:
+        lines = before.splitlines(keepends=True)
+        at = line_with(there.beside, lines, there.file) + (there.where == "below")
+        text = "".join([*lines[:at], text, *lines[at:]])
     path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def line_with(text: str, lines: list[str], file: str) -> int:
+    """The one line that begins with a text, or else has it."""
+    numbers = [i for i, line in enumerate(lines) if line.startswith(text)]
+    numbers = numbers or [i for i, line in enumerate(lines) if text in line]
+    assert len(numbers) == 1, f"one line of {file} must have {text!r}"
+    return numbers[0]
 
 
 def write_cell(path: Path, there: Place, language: str, text: str) -> None:
@@ -181,6 +187,19 @@ def test_a_recipe_that_is_not_followed_is_one() -> None:
     assert NOT_FOLLOWED.keys() <= RECIPES.keys()
     followed = {title for title, text in RECIPES.items() if blocks(text)}
     assert followed | NOT_FOLLOWED.keys() == RECIPES.keys(), "a recipe needs blocks to be followed"
+
+
+@pytest.mark.parametrize("title", RECIPES)
+def test_every_block_of_a_recipe_finds_its_place(title: str, tmp_path: Path) -> None:
+    """Which no command has made before it."""
+    for block in blocks(RECIPES[title]):
+        there = place(block)
+        if there:
+            copied = tmp_path / "tree" / there.file
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            if (ROOT / there.file).exists() and not copied.exists():
+                shutil.copy(ROOT / there.file, copied)
+            write(block, tmp_path / "tree")
 
 
 @pytest.mark.parametrize("title", RECIPES)
