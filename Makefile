@@ -15,7 +15,7 @@ ifneq ($(shell locale charmap),UTF-8)
 export LC_ALL := C.UTF-8
 endif
 
-.PHONY: help book pdf epub test test-plain test-pretend test-hands test-transformers test-foreign test-tools test-site lighthouse explorable explorables notebooks study bench serve lab lint release-check clean
+.PHONY: help book pdf epub test test-plain test-pretend test-hands test-transformers test-foreign test-tools test-recipes test-site lighthouse explorable explorables notebooks study bench serve lab lint release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 19
@@ -67,6 +67,9 @@ test-foreign: $(INSTALLED) ## watch a small model each of timm, x-transformers a
 
 test-tools: $(TOOLS) ## the tests of what requirements-tools.txt brings: a cluster that loses a worker, the types that users see, the pins
 	$(BIN)/python -m pytest tests -m tools
+
+test-recipes: $(TOOLS) ## follow each recipe of CONTRIBUTING.md on a copy of the tree, in half an hour (needs Node and Chromium; one: RECIPE=exercise)
+	$(BIN)/python -m pytest tests/recipes -m recipes $(if $(RECIPE),-k "$(RECIPE)")
 
 test-site: book $(TOOLS) ## open every page of the built site in a headless Chromium and use it, and in Firefox if it is there (the quick tests: SMOKE=1)
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null || { \

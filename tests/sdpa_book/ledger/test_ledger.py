@@ -274,15 +274,6 @@ def test_a_table_is_one_claim_and_a_computation_counts_once():
     assert count([by_id["S0-01"]]) == (1, 1, 0)
 
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md"])
-def test_readme_and_architecture_count_as_the_ledger_does(name):
-    rows, claims, computations = count()
-    text = (ROOT / name).read_text(encoding="utf-8")
-    assert f"{claims} claims" in text
-    assert f"{rows} rows" in text
-    assert f"{computations} computations" in text
-
-
 def test_a_tolerance_says_whose_it_is(entries):
     by_id = {claim.id: claim for claim in ROWS}
     assert {
