@@ -214,14 +214,14 @@ def test_a_recipe_is_one_screen(title: str) -> None:
 def test_what_a_section_names_is_there(title: str) -> None:
     """Its files and the targets of make; what a block writes may be new in a folder that exists."""
     text = SECTIONS[title]
-    made = {there.file for block in blocks(text) if (there := place(block))}
-    for name in made:
+    written = {there.file for block in blocks(text) if (there := place(block))}
+    for name in written:
         assert (ROOT / name).parent.is_dir(), name
     prose = FENCED.sub("", text)
     named = re.findall(r"\]\(([^)#:]+)\)", prose) + re.findall(r"`([\w.]+/[\w./-]+)`", prose)
     for name in named:
         placeholder = re.search(r"NN|NAME|TAG", name)
-        assert placeholder or name in made or (ROOT / name).exists() or name in IN_BUILD, name
+        assert placeholder or name in written or (ROOT / name).exists() or name in IN_BUILD, name
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))
     for line in re.findall(r"\bmake ((?:[a-z-]+\b(?!=) ?)+)", "\n".join(code(text))):
