@@ -68,7 +68,7 @@ test-foreign: $(INSTALLED) ## watch a small model each of timm, x-transformers a
 test-tools: $(TOOLS) ## the tests of what requirements-tools.txt brings: a cluster that loses a worker, the types that users see, the pins
 	$(BIN)/python -m pytest tests -m tools
 
-test-recipes: $(TOOLS) ## follow each recipe of CONTRIBUTING.md on a copy of the tree, in half an hour (needs Node and Chromium; one: RECIPE=exercise)
+test-recipes: $(TOOLS) ## follow each recipe of CONTRIBUTING.md on a copy of the tree, in three quarters of an hour (needs Node and Chromium; one: RECIPE=exercise)
 	$(BIN)/python -m pytest tests/recipes -m recipes $(if $(RECIPE),-k "$(RECIPE)")
 
 test-site: book $(TOOLS) ## open every page of the built site in a headless Chromium and use it, and in Firefox if it is there (the quick tests: SMOKE=1)
