@@ -9,11 +9,7 @@ from pathlib import Path
 from sdpa_book.explorables import FOLDER
 
 TEMPLATE = FOLDER / "_template"
-NEXT = """\
-{folder} is an explorable. Now write over it; then
-1. put a cell movable("{name}") with its caption into a chapter, and make notebooks CHAPTER=NN;
-2. make explorables bundles it;
-3. make book test-site looks at it, and names a height of {name}.css that is too small."""
+NEXT = "{folder} is an explorable. Go on as CONTRIBUTING.md says: *Add or change an explorable*, 1."
 
 
 def copy(name: str, folder: Path = FOLDER) -> Path:
@@ -45,7 +41,7 @@ def main() -> None:
         folder = copy(name)
     except ValueError as error:
         parser.error(str(error))
-    print(NEXT.format(name=name, folder=folder.relative_to(Path.cwd())))
+    print(NEXT.format(folder=folder))
 
 
 if __name__ == "__main__":
