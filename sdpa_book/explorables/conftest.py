@@ -20,10 +20,12 @@ PLACES = {
 
 
 def are_named(config):
-    """Whether the command line names these tests, which need the built site and a browser, and so
-    are none of ``make test``.
+    """Whether the command line names these tests, or a folder of them: they need the built site and
+    a browser, and so are none of ``make test``.
     """
-    return any(Path(path.split("::")[0]).resolve().is_relative_to(HERE) for path in config.args)
+    paths = (Path(path.split("::")[0]).resolve() for path in config.args)
+    named = (path for path in paths if path.is_dir() or path.name.startswith("test_"))
+    return any(path.is_relative_to(HERE) for path in named)
 
 
 def pytest_configure(config):

@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+
+try:
+    from playwright.sync_api import Browser, Page, sync_playwright
+except ModuleNotFoundError as error:
+    needs = "the tests in a browser need requirements-tools.txt, which `make test-site` installs"
+    raise pytest.UsageError(needs) from error
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "_build" / "html"
