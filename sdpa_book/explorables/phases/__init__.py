@@ -18,9 +18,11 @@ ALT = (
     "reach half; at 8, undivided, the heaviest key alone has more than half of every bar."
 )
 
-LENGTHS = [32, 1024, 32_768]
-SCORES = 2**24
-"""So many scores are drawn for each length: 512 rows of the longest."""
+LENGTHS = [2**i for i in range(5, 16)]
+DRAWN = [32, 1024, 32_768]
+"""The lengths of the picture."""
+SCORES = 2**23
+"""So many scores are drawn for each length: 256 rows of the longest."""
 
 
 @cache
@@ -29,7 +31,7 @@ def data() -> dict[str, Any]:
     heaviest keys have half of the weight, by three digits, and the mean share of the weight on
     one key, the heaviest, on two, three and so on up to all.
     """
-    sigma = [float(f"{2 ** (i / 8):.2g}") for i in range(25)]
+    sigma = [float(f"{2 ** (i / 4):.2g}") for i in range(13)]
     keys = sorted({*range(1, 17), *(round(2 ** (i / 2)) for i in range(8, 31))})
     gathered, half = [], []
     for n in LENGTHS:
@@ -37,7 +39,7 @@ def data() -> dict[str, Any]:
         counts = (shares < 0.5).sum(-1) + 1
         half.append([int(float(f"{count:.3g}")) for count in counts.tolist()])
         last = torch.tensor([k for k in keys if k <= n]) - 1
-        gathered.append([[round(s, 4) for s in row] for row in shares[:, last].tolist()])
+        gathered.append([[round(s, 3) for s in row] for row in shares[:, last].tolist()])
     return {"n": LENGTHS, "sigma": sigma, "keys": keys, "gathered": gathered, "half": half}
 
 
@@ -63,7 +65,8 @@ def draw() -> None:
     sides = ((1, f"divided by {plot_label('sqrt_d_k')}"), (8, plot_label("none")))
     for ax, (sigma, how) in zip(axes, sides, strict=True):
         at = bars["sigma"].index(sigma)
-        for row, (half, gathered) in enumerate(zip(bars["half"], bars["gathered"], strict=True)):
+        for row, n in enumerate(DRAWN):
+            half, gathered = (bars[name][LENGTHS.index(n)] for name in ("half", "gathered"))
             count, ends = half[at], [0, *gathered[at][:16]]  # on so many keys
             edge = ends[count] if count <= 16 else 0.5
             slices = [(0, edge, 0.6), (edge, 1, 0.2)]
@@ -83,4 +86,4 @@ def draw() -> None:
         ax.set(xlim=(0, 1), ylim=(2.6, -0.4), title=f"σ = {sigma}: {how}")
         ax.set_xticks([0, 0.5, 1], ["0", "half of the weight", "all"])
         ax.grid(visible=False)
-    axes[0].set_yticks(range(len(LENGTHS)), [f"{n:,} keys" for n in LENGTHS])
+    axes[0].set_yticks(range(len(DRAWN)), [f"{n:,} keys" for n in DRAWN])

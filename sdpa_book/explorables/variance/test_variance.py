@@ -1,7 +1,6 @@
 """Which assumption guards the constant of the variance of q·k, and which the power."""
 
 import itertools
-import re
 from statistics import correlation
 
 import pytest
@@ -26,13 +25,25 @@ def derived(d_k, mu_q, mu_k, rho_q, rho_k):
     return moments.variance / d_k + (d_k - 1) * excess
 
 
+def scale(figure):
+    """Where a variance stands on the axis of the line."""
+    ticks = figure.locator("[data-panel=line] .axis").first.locator(".tick")
+    low, high = (
+        (float(tick.text_content()), numbers(tick.get_attribute("transform"))[-1])
+        for tick in (ticks.first, ticks.last)
+    )
+    return lambda value: low[1] + (value - low[0]) * (high[1] - low[1]) / (high[0] - low[0])
+
+
 def test_the_line_and_what_is_said_of_it_are_the_librarys(explorable):
     figure = explorable("variance")
     for boxes in itertools.product(*([0, value] for value in BOXES.values())):
         go(figure, address(boxes))
-        drawn = numbers(described(figure, "line"))[:-1]
+        line, measured = described(figure, "line").split("Measured at ")
         small, large = (derived(d_k, *boxes) for d_k in (1, 16))
-        assert drawn[::2] == pytest.approx([small, large], abs=0.0051)
+        assert numbers(line)[:-1:2] == pytest.approx([small, large], abs=0.0051)
+        expected = [derived(int(d_k), *boxes) for d_k in numbers(measured)[:5]]
+        assert numbers(measured)[5:] == pytest.approx(expected, rel=0.12)
         texts = figure.locator("[data-panel=line] .now text").all_text_contents()
         label = " ".join(texts)
         assert numbers(label) == pytest.approx(
@@ -45,47 +56,48 @@ def test_the_line_and_what_is_said_of_it_are_the_librarys(explorable):
 
 def test_a_mean_lifts_the_line_and_the_other_ones_correlation_tilts_it(explorable):
     figure = explorable("variance")
-    assert "level at 1" in sentence(figure)
-    act(figure, figure.get_by_label("mean 1", exact=True).first.check)
     assert "Lifted to 2, but level: the root keeps" in sentence(figure)
+    box = figure.get_by_label("mean 1", exact=True).first
+    act(figure, box.uncheck)
+    assert "level at 1" in sentence(figure)
+    act(figure, box.check)
     act(figure, figure.get_by_label("correlation 0.3", exact=True).last.check)
     assert "correlation: terms rise together" in sentence(figure)
 
 
 def test_the_line_of_before_stays_pale_until_the_next_change(explorable):
-    figure = explorable("variance")
+    figure = explorable("variance", "mu_q=0")
     words, pale = figure.locator(".behind text"), figure.locator(".behind line").last
     height = "line => [line.getAttribute('y1'), line.getAttribute('y2')]"
     box = figure.get_by_label("mean 1", exact=True).first
     for number in (None, 2, 3, 2):
-        line = figure.locator("[data-panel=line] path.line").get_attribute("d")
+        ends = numbers(described(figure, "line"))[:3:2]
         act(figure, box.uncheck if box.is_checked() else box.check)
-        assert pale.evaluate(height) == re.findall(r",([\d.]+)", line)
-        assert [f"before: {number}"] * bool(number) == words.all_text_contents()[:-1]
+        at = scale(figure)
+        assert [float(y) for y in pale.evaluate(height)] == pytest.approx([*map(at, ends)], abs=0.6)
+        assert [f"before: {number}"] * bool(number) == words.all_text_contents()[1:-1]
         box = figure.get_by_label("mean 1", exact=True).last
-    reset = figure.get_by_role("button", name="Reset")
-    act(figure, reset.click)
-    assert len(set(pale.evaluate(height))) == words.count() == 1
-    act(figure, box.check)
-    act(figure, box.uncheck)
-    reset.click()
-    figure.get_by_text("before: 2").wait_for(state="detached")
+    act(figure, figure.get_by_role("button", name="Reset").click)
+    assert len(set(pale.evaluate(height))) == words.count() - 1 == 1
 
 
 def test_without_the_other_vectors_correlation_the_line_is_level(explorable):
-    figure = explorable("variance", "rho_q=0.3,rho_k=0.3")
+    figure = explorable("variance", "mu_q=0,rho_q=0.3,rho_k=0.3")
     assert "Both are correlated: terms rise together" in sentence(figure)
     act(figure, figure.get_by_label("correlation 0.3", exact=True).last.uncheck)
     assert "the key’s random signs undo it" in sentence(figure)
 
 
-def test_all_lines_are_on_one_scale_and_labels_stay_at_their_end(explorable):
+def test_the_axis_follows_the_line_and_the_label_stays_at_its_end(explorable):
     figure = explorable("variance")
-    ticks = figure.locator("[data-panel=line] .tick text")
-    steep = "mu_q=1,mu_k=1,rho_q=0.3,rho_k=0.3"
-    for boxes in ("", "mu_q=1,rho_k=0.3", steep):
+    for boxes, highest in (
+        ("mu_q=0", 2),
+        ("mu_q=1,mu_k=0,rho_k=0.3", 6),
+        ("mu_q=1,mu_k=1,rho_q=0.3,rho_k=0.3", 15),
+    ):
         go(figure, boxes)
-        assert ticks.all_text_contents()[:3] == ["0", "5", "10"]
+        ticks = figure.locator("[data-panel=line] .axis").first.locator(".tick text")
+        assert float(ticks.last.text_content()) == highest
     end = figure.locator("[data-panel=line]").evaluate(
         "(panel) => [panel.querySelector('.to').getAttribute('transform'),"
         " panel.querySelector('path.line').getAttribute('d')]"

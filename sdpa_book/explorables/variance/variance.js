@@ -2,7 +2,17 @@
 import * as d3 from "../_shared/d3.js";
 import { colour } from "../_shared/data.js";
 import { dotProductVariance, makeGenerator, sampleNormal } from "../_shared/math.js";
-import { ROOMY, axes, fresh, layer, richText, rule, say, show } from "../_shared/shared.js";
+import {
+  ROOMY,
+  axes,
+  fresh,
+  layer,
+  richText,
+  rule,
+  say,
+  show,
+  showCount,
+} from "../_shared/shared.js";
 
 const DIMS = [1, 4, 8, 12, 16];
 const WIDEST = DIMS.at(-1);
@@ -16,23 +26,46 @@ const cloud = (seed) => {
 };
 const CLOUDS = { query: cloud(5), key: cloud(8) };
 
-/** A box that drops an assumption: where it is ticked, a mean or a correlation is this and no longer 0. */
+/** Pairs of a query and a key: components of their own, and one number that those of a vector share. */
+const PAIRS = 8000;
+const DRAWN = sampleNormal(PAIRS * 2 * (WIDEST + 1), makeGenerator(11));
+
+/** The variance of the products of these pairs over d_k, for each of DIMS. */
+function measured([muQ, muK, rhoQ, rhoK]) {
+  const sums = DIMS.map(() => [0, 0]);
+  const size = WIDEST + 1;
+  const component = (at, i, mu, rho) =>
+    mu + Math.sqrt(1 - rho) * DRAWN[at + i] + Math.sqrt(rho) * DRAWN[at + WIDEST];
+  for (let pair = 0; pair < PAIRS; pair++) {
+    const at = 2 * size * pair;
+    let product = 0;
+    for (let i = 0; i < WIDEST; i++) {
+      product += component(at, i, muQ, rhoQ) * component(at + size, i, muK, rhoK);
+      const place = DIMS.indexOf(i + 1);
+      if (place < 0) continue;
+      sums[place][0] += product;
+      sums[place][1] += product ** 2;
+    }
+  }
+  return sums.map(([sum, squares], i) => (squares / PAIRS - (sum / PAIRS) ** 2) / DIMS[i]);
+}
+
+/** A box that drops an assumption: where it is ticked, a mean or a correlation is this and no longer 0. One is ticked at first. */
 const box = (name, what, dropped) => ({
   name,
   label: `${what} ${dropped}`,
   options: { 0: "0", [dropped]: String(dropped) },
-  value: "0",
+  value: name === "mu_q" ? String(dropped) : "0",
   check: true,
 });
 
 const over = (dK, [muQ, muK, rhoQ, rhoK]) =>
   dotProductVariance(dK, { muQ, muK, rhoQ, rhoK }).variance / dK;
-const HIGHEST = Math.ceil(over(WIDEST, [SHIFTED, SHIFTED, CORRELATED, CORRELATED]));
 
 export const variance = {
   title: "When is dividing by √d_k not enough?",
-  prompt: "The variance should be 1 at every width d_k. Tick boxes until it grows.",
-  hint: { target: "[id$=mu_q]" },
+  prompt: "A mean lifts the variance, but keeps it level. Which two boxes make it grow with d_k?",
+  hint: { target: "[id$=rho_k]" },
   controls: Object.keys(CLOUDS).flatMap((vector) => [
     {
       ...box(`mu_${vector[0]}`, "mean", SHIFTED),
@@ -59,7 +92,7 @@ export const variance = {
       });
     drawCloud(query, "query", muQ, rhoQ);
     drawCloud(key, "key", muK, rhoK);
-    drawLine(line, first, last, memory.before);
+    drawLine(line, first, last, memory.before, measured(boxes));
     return { sentence: answer(first, last, boxes) };
   },
 };
@@ -127,10 +160,10 @@ function ring(x, y, size, rho) {
   return `M${from}A${long},${short},-45,0,1,${to}A${long},${short},-45,0,1,${from}Z`;
 }
 
-/** The line from its first to its last variance over d_k, paler the one before, and level at 1 the wanted one, on one scale for all. */
-function drawLine(panel, first, last, [begun, past] = [1, 1]) {
+/** The line from its first to its last variance over d_k, with those of drawn pairs on it, paler the one before, and level at 1 the wanted one. */
+function drawLine(panel, first, last, [begun, past] = [1, 1], points = []) {
   const x = d3.scaleLinear([1, WIDEST], panel.xRange);
-  const y = d3.scaleLinear([0, HIGHEST], panel.yRange);
+  const y = d3.scaleLinear([0, 1.2 * Math.max(2, last, past)], panel.yRange);
   const [left, right] = x.range();
   axes(panel, {
     x,
@@ -141,6 +174,7 @@ function drawLine(panel, first, last, [begun, past] = [1, 1]) {
     xLabel: "d_k",
   });
   const behind = fresh(panel.svg, "behind");
+  say(behind, `dots: ${showCount(PAIRS)} random pairs`, left + 6, y(0) - 8, "start");
   const line = (from, to) => rule(behind, [left, y(from)], [right, y(to)], colour("weights"));
   line(1, 1).style("stroke-dasharray", "6 4");
   line(begun, past).style("stroke-width", 3).style("opacity", 0.3);
@@ -153,11 +187,22 @@ function drawLine(panel, first, last, [begun, past] = [1, 1]) {
     .attr("d", `M${left},${y(first)}L${right},${y(last)}`)
     .style("stroke", colour("weights"))
     .style("stroke-width", 3);
+  layer(moving, "measured")
+    .classed("glides", true)
+    .selectAll("circle")
+    .data(points)
+    .join("circle")
+    .attr("r", 5)
+    .style("fill", "var(--ex-ground)")
+    .style("stroke", colour("weights"))
+    .style("stroke-width", 2)
+    .attr("cx", (_, i) => x(DIMS[i]))
+    .attr("cy", y);
   const glide = (name, value) => fresh(moving, name).attr("transform", `translate(0,${y(value)})`);
   const [from, to] = [glide("from", first), glide("to", last)];
-  if (first > 1 && last > first) bold(say(from, first, left + 4, -10, "start"));
+  if (first > 1 && last > first) bold(say(from, first, left + 9, -10, "start"));
   if (last > 1) bold(say(to, +last.toFixed(2), right + 6, 4, "start")).style("font-size", "15px");
   panel.describe(
-    `Variance over d_k, a straight line: ${show(first)} at d_k = 1, ${show(last)} at d_k = ${WIDEST}. If all assumptions hold it is 1.`,
+    `Variance over d_k, a straight line: ${show(first)} at d_k = 1, ${show(last)} at d_k = ${WIDEST}. If all assumptions hold it is 1. Measured at ${DIMS.join(", ")}: ${points.map((value) => show(value)).join(", ")}.`,
   );
 }
