@@ -77,9 +77,9 @@ EXERCISES: dict[str, Exercise] = {
             "The mask is not used.": lambda Q, K, V, allowed: _attention(
                 Q, K, V, torch.ones_like(allowed)
             ),
-            "The mask comes after softmax, and the weights no longer sum to 1.": _masked_too_late,
-            "A score of 0 is no mask: softmax gives it weight. Which score gets "
-            "none?": _masked_with_zeros,
+            "The mask comes after softmax, so the weights no longer sum to 1.": _masked_too_late,
+            "A score of 0 hides nothing, because softmax still gives it weight. Which "
+            "score gets none?": _masked_with_zeros,
         },
     ),
     "winners": Exercise(
@@ -99,11 +99,13 @@ EXERCISES: dict[str, Exercise] = {
             "This lets characters see what comes after them: use the mask.": _same_winner(
                 causal=False
             ),
-            "Half the squared length belongs to the distance.": _same_winner(half=1.0),
-            "This is one head, the last of the last layer; take all of them.": _same_winner(
+            "In the distance half of the key's squared length counts, not all of it.": _same_winner(
+                half=1.0
+            ),
+            "This is one head, the last of the last layer; take all heads.": _same_winner(
                 one_head=True
             ),
-            "This is the share in which they differ.": 1.0 - _same_winner(),
+            "This is the share of rows in which the two differ.": 1.0 - _same_winner(),
             PER_CENT: 100 * _same_winner(),
         },
     ),

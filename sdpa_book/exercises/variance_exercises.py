@@ -13,8 +13,8 @@ EXERCISES: dict[str, Exercise] = {
             "Each mean goes with the other factor's variance.": lambda mx, vx, my, vy: (
                 vx * vy + mx**2 * vx + my**2 * vy
             ),
-            "This is E[X²Y²]; the square of E[XY] is still to be taken "
-            "off.": lambda mx, vx, my, vy: (vx + mx**2) * (vy + my**2),
+            "This is E[X²Y²]; the square of E[XY] is still to be "
+            "subtracted.": lambda mx, vx, my, vy: (vx + mx**2) * (vy + my**2),
             "The means enter squared.": lambda mx, vx, my, vy: (
                 vx * vy + abs(mx) * vy + abs(my) * vx
             ),
@@ -28,14 +28,17 @@ EXERCISES: dict[str, Exercise] = {
         cases=((3.0, 2.0), (1.5, 1.25), (6.0, 5.0), (2.0, 1.0)),
         mistakes={
             "These are the squares of the means.": lambda total, row: (row - 1, total - row),
-            "The other way round: a mean of the keys is the same for a whole row, and softmax "
-            "does not see it.": lambda total, row: (math.sqrt(total - row), math.sqrt(row - 1)),
-            "All scores together have the variance of both means; take off what the rows have "
-            "already.": lambda total, row: (math.sqrt(row - 1), math.sqrt(total - 1)),
-            "A head without means has the variance 1 as well; take it off first.": (
+            "The other way round: a mean of the keys adds the same number to a whole row, so "
+            "softmax does not see it.": lambda total, row: (
+                math.sqrt(total - row),
+                math.sqrt(row - 1),
+            ),
+            "The variance of all scores together holds the squares of both means; subtract what "
+            "the rows have already.": lambda total, row: (math.sqrt(row - 1), math.sqrt(total - 1)),
+            "A head without means has the variance 1 already; subtract it first.": (
                 lambda total, row: (math.sqrt(row), math.sqrt(total - row))
             ),
-            "Both means show in all scores together, and only one of them within a row.": (
+            "All scores together show both means, but a row shows only one of them.": (
                 lambda total, row: (math.sqrt((total - 1) / 2),) * 2
             ),
         },
@@ -45,11 +48,11 @@ EXERCISES: dict[str, Exercise] = {
         cases=((64, 512), (256, 512), (512, 512), (64, 128)),
         tolerance=0.03,  # an answer may be measured
         mistakes={
-            "The tokens are independent, but their queries and keys come out of one matrix: both "
-            "are long in the same directions. Measure it.": lambda d_k, d_model: 1.0,
+            "The tokens are independent, but since their queries and keys come out of one matrix, "
+            "both are long in the same directions. Measure it.": lambda d_k, d_model: 1.0,
             "This is what is added to the variance of separate projections, which is "
             "1.": lambda d_k, d_model: d_k / d_model,
-            "Wide heads on narrow tokens have more in common, not less.": lambda d_k, d_model: (
+            "In a wider head queries and keys have more in common.": lambda d_k, d_model: (
                 1 + d_model / d_k
             ),
             "That holds for a square projection only.": lambda d_k, d_model: 2.0,
