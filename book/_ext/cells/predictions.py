@@ -3,12 +3,14 @@
 Its bullet lists are options, one list a question, and the comment ``<!-- right -->`` ends the right
 one: a notebook shows nothing of it, and the site says it to those who have guessed. A box without
 options gets a field to write in. Its last paragraph, in brackets, says where the answer stands, and
-names sections of the page *in italics*: it waits for the guess. Without a script the box is read as
-it was written.
+names sections of the page *in italics*: it waits for the guess. So does the answer behind the box,
+from the bold words "The answer." to the paragraph that begins in italics: it becomes one element,
+which the script of the theme hides. Without a script all is read as it was written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from docutils import nodes
@@ -60,6 +62,7 @@ class MarkPredictions(SphinxPostTransform):
                 )
                 continue
             where["classes"].append("where")
+            gather_answer(box)
             for name in list(where.findall(nodes.emphasis)):
                 if name.astext() in sections:
                     link = nodes.reference(internal=True, refid=sections[name.astext()])
@@ -71,6 +74,28 @@ class MarkPredictions(SphinxPostTransform):
                         name.astext(),
                         location=where,
                     )
+
+
+def gather_answer(box: nodes.admonition) -> None:
+    """Put the paragraphs of the answer behind a box into one container."""
+    answer: list[Any] = []
+    behind: Any = box.next_node(descend=False, siblings=True)
+    while isinstance(behind, nodes.paragraph) and begins(behind, answer):
+        answer.append(behind)
+        behind = behind.next_node(descend=False, siblings=True)
+    if answer:
+        place = box.parent.index(answer[0])
+        box.parent[place : place + len(answer)] = [
+            nodes.container("", *answer, classes=["the-answer"])
+        ]
+
+
+def begins(paragraph: nodes.paragraph, answer: Sequence[nodes.Node]) -> bool:
+    """Whether a paragraph begins an answer, or goes on with one that has begun."""
+    first = next(node for node in paragraph.children if node.astext())
+    if answer:
+        return not isinstance(first, nodes.emphasis)
+    return isinstance(first, nodes.strong) and first.astext() == "The answer."
 
 
 def mark_right(options: nodes.bullet_list) -> None:

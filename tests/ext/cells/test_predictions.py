@@ -15,13 +15,14 @@ How large is it?
 
 {where}
 :::
-"""
+{behind}"""
 
 
 @pytest.fixture
 def built(build):
-    def build_box(where, option="8 <!-- right -->", first=""):
-        pages = {"index": BOX.format(where=where, option=option, first=first)}
+    def build_box(where, option="8 <!-- right -->", first="", behind=""):
+        page = BOX.format(where=where, option=option, first=first, behind=behind)
+        pages = {"index": page}
         extensions = ["colon_fence", "dollarmath"]
         return build(pages, "predictions", myst_enable_extensions=extensions)
 
@@ -58,3 +59,17 @@ def test_a_box_that_leads_nowhere_fails_the_build(built, where, message):
 def test_one_option_of_a_question_is_the_right_one(built, first, option, message):
     site = built("(*Why it is so* has the answer.)", option=option, first=first)
     assert message in site.warnings
+
+
+def test_the_answer_behind_a_box_is_one_element_up_to_the_line_in_italics(built):
+    behind = "\n**The answer.** It is 8.\n\n$8 = 2^3$\n\n*Ten minutes.*\n\nMore.\n"
+    site = built("(*Why it is so* has the answer.)", behind=behind)
+    (answer,) = site.page().select(".predict + .the-answer")
+    assert [p.text for p in answer.select("p")][0] == "The answer. It is 8."
+    assert len(answer.select("p")) == 2
+    assert answer.find_next_sibling("p").text == "Ten minutes."
+
+
+def test_what_is_no_answer_stays_where_it_is(built):
+    site = built("(*Why it is so* has the answer.)", behind="\n**A word.** It is 8.\n")
+    assert site.page().select(".the-answer") == []

@@ -59,11 +59,15 @@
     });
   }
 
-  // A guess comes before the answer: a box that asks for one says what is right, and where the answer stands, when it has it. It is kept in this browser.
+  // A guess comes before the answer: a box that asks for one says what is right, where more of it stands, and opens the answer
+  // below, when it has it. It is kept in this browser. An answer that is folded is still found by the browser's own search, if
+  // this knows "until-found", and opened by a link to something in it.
   document.querySelectorAll(".predict:has(.where)").forEach((box, number) => {
     const place = `guess ${location.pathname.split("/").pop()} ${number + 1}`;
     const where = find(".where", box), directions = [...where.childNodes], lists = [...box.querySelectorAll(".options")];
     const none = lists.map(() => null);
+    const answer = box.nextElementSibling?.matches(".the-answer") ? box.nextElementSibling : null;
+    let skipped = false;
     let form, guesses = none;
     try { guesses = JSON.parse(localStorage.getItem(place)) ?? none; } catch { /* as above */ }
     const offered = lists.map((list) => [...list.children].map((option) => option.textContent.trim()));
@@ -84,6 +88,8 @@
       node.addEventListener("click", act);
       return node;
     };
+    const skip = button(["Skip the guess"], () => { reveal(!skipped); skip.focus(); });
+    const reveal = (open) => { skipped = open; show(); };
     const show = () => {
       const known = guesses.length > 0 && !guesses.includes(null);
       lists.forEach((list, i) => list.querySelectorAll("button").forEach((option) => {
@@ -92,13 +98,21 @@
       }));
       verdicts.forEach((verdict, i) => { verdict.textContent = !known ? "" : guesses[i] === right[i] ? "✓ Right." : `✗ Not quite: the answer is “${right[i]}”.`; });
       if (form) [form.elements.guess.value, form.hidden] = [guesses[0] ?? "", known];
-      const ask = lists.length ? "Choose, and the box says what is right." : "Write down a guess, and this line says where the answer is.";
+      const ask = lists.length ? `Choose, and the box says what is right${answer ? " and opens the answer below" : ""}.` : "Write down a guess, and this line says where the answer is.";
       where.replaceChildren(...(known ? directions : [ask]));
       if (known && form) where.prepend(`You wrote: “${guesses[0]}”. `);
+      if (answer) {
+        const open = known || skipped;
+        if (open) answer.removeAttribute("hidden");
+        else answer.setAttribute("hidden", "until-found");
+        skip.textContent = open ? "Fold the answer" : "Skip the guess";
+        skip.setAttribute("aria-expanded", open);
+        where.append(...(known ? [" The answer is open below."] : [" ", skip]));
+      }
       if (known) where.append(" ", button(["Guess again"], () => guess(none)));
     };
     const guess = (now) => {
-      guesses = now;
+      [guesses, skipped] = [now, skipped && now !== none];
       try { localStorage.setItem(place, JSON.stringify(guesses)); } catch { /* as above */ }
       show();
       if (guesses === none) find("button, input", box).focus();
@@ -117,10 +131,24 @@
       where.before(form);
     }
     where.setAttribute("aria-live", "polite");
+    if (answer) {
+      answer.id ||= `answer-${number + 1}`;
+      skip.setAttribute("aria-controls", answer.id);
+      answer.addEventListener("beforematch", () => reveal(true));
+      const land = () => {
+        const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+        if (!answer.hidden || !answer.contains(target)) return;
+        reveal(true);
+        target.scrollIntoView();
+      };
+      addEventListener("hashchange", land);
+      requestAnimationFrame(land);
+    }
     show();
     addEventListener("beforeprint", () => where.replaceChildren(...directions));
     addEventListener("afterprint", show);
   });
+  delete root.dataset.answers; // from here on each box has its own
 
   // An answer that is a number or a few letters is judged here as `check` judges it in the notebook.
   const number = (text) => text.split("/").map(Number).reduce((above, below) => above / below);
