@@ -132,6 +132,8 @@ def limits(page: str) -> dict[str, int]:
     """What a page may have: notes and the ledger, which are looked up, whatever they need."""
     if page.startswith(("notes/", "ledger")):
         return {}
+    if page == "people_ask":
+        return {"words": 3500}
     return LIMITS | {"words": 2400} if page.startswith("articles/") else LIMITS
 
 

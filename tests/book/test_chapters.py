@@ -104,6 +104,29 @@ def test_every_figure_says_what_is_seen(path):
             assert len(alternative) > 40
 
 
+ASKED = BOOK / "people_ask.ipynb"
+
+
+def slug(heading):
+    """The anchor of a heading, as code hosts and the site have it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def test_what_people_ask_is_answered_on_one_page():
+    """A chapter names the question as the page does, and leaves the answer to it."""
+    text = "\n\n".join(cell.source for cell in cells(ASKED, "markdown"))
+    questions = {heading: slug(heading) for heading in re.findall(r"^### (.+)$", text, re.M)}
+    assert len(questions) == text.count("\n### ") > 40
+    asked = 0
+    for path in CHAPTERS:
+        text = "\n\n".join(cell.source for cell in cells(path, "markdown"))
+        assert not re.search(r"^(#+ |<summary>)People ask", text, re.M), path.name
+        for name, anchor in re.findall(r"\[([^]]+)\]\(people_ask\.ipynb#([^)]*)\)", text):
+            assert questions.get(name) == anchor, f"{path.name}: {name}"
+            asked += 1
+    assert asked > 5
+
+
 DIRECTIVE = re.compile(
     r"^[:`]{3,} ?\{(?!ledger-table).*|\{[\w:-]+\}`[^`]*`|^\([\w-]+\)=$|\{\{.*?\}\}", re.M
 )

@@ -12,7 +12,8 @@ def test_no_page_is_too_long():
 
 
 @pytest.mark.parametrize(
-    ("page", "most"), [("05_learning", 2500), ("articles/b_depth", 2400), ("notes/05", 9000)]
+    ("page", "most"),
+    [("05_learning", 2500), ("articles/b_depth", 2400), ("people_ask", 3500), ("notes/05", 9000)],
 )
 def test_a_page_of_a_word_too_many_is_over(tmp_path, page, most):
     path = tmp_path / "page.ipynb"
