@@ -12,7 +12,7 @@ from sdpa_book.explorables import EXPLORABLES
 from tests.site.browser import AXE, DRAWN, SITE
 from tests.site.letters import faint_letters
 
-from .conftest import FOLDER, HERE, PLACES, act, wait_for
+from .conftest import FOLDER, HERE, PLACES, act, go, slider, state, wait_for
 
 
 def test_every_explorable_has_its_parts_and_a_place():
@@ -281,9 +281,64 @@ def test_every_control_does_something_and_the_address_keeps_it(begin, name, hand
     assert wrong == []
 
 
-# ---------------------------------------------------------------- fingers
+# ---------------------------------------------------------------- what a page shares
 
 SCRIPTS = {name: (HERE / name / f"{name}.js").read_text(encoding="utf-8") for name in EXPLORABLES}
+SHARING = [name for name in PLACES if "shares: COMMON" in SCRIPTS[name]]
+
+
+def beside(figure, name):
+    """The other figures of an explorable's page that share with it, all of them begun."""
+    others = [other for other in SHARING if other != name and PLACES[other] == PLACES[name]]
+    assert others
+    for other in others:
+        page = figure.page.locator(f"[data-explorable={other}]")
+        page.scroll_into_view_if_needed()
+        page.locator(".explorable-app").wait_for()
+        yield page
+
+
+def written(figure):
+    """The address, once it is that of a figure."""
+    wanted = figure.get_attribute("data-state")
+    figure.page.wait_for_function("wanted => location.hash === wanted", arg=wanted)
+    return wanted
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_what_is_chosen_in_one_figure_is_chosen_in_all(begin, name):
+    figure, wrong = begin(name, "d_k=16,divisor=d_k")
+    others = [*beside(figure, name)]  # they come later
+    for other in others:
+        wait_for(other, "d_k=16,divisor=d_k")
+    act(figure, slider(figure, "width of the head").press, "ArrowRight")
+    act(figure, figure.get_by_role("button", name="÷ √d").click)
+    assert "d_k=32,divisor=sqrt_d_k" in written(figure)
+    for other in others:
+        wait_for(other, "d_k=32,divisor=sqrt_d_k")
+    act(others[0], slider(others[0], "width of the head").press, "Home")
+    wait_for(figure, "d_k=4,divisor=sqrt_d_k")
+    assert "d_k=4,divisor=sqrt_d_k" in written(others[0])
+    go(others[0], "d_k=8,divisor=none")
+    wait_for(figure, "d_k=8,divisor=none")
+    act(others[0], others[0].get_by_role("button", name="Reset").click)
+    for one in (figure, *others):
+        wait_for(one, "d_k=64,divisor=none")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_a_figure_keeps_what_it_does_not_share(begin, name):
+    figure, _ = begin(name)
+    own = {key: value for key, value in state(figure).items() if key not in ("d_k", "divisor")}
+    other = next(beside(figure, name))
+    act(other, slider(other, "width of the head").press, "ArrowLeft")
+    wait_for(figure, "d_k=32")
+    assert {key: state(figure)[key] for key in own} == own
+
+
+# ---------------------------------------------------------------- fingers
+
 WITH_HANDLES = [name for name in EXPLORABLES if "_shared/handles.js" in SCRIPTS[name]]
 PRESSABLE = [name for name in WITH_HANDLES if "drawCursor" in SCRIPTS[name]]
 """Those whose drawing has one handle, which comes to where one presses."""

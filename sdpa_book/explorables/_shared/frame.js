@@ -6,7 +6,8 @@
  * height, margin], and `update(app)`, which draws app.state into app.panels and returns `sentence`, the answer, which is shown and
  * announced, and may return another `prompt` for that state. `hint` {target} says what a reader can move first: a ring pulses three times
  * around what the selector `target` finds, a slider's thumb, a handle, a box or a letter. `forget(app)` clears what it kept of the reader's
- * way, before Reset; `also(changes, app)` returns what else changes when the reader changes that. With `beside` the controls stand beside
+ * way, before Reset; `also(changes, app)` returns what else changes when the reader changes that. The controls that `shares` names
+ * stand alike in all figures of a page that share them, whichever is moved, and in those that come later. With `beside` the controls stand beside
  * the panels where there is room, with `below` under them; the answer stands last, or after the panel that `answerAfter` names.
  */
 import * as d3 from "./d3.js";
@@ -26,6 +27,22 @@ function admissible(control, asked) {
 
 const defaults = (spec) =>
   Object.fromEntries(spec.controls.map((control) => [control.name, control.value]));
+
+/** What the page's figures share, by the names of controls, as it was last set; and those figures. */
+const common = {};
+const sharing = [];
+
+/** Of that, what is shared by a figure that shares these. */
+const inCommon = ({ shares = [] }) =>
+  Object.fromEntries(Object.entries(common).filter(([name]) => shares.includes(name)));
+
+/** Let all others follow where one of them stands. */
+function share(app) {
+  const news = app.shares.filter((name) => common[name] !== app.state[name]);
+  for (const name of news) common[name] = app.state[name];
+  if (news.length)
+    for (const other of sharing.filter((other) => other !== app)) other.follow(inCommon(other));
+}
 
 const toHash = (name, state) =>
   `#${name}:${Object.entries(state)
@@ -166,6 +183,7 @@ export function start(figure, spec) {
   const app = (figure.explorable = {
     name,
     state: defaults(spec),
+    shares: spec.shares ?? [],
     panels: {},
     synchronise: [],
     memory: {},
@@ -243,14 +261,20 @@ export function start(figure, spec) {
     if (addressed) history.replaceState(history.state, "", toHash(name, app.state));
   };
 
-  /** Change some of the state: redraw at once, and conclude when the reader pauses. */
-  app.set = (asked) => {
+  /** Change some of the state, and redraw. */
+  app.follow = (asked) => {
     const changes = { ...spec.also?.(asked, app), ...asked };
     for (const control of spec.controls) {
       if (control.name in changes)
         app.state[control.name] = admissible(control, changes[control.name]);
     }
     redraw();
+  };
+
+  /** The same for the reader: other figures follow at once, and this one concludes when the reader pauses. */
+  app.set = (asked) => {
+    app.follow(asked);
+    share(app);
     clearTimeout(timer);
     timer = setTimeout(conclude, 500);
   };
@@ -259,6 +283,7 @@ export function start(figure, spec) {
     const asked = fromHash(name, spec);
     if (!asked) return;
     Object.assign(app.state, asked);
+    share(app);
     redraw();
     const calm = wantsCalm();
     figure.scrollIntoView({
@@ -267,6 +292,10 @@ export function start(figure, spec) {
     });
   };
 
+  if (app.shares.length) {
+    sharing.push(app);
+    app.follow(inCommon(app));
+  }
   for (const control of spec.controls) addControl(app, controls, control);
   reset.addEventListener("click", () => {
     spec.forget?.(app);

@@ -55,14 +55,32 @@ export const wantsCalm = () => matchMedia("(prefers-reduced-motion: reduce)").ma
 /** Whether the page is wider than a phone. */
 export const ROOMY = matchMedia("(min-width: 600px)").matches;
 
-/** Whether dot products are divided: two buttons. */
-export const divisorControl = {
-  name: "divisor",
-  label: "divisor",
-  options: { none: "Undivided", sqrt_d_k: "Divided by √d_k" },
-  value: "none",
-  buttons: true,
-};
+/** How wide the head is, and by what its dot products are divided: in the same words and order wherever a page shares them. */
+export const commonControls = [
+  {
+    name: "d_k",
+    label: "width of the head, d_k",
+    values: [4, 8, 16, 32, 64, 128, 256],
+    value: 64,
+    text: showCount,
+  },
+  {
+    name: "divisor",
+    label: "divisor",
+    options: { none: "Undivided", sqrt_d_k: "÷ √d_k", d_k: "÷ d_k" },
+    value: "none",
+    buttons: true,
+  },
+];
+
+/** Their names, for `shares`. */
+export const COMMON = commonControls.map(({ name }) => name);
+
+/** What dot products are divided by. */
+export const dividedBy = (divisor, dK) => ({ none: 1, sqrt_d_k: Math.sqrt(dK), d_k: dK })[divisor];
+
+/** What the chosen divisor is compared with, in grey. */
+export const comparedWith = (divisor) => (divisor === "none" ? "sqrt_d_k" : "none");
 
 /** A row of buttons [label, what a press does] under a name for those who do not see it; the buttons. */
 export function addButtons(parent, name, choices) {

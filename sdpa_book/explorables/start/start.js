@@ -1,9 +1,12 @@
-/** The first question: how well eight keys fit a query, and what a token listens to, as their lists grow longer, undivided or divided. */
+/** One query, many keys: how well eight keys fit a query, and what weight they get, in narrow heads and in wide ones, by divisor. */
 import * as d3 from "../_shared/d3.js";
-import { colour, data, lettersColour, looks } from "../_shared/data.js";
-import { softmax } from "../_shared/math.js";
+import { colour, data, lettersColour } from "../_shared/data.js";
+import { effectiveKeys, softmax } from "../_shared/math.js";
 import {
-  divisorControl,
+  COMMON,
+  commonControls,
+  comparedWith,
+  dividedBy,
   fresh,
   layer,
   rule,
@@ -14,44 +17,36 @@ import {
 } from "../_shared/shared.js";
 
 const { words, reach } = data.start;
-const [CAT, ASKS, TIRED] = ["cat", "it", "tired"].map((word) => words.indexOf(word));
-const HEARD = 0.05; // the weight from which on a word is listened to
-const WHOLE = 0.1; // the share of the other six from which on the whole sentence is
-const HARDLY = 0.02; // and below which it is not
+const [CAT, ASKS, TIRED, WORST] = ["cat", "it", "tired", "for"].map((word) => words.indexOf(word));
+const COUNTS = 0.05; // the weight from which on a word is named
+const WHOLE = 0.1; // the share of the other six from which on they count
+const HARDLY = 0.02; // and below which they do not
+const ALIKE = 2; // times the worst word's weight: with less, the best is hardly told from it
 const BETWEEN = 62; // px, from the weights to the longest fit
 const WEIGHTS = 0.55; // of what is left, their share of the height
 
-const widths = Array.from({ length: 9 }, (_, i) => (i % 2 ? 3 : 2) * 2 ** (1 + (i >> 1)));
-
 export const start = {
-  title: "Does “it” still listen to the whole sentence?",
-  prompt: "“it” compares its query with each word’s key: make these lists longer, then divide.",
+  title: "How does “it” share its weight?",
+  prompt: "“it” compares its query with each word’s key. Widen the head, then divide.",
   hint: { target: "input" },
-  controls: [
-    {
-      name: "d_k",
-      label: "numbers in each list, d_k",
-      values: widths,
-      value: widths[0],
-      text: showCount,
-      marks: widths.filter((_, i) => i % 2 === 0).map(showCount),
-    },
-    divisorControl,
-  ],
+  shares: COMMON,
+  controls: commonControls,
   panelWidth: "100%",
   panels: [["words", "", 310, { left: 4, right: 4, top: 22, bottom: 16 }]],
   update({ memory, panels, state }) {
-    const root = Math.sqrt(state.d_k);
-    const divided = state.divisor !== "none";
-    const length = divided ? 1 : root;
+    const { d_k: dK, divisor } = state;
+    const length = lengthAt(dK, divisor);
     const weights = weightsAt(length);
     panels.words.describe(
-      `Weights that “it” gives: ${words.map((word, j) => `${word} ${brief(weights[j])}, fit ${show(reach[j] * length, 1)}`).join("; ")}.`,
+      `Weights that “it” gives: ${words.map((word, j) => `${word} ${brief(weights[j])}, fit ${fitted(reach[j] * length)}`).join("; ")}.`,
     );
-    glide(memory, length, (at) => drawWords(panels.words, at, root, state.divisor));
-    return { sentence: answer(weights, state.d_k, divided) };
+    glide(memory, length, (at) => drawWords(panels.words, at, dK, divisor));
+    return { sentence: answer(weights, dK, divisor) };
   },
 };
+
+/** How long the query's arrow is, or what is left of that. */
+const lengthAt = (dK, divisor) => Math.sqrt(dK) / dividedBy(divisor, dK);
 
 /** The weights, where a key fits as well as it reaches along a query of that length. */
 const weightsAt = (length) => softmax(reach.map((far) => far * length));
@@ -62,17 +57,27 @@ const brief = (w) => (w < 0.005 ? "≈ 0" : w > 0.995 ? "≈ 1" : show(w));
 const percent = (w) =>
   `${w < 0.005 ? "less than 1" : w > 0.995 ? "more than 99" : Math.round(100 * w)}\u00a0%`;
 
+/** A fit: with two decimals where one would show little of it. */
+const fitted = (fit) => fit.toFixed(Math.abs(fit) < 0.25 ? 2 : 1).replace("-", "−");
+
 /** A root as it is, or about. */
 const equals = (root) => (Number.isInteger(root) ? `=\u00a0${root}` : `≈\u00a0${show(root, 1)}`);
 
-function answer(p, dK, divided) {
-  const [cat, tired, rest] = [p[CAT], p[TIRED], 1 - p[CAT] - p[TIRED]];
-  const each = `“cat” gets ${percent(cat)} of the weight, “tired” ${percent(tired)}, the other six ${percent(rest)}.`;
-  if (divided) return `Yes: divided by √${showCount(dK)}\u00a0${equals(Math.sqrt(dK))}, ${each}`;
-  if (rest >= HARDLY) return `${rest < WHOLE ? "Hardly" : "Yes, partly"}: ${each}`;
-  if (tired >= HEARD)
-    return `No: “cat” and “tired” get ${percent(cat + tired)} of the weight, the other six ${percent(rest)}.`;
-  return `No: “cat” gets ${percent(cat)} of the weight, the other seven ${percent(1 - cat)}.`;
+function answer(p, dK, divisor) {
+  const [cat, tired, worst, rest] = [p[CAT], p[TIRED], p[WORST], 1 - p[CAT] - p[TIRED]];
+  const others = 100 - Math.round(100 * cat) - Math.round(100 * tired); // so that the three make 100
+  const each = `“cat” gets ${percent(cat)} of the weight, “tired” ${percent(tired)}, the other six ${others}\u00a0%.`;
+  const root = `√${showCount(dK)}\u00a0${equals(Math.sqrt(dK))}`;
+  if (divisor === "sqrt_d_k") return `Divided by ${root}, ${each}`;
+  if (divisor === "d_k")
+    return cat < ALIKE * worst
+      ? `Divided by ${showCount(dK)}, every word gets nearly the same, “cat” ${percent(cat)} and “for”, which fits worst, ${percent(worst)}.`
+      : `Divided by ${showCount(dK)}, ${each}`;
+  if (rest >= WHOLE) return `Undivided, ${each}`;
+  if (rest >= HARDLY) return `Undivided, the other six get hardly any: ${each}`;
+  if (tired >= COUNTS)
+    return `Undivided, “cat” and “tired” get ${percent(cat + tired)} of the weight, the other six ${percent(rest)}.`;
+  return `Undivided, “cat” gets ${percent(cat)} of the weight, the other seven ${percent(1 - cat)}.`;
 }
 
 /** Draws a number on its way to another, and there. */
@@ -90,7 +95,7 @@ function glide(memory, to, draw) {
 }
 
 /** Over each word a bar of weight, below it one of how well its key fits. */
-function drawWords(panel, length, root, divisor) {
+function drawWords(panel, length, dK, divisor) {
   const x = d3
     .scaleBand(
       words.map((_, j) => j),
@@ -101,7 +106,7 @@ function drawWords(panel, length, root, divisor) {
   const [floor, top] = panel.yRange;
   const ground = top + WEIGHTS * (floor - BETWEEN - top);
   const y = d3.scaleLinear([0, 1], [ground, top]);
-  const longest = Math.sqrt(widths.at(-1));
+  const longest = Math.sqrt(commonControls[0].values.at(-1));
   const room = [Math.min(...reach) * longest, Math.max(...reach) * longest];
   const reaches = d3.scaleLinear(room, [floor, ground + BETWEEN]);
   const zero = reaches(0);
@@ -125,12 +130,15 @@ function drawWords(panel, length, root, divisor) {
   const at = (level) => () => level;
   columns("all", p, at(ground), at(top)).style("fill", "var(--ex-panel)");
   columns("bars", p, at(ground), y).style("fill", ink);
-  const before = divisor === "none" ? [] : [weightsAt(root)[CAT]];
-  columns("before", before, at(ground), y)
-    .attr("x", x(CAT))
-    .style("fill", "none")
-    .style("stroke", colour("none"))
-    .style("stroke-width", 1.5);
+  const other = comparedWith(divisor);
+  const instead = reach.map((far) => far * lengthAt(dK, other));
+  const compared = weightsAt(lengthAt(dK, other));
+  const outline = (name, values, from, to) =>
+    columns(name, values, from, to)
+      .style("fill", "none")
+      .style("stroke", "var(--ex-muted)")
+      .style("stroke-width", 1.5);
+  outline("compared", compared, at(ground), y);
   write("weights", p, (w) => (y(w) < top + 18 ? top : y(w)) - 5)
     .style("font-weight", 700)
     .style("font-size", "13px")
@@ -141,12 +149,19 @@ function drawWords(panel, length, root, divisor) {
     .text(String);
   columns("room", fits, at(floor + 14), at(ground + 46)).style("fill", "var(--ex-panel)");
   columns("fits", fits, at(zero), reaches).style("fill", ink).style("fill-opacity", 0.55);
+  outline("instead", instead, at(zero), reaches);
   write("numbers", fits, (fit) => reaches(fit) + (fit < 0 ? 15 : -5))
     .style("fill", lettersColour(divisor))
-    .text((fit) => show(fit, 1));
+    .text(fitted);
   const notes = fresh(panel.svg, "notes");
   say(notes, "weight", left, top - 8, "start");
-  say(notes, "1: “it” listens to this word alone", right, top - 8, "end");
+  say(
+    notes,
+    `as if ${show(effectiveKeys(p), 1)} of 8 words shared it evenly`,
+    right,
+    top - 8,
+    "end",
+  );
   rule(notes, [left, top], [right, top], "var(--ex-muted)").style("stroke-dasharray", "2 4");
   for (const level of [ground, zero]) rule(notes, [left, level], [right, level], "var(--ex-muted)");
   const middle = x(ASKS) + x.bandwidth() / 2;
@@ -160,11 +175,17 @@ function drawWords(panel, length, root, divisor) {
     .style("fill", "none")
     .style("stroke", "var(--ex-ink)")
     .style("stroke-width", 1.5);
-  const divided = divisor === "none" ? "" : ` ÷ ${show(root, Number.isInteger(root) ? 0 : 1)}`;
-  say(notes, `how well each key fits${divided}`, left, ground + 38, "start");
-  for (const w of before)
-    say(notes, looks.none.label, x(CAT) + x.bandwidth() + 5, y(w) + 10, "start").style(
-      "fill",
-      lettersColour("none"),
-    );
+  const c = dividedBy(divisor, dK);
+  const divided = c === 1 ? "" : ` ÷ ${show(c, Number.isInteger(c) ? 0 : 1)}`;
+  const fit = `how well each key fits${divided}: a spread of ${show(spreadOf(reach) * length, 1)}`;
+  say(notes, fit, left, ground + 38, "start");
+  const level = y(compared[CAT]);
+  const name = other === "none" ? "undivided" : "÷ √d";
+  say(notes, name, x(CAT) + x.bandwidth() + 5, Math.min(level + 10, ground - 5), "start").style(
+    "fill",
+    "var(--ex-muted)",
+  );
 }
+
+/** The standard deviation of numbers whose mean is 0. */
+const spreadOf = (values) => Math.hypot(...values) / Math.sqrt(values.length);
