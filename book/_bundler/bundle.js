@@ -106,25 +106,28 @@ for (const file of existsSync(scripts) ? readdirSync(scripts) : []) {
     rmSync(join(scripts, file)); // an explorable that is no more
   }
 }
+/** The text of a worker, which is what a page in a folder makes one of: it stands for WORKER in what is bundled. */
+const workerIn = async (entry) => {
+  const { outputFiles } = await build({ ...COMMON, entryPoints: [entry], write: false });
+  return { WORKER: JSON.stringify(outputFiles[0].text) };
+};
+
 for (const name of explorables) {
+  const worker = join(sources, name, "worker.js");
   await build({
     ...COMMON,
     entryPoints: [join(sources, name, `${name}.js`)],
     outfile: join(folder, `explore/${name}.min.js`),
     globalName: `Explorable.${name}`,
+    define: existsSync(worker) ? await workerIn(worker) : {},
     banner: { js: "/* Made by book/_bundler/bundle.js. */" },
     plugins: [fromWhatTheyShare],
   });
 }
-const worker = await build({
-  ...COMMON,
-  entryPoints: [join(search, "worker.js")],
-  write: false,
-});
 await build({
   ...COMMON,
   entryPoints: [join(search, "main.js")],
   outfile: join(folder, "search/search.min.js"),
-  define: { WORKER: JSON.stringify(worker.outputFiles[0].text) }, // a page in a folder makes a worker of a text only
+  define: await workerIn(join(search, "worker.js")),
   banner: { js: "/* Made by book/_bundler/bundle.js. */" },
 });

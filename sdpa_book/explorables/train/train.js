@@ -1,0 +1,361 @@
+/** A layer that is trained in the page, with the chosen divisor and with another, to see how much later it learns without the root. */
+import * as d3 from "../_shared/d3.js";
+import { colour, lettersColour } from "../_shared/data.js";
+import {
+  addButtons,
+  axes,
+  element,
+  fresh,
+  layer,
+  point,
+  richText,
+  rule,
+  say,
+  show,
+  showCount,
+  wantsCalm,
+} from "../_shared/shared.js";
+import { KEYS, LEVEL, MOST_STEPS } from "./layer.js";
+/* global WORKER */
+
+const SPREADS = { 0.25: "¼", 0.5: "½", 1: "1", 2: "2" };
+const BATCHES = [32, 256, 2048];
+/** The seed to begin with: the first of the study's, whose steps at every batch are within a standard error of the means over eight. */
+const TYPICAL = 3;
+const HIGHEST = 2.4; // of the loss's axis: a query that is sure of a wrong key has 2
+const SHORTEST = 40; // steps, of its other axis
+const SEEN = 0.25; // the share of the drawings that has to be in view
+const NO_LONGER_LATER = 1.1; // so many times the steps of the root
+const DELAYED_AT = 32; // from this d_k on the layer is later on small batches without the division
+
+const DIVISORS = {
+  none: { of: () => 1, short: () => "undivided", long: () => "without the division" },
+  sqrt_d_k: {
+    of: Math.sqrt,
+    short: (dK) => `÷ √${dK}`,
+    long: (dK) => `divided by √${dK}\u00a0${equals(Math.sqrt(dK))}`,
+  },
+  d_k: { of: (dK) => dK, short: (dK) => `÷ ${dK}`, long: (dK) => `divided by ${dK}` },
+};
+
+/** A root as it is, or about. */
+const equals = (root) => (Number.isInteger(root) ? `=\u00a0${root}` : `≈\u00a0${show(root, 1)}`);
+
+/** The divisors of both layers: the chosen one, and what it is compared with. */
+const pairOf = ({ divisor }) => [divisor, divisor === "none" ? "sqrt_d_k" : "none"];
+
+export const train = {
+  title: "Does the layer learn sooner if it divides?",
+  prompt: "Two layers learn to look up a value. Raise the batch, and watch the delay vanish.",
+  hint: { target: "#explorable-train-batch" },
+  shares: ["d_k", "divisor"],
+  controls: [
+    {
+      name: "d_k",
+      label: "components, d_k",
+      values: [4, 8, 16, 32, 64, 128, 256],
+      value: 64,
+      text: String,
+    },
+    {
+      name: "batch",
+      label: "queries in a batch",
+      values: BATCHES,
+      value: BATCHES[0],
+      text: showCount,
+    },
+    {
+      name: "spread",
+      label: "spread of q·k at the start, in units of √d_k",
+      values: Object.keys(SPREADS).map(Number),
+      value: 1,
+      text: (spread) => SPREADS[spread],
+    },
+    {
+      name: "divisor",
+      label: "divisor",
+      options: { none: "Undivided", sqrt_d_k: "÷ √d_k", d_k: "÷ d_k" },
+      value: "sqrt_d_k",
+      buttons: true,
+    },
+    { name: "seed", label: "seed", min: 1, max: 999, step: 1, value: TYPICAL, drawn: true },
+  ],
+  panels: [
+    [
+      "losses",
+      "The loss on 512 queries on which neither layer is trained",
+      220,
+      { left: 34, top: 26, right: 16 },
+    ],
+    [
+      "weights",
+      "The weights that one of these queries gives to its 16 keys",
+      220,
+      { left: 4, right: 4, top: 22, bottom: 24 },
+    ],
+  ],
+  forget({ memory }) {
+    memory.begun = false;
+    memory.worker.postMessage({ going: false });
+  },
+  update(app) {
+    const { memory, panels, state } = app;
+    if (!memory.ready) prepare(app);
+    const setting = JSON.stringify(state);
+    if (setting !== memory.setting || (!memory.begun && memory.records.length)) {
+      memory.setting = setting;
+      memory.records = [];
+      if (memory.begun) begin(app);
+    }
+    memory.button.textContent = memory.begun ? "Train again" : "Train";
+    memory.seed.textContent = `seed ${state.seed}`;
+    const pair = pairOf(state);
+    drawLosses(panels.losses, memory.records, pair, state.d_k);
+    drawWeights(panels.weights, memory.records.at(-1), pair, state.d_k);
+    return { sentence: answer(memory.records.at(-1), pair, state) };
+  },
+};
+
+/** The worker, which a page in a folder makes of a text only; a button; and when to begin, to wait and to go on. */
+function prepare(app) {
+  const { controls, memory, state } = app;
+  const figure = controls.closest("figure");
+  const url = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
+  Object.assign(memory, { ready: true, run: 0, records: [], worker: new Worker(url) });
+  memory.worker.onmessage = ({ data }) => receive(app, data);
+  memory.worker.onerror = () => {
+    figure.querySelector(".explorable-static").hidden = false; // where none may start, the picture stays
+    figure.querySelector(".explorable-app").remove();
+  };
+
+  const [button] = addButtons(controls, "training", [
+    [
+      "Train",
+      () => {
+        if (memory.begun) return app.set({ seed: (state.seed % 999) + 1 });
+        memory.setting = "";
+        return app.set({});
+      },
+    ],
+  ]);
+  memory.button = button;
+  memory.seed = element("span", { class: "train-seed" });
+  button.after(memory.seed);
+  // What a reader changes is trained; and what another figure or the address brings, once a training has begun.
+  for (const event of ["input", "click"])
+    controls.addEventListener(event, () => {
+      memory.begun = memory.asked = true;
+    });
+
+  const go = () => {
+    const going = memory.seen && !document.hidden;
+    const untouched = ["batch", "spread", "seed"].every(
+      (name) => state[name] === train.controls.find((control) => control.name === name).value,
+    );
+    if (going && !memory.begun && !memory.offered && untouched && !wantsCalm()) {
+      memory.begun = true;
+      memory.setting = "";
+      app.redraw();
+    }
+    memory.offered ||= going; // it begins by itself at the first sight, or not at all
+    memory.worker.postMessage({ going });
+  };
+  const panels = figure.querySelector(".explorable-panels");
+  const watch = new IntersectionObserver(
+    (entries) => {
+      memory.seen = entries.at(-1).isIntersecting;
+      go();
+    },
+    { threshold: SEEN },
+  );
+  watch.observe(panels);
+  document.addEventListener("visibilitychange", go);
+}
+
+/** Train two layers at the setting of now, in place of those before. */
+function begin({ memory, state }) {
+  const { d_k: dK, batch, spread, seed } = state;
+  const divisors = pairOf(state).map((name) => DIVISORS[name].of(dK));
+  memory.worker.postMessage({
+    run: ++memory.run,
+    calm: wantsCalm(),
+    setting: { dK, divisors, batch, spread, seed },
+    going: Boolean(memory.seen) && !document.hidden,
+  });
+}
+
+/** Keep what is of this training, and draw with the next frame; at the end of one that a reader asked for, say its sentence. */
+function receive(app, records) {
+  const { memory } = app;
+  if (!memory.begun || records[0].run !== memory.run) return;
+  memory.records.push(...records);
+  app.redraw();
+  if (records.at(-1).done && memory.asked) app.set({});
+}
+
+function answer(record, pair, { d_k: dK, batch }) {
+  const [chosen, other] = pair.map((name) => DIVISORS[name].long(dK));
+  if (!record) return "Train the layers to see how many steps each of them needs.";
+  const { losses, reached, done, step } = record;
+  if (!done)
+    return `After ${step === 1 ? "1 step" : `${step} steps`} the loss is ${show(losses[0])} ${chosen}, and ${show(losses[1])} ${other}.`;
+  const needed = reached.map((steps) => steps !== null);
+  if (!needed[0] && !needed[1])
+    return `Neither layer came down to a loss of ${LEVEL} within ${MOST_STEPS} steps, where these trainings end.`;
+  const first = needed[0]
+    ? `${chosen}, the layer needed ${reached[0]} steps to a loss of ${LEVEL}`
+    : `${chosen}, the layer was not at a loss of ${LEVEL} after ${MOST_STEPS} steps, where the training ends`;
+  const second = needed[1]
+    ? `${other} it needed ${reached[1]}`
+    : `${other} it was not there after ${MOST_STEPS}, where the training ends`;
+  const gone =
+    pair.includes("sqrt_d_k") &&
+    dK >= DELAYED_AT &&
+    batch > BATCHES[0] &&
+    needed[0] &&
+    needed[1] &&
+    reached[pair.indexOf("none")] <= NO_LONGER_LATER * reached[pair.indexOf("sqrt_d_k")];
+  return gone
+    ? `On batches of ${showCount(batch)} the delay is gone: ${first}; ${second}.`
+    : `${first[0].toUpperCase()}${first.slice(1)}; ${second}.`;
+}
+
+/** The chosen divisor in its own colour, and what it is compared with in grey; for lines and for letters. */
+const inks = ([chosen]) => [colour(chosen), "var(--ex-muted)"];
+const letters = ([chosen]) => [lettersColour(chosen), "var(--ex-muted)"];
+
+/** Both losses step by step, and where each comes below the level. */
+function drawLosses(panel, records, pair, dK) {
+  const last = records.at(-1);
+  const end = last?.end ?? SHORTEST;
+  const x = d3.scaleLinear([0, end], panel.xRange);
+  const y = d3.scaleLinear([0, HIGHEST], panel.yRange);
+  const [left, right] = panel.xRange;
+  const ground = [end, left, right, panel.height, ...pair, dK].join();
+  if (panel.ground !== ground) {
+    panel.ground = ground; // what only these change is drawn anew with them: it takes longest
+    axes(panel, {
+      x,
+      y,
+      xLabel: "steps of Adam",
+      xTicks: 4,
+      yTicks: [0, LEVEL, 1, 2],
+      yFormat: String,
+    });
+    const fixed = fresh(panel.svg, "fixed");
+    rule(fixed, [left, y(LEVEL)], [right, y(LEVEL)], "var(--ex-ink)")
+      .style("stroke-dasharray", "5 4")
+      .style("stroke-width", 1);
+    let edge = right;
+    for (const i of [1, 0]) {
+      const words = DIVISORS[pair[i]].short(dK);
+      const text = say(fixed, words, edge, 13, "end").style("fill", letters(pair)[i]);
+      text.style("font-weight", 600);
+      edge -= text.node().getComputedTextLength() + 6;
+      rule(fixed, [edge - 18, 9], [edge, 9], inks(pair)[i]).style("stroke-width", 2.5);
+      edge -= 32;
+    }
+  }
+  const curves = layer(panel.svg, "curves");
+  const line = (i) =>
+    d3.line(
+      ({ step }) => x(step),
+      ({ losses }) => y(Math.min(HIGHEST, losses[i])),
+    )(records);
+  curves
+    .selectAll("path")
+    .data([1, 0])
+    .join("path")
+    .attr("d", line)
+    .style("fill", "none")
+    .style("stroke", (i) => inks(pair)[i])
+    .style("stroke-width", 2.5);
+  const ends = fresh(panel.svg, "ends");
+  const reached = last?.reached ?? [null, null];
+  const earlier = reached[1] === null || (reached[0] !== null && reached[0] <= reached[1]) ? 0 : 1;
+  for (const i of [1, 0]) {
+    if (last) point(ends, x(last.step), y(Math.min(HIGHEST, last.losses[i])), 3.5, inks(pair)[i]);
+    if (reached[i] === null) continue;
+    const at = [x(reached[i]), y(LEVEL)];
+    const before = i === earlier && reached[1 - i] !== null; // to the left below, the other one to the right above
+    point(ends, ...at, 4.5, inks(pair)[i]);
+    say(
+      ends,
+      reached[i],
+      at[0] + (before ? -7 : 6),
+      at[1] + (before ? 14 : -7),
+      before ? "end" : "start",
+    )
+      .style("fill", letters(pair)[i])
+      .style("font-weight", 700)
+      .style("font-size", "13px");
+  }
+  const tell = (name, i) => {
+    const there =
+      reached[i] === null ? `not yet at ${LEVEL}` : `at ${LEVEL} from step ${reached[i]}`;
+    return `${DIVISORS[name].short(dK)} ${show(records[0].losses[i])} at first, ${show(last.losses[i])} after ${last.step} steps, ${there}`;
+  };
+  panel.describe(
+    last
+      ? `Held-out loss against steps of Adam: ${pair.map(tell).join("; ")}.`
+      : "Held-out loss against steps of Adam: nothing is trained yet.",
+  );
+}
+
+/** A row of 16 bars for each layer; the first key is the right one. */
+function drawWeights(panel, record, pair, dK) {
+  const x = d3.scaleBand([...Array(KEYS).keys()], panel.xRange).padding(0.12);
+  const [floor, top] = panel.yRange;
+  const between = 26; // px, for the second row's name
+  const high = (floor - top - between) / 2;
+  const grounds = [top + high, floor];
+  const ground = [...panel.xRange, floor, ...pair, dK].join();
+  const columns = (name, i, values, from) =>
+    layer(panel.svg, `${name}-${i}`)
+      .selectAll("rect")
+      .data(values)
+      .join("rect")
+      .attr("x", (_, j) => x(j))
+      .attr("width", x.bandwidth())
+      .attr("y", (weight) => from - high * weight)
+      .attr("height", (weight) => high * weight);
+  if (panel.ground !== ground) {
+    panel.ground = ground;
+    const full = new Array(KEYS).fill(1);
+    for (const i of [0, 1]) columns("all", i, full, grounds[i]).style("fill", "var(--ex-panel)");
+    const fixed = fresh(panel.svg, "fixed");
+    for (const i of [0, 1]) {
+      richText(say(fixed, "", x(0), grounds[i] - high - 7, "start"), DIVISORS[pair[i]].short(dK))
+        .style("fill", letters(pair)[i])
+        .style("font-weight", 600);
+      fixed
+        .append("rect")
+        .attr("x", x(0) - 2)
+        .attr("width", x.bandwidth() + 4)
+        .attr("y", grounds[i] - high - 2)
+        .attr("height", high + 4)
+        .style("fill", "none")
+        .style("stroke", "var(--ex-ink)")
+        .style("stroke-width", 1.5);
+    }
+    say(fixed, "↑ the right key", x(0) + x.bandwidth() / 2 - 4, floor + 17, "start");
+  }
+  const weights = record?.weights ?? [[], []];
+  for (const i of [0, 1]) columns("bars", i, weights[i], grounds[i]).style("fill", inks(pair)[i]);
+  const numbers = layer(panel.svg, "numbers");
+  numbers
+    .selectAll("text")
+    .data(record ? [0, 1] : [])
+    .join("text")
+    .attr("class", "rim")
+    .attr("x", x(KEYS - 1) + x.bandwidth())
+    .attr("y", (i) => grounds[i] - high - 7)
+    .attr("text-anchor", "end")
+    .text((i) => `${show(weights[i][0])} on the right key`);
+  const tell = (name, i) => `${DIVISORS[name].short(dK)} ${show(weights[i][0])}`;
+  panel.describe(
+    record
+      ? `One held-out query's weights on 16 keys, after ${record.step} steps; on the right key: ${pair.map(tell).join(", ")}.`
+      : "One held-out query's weights on 16 keys: nothing is trained yet.",
+  );
+}
