@@ -19,12 +19,12 @@ EXERCISES: dict[str, Exercise] = {
         answer=lambda rho: math.e * (1 - rho) / rho,
         cases=((0.02,), (0.01,), (0.005,)),
         mistakes={
-            "This would be right for even weights; the usual divisor leaves them a little "
+            "This would be right for even weights, but the usual divisor leaves them a little "
             "sharper.": lambda rho: (1 - rho) / rho,
             "The part that is not shared has the variance 1 - rho, not 1.": lambda rho: (
                 math.e / rho
             ),
-            "Compare variances: this compares standard deviations.": lambda rho: (
+            "This compares standard deviations; compare variances.": lambda rho: (
                 math.e * (1 - rho) ** 2 / rho**2
             ),
         },
@@ -33,8 +33,7 @@ EXERCISES: dict[str, Exercise] = {
         answer="none",
         mistakes={
             "The root averages over many tokens: print the cosines after one layer.": "sqrt_d_k",
-            "Divided by d_k the weights are nearly even, and every token gets the same "
-            "mean.": "d_k",
+            "Divided by d_k the weights are nearly even, so every token gets the same mean.": "d_k",
         },
     ),
 }

@@ -8,10 +8,10 @@ EXERCISES: dict[str, Exercise] = {
     "power": Exercise(
         answer=1 / 4,
         mistakes={
-            "That is the power with which the variance grows: it is 1 - 2p.": 1 / 2,
+            "That is the power with which the variance grows, which is 1 - 2p.": 1 / 2,
             "The variance grows with d_k, so the divisor was too small: p lies below 1/2.": 3 / 4,
-            "Undivided, the variance would be d_k itself.": 0,
-            "The sign: the scores were divided by this power, not multiplied.": -1 / 4,
+            "Without the division the variance would be d_k itself.": 0,
+            "Mind the sign: the scores were divided by this power, not multiplied.": -1 / 4,
         },
     ),
     "general_divisor": Exercise(
@@ -23,7 +23,7 @@ EXERCISES: dict[str, Exercise] = {
             "This is the variance of the score; divide by its root.": lambda d_k, std_q, std_k: (
                 d_k * (std_q * std_k) ** 2
             ),
-            "The root belongs to d_k alone: the standard deviations are roots "
+            "The root belongs to d_k alone, because the standard deviations are roots "
             "already.": lambda d_k, std_q, std_k: math.sqrt(d_k * std_q * std_k),
             "Standard deviations of a product multiply; they do not "
             "add.": lambda d_k, std_q, std_k: (std_q + std_k) * math.sqrt(d_k),
@@ -40,7 +40,7 @@ EXERCISES: dict[str, Exercise] = {
             "variance lie in one component of each.": lambda d_k: 1,
             "This is the variance before the division by the root.": lambda d_k: d_k**2,
             "This is the standard deviation; the question asks for the variance.": math.sqrt,
-            "A query with all of its variance in one component is one step. Do the same with the "
+            "A query with all of its variance in one component is half of it. Do the same with the "
             "key.": lambda d_k: 2,
         },
     ),
