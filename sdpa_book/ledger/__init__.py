@@ -9,6 +9,7 @@ The statements are data, in ``claims.toml``; each names one of the functions in
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
@@ -81,13 +82,13 @@ def _function(claim: Claim) -> Callable[..., Finding]:
 
 
 def _why(claim: Claim, finding: Finding) -> str:
-    """The claim's sentence with what was found filled in."""
+    """The claim's sentence with what was found filled in, per cents as the book writes them."""
     facts = {"ours": ", ".join(figure_texts(claim, finding)), **finding.facts}
     if finding.without is not None:
         other = replace(finding.without, error=0.0)
         facts |= {f"without_{name}": fact for name, fact in other.facts.items()}
         facts |= {"other": other.ours[0], "others": ", ".join(figure_texts(claim, other))}
-    return claim.why.format(**facts)
+    return re.sub(r"(?<=\d)%", " %", claim.why.format(**facts))
 
 
 def check_claims(claims: Sequence[Claim] | None = None) -> Ledger:

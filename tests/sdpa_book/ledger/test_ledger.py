@@ -243,6 +243,10 @@ def test_chapters_and_ledger_point_at_each_other(entries):
             assert name in entries, entry.claim.id
 
 
+def test_per_cents_have_a_space_as_in_the_prose(entries):
+    assert not [entry.claim.id for entry in entries.values() if re.search(r"\d%", entry.why)]
+
+
 def test_a_record_of_other_claims_is_refused():
     text = RECORD.read_text(encoding="utf-8")
     with pytest.raises(ValueError, match=r"S1-04. .*make notebooks"):
