@@ -135,7 +135,7 @@ def test_the_answer_is_folded_until_there_is_a_guess(tab, base):
     questions.nth(1).locator("button").first.click()
     for _ in range(2):
         assert answer.is_visible()
-        assert "The answer is open below." in box.locator(".where[aria-live]").inner_text()
+        assert "The short answer is open below." in box.locator(".where[aria-live]").inner_text()
         assert skip.count() == 0
         assert box.bounding_box()["y"] == before
         opened.reload()

@@ -33,14 +33,15 @@ from cells.node_text import defines_a_symbol, text
 from website.citations import authors
 
 SYNONYMS = Path(__file__).with_name("search_synonyms.txt")
-EXPLAINS, REPEATS, LOOKED_UP = 0, 1, 2
+EXPLAINS, REPEATS, DEFINES, LOOKED_UP = 0, 1, 1.25, 2
 """How far a place is from the explanation of a thing: it is there; it is repeated or proved there;
-or it is a record that is looked up by its name."""
+it is a term or a symbol that is defined there, in so few words that each counts much, and stands
+behind the section that explains it; or it is a record that is looked up by its name."""
 RECORDS = ("book/ledger", "book/reference", "book/bibliography", "book/about")
 PROOFS = "book/notes/"
-LENGTH = {EXPLAINS: 100_000, REPEATS: 220, LOOKED_UP: 90}
-"""How many characters of a text are kept: all; a paragraph; a sentence. A page has all of it within
-120 KB, compressed, with what finds it."""
+LENGTH = {EXPLAINS: 100_000, REPEATS: 150, DEFINES: 220, LOOKED_UP: 90}
+"""How many characters of a text are kept: all; how it begins; a definition; a sentence. A page has all
+of it within 120 KB, compressed, with what finds it."""
 INTERNAL = "sdpa_book."
 """How the names of objects begin of which the search knows no more than the name."""
 ASKED = "People ask"
@@ -57,7 +58,7 @@ class Entry(NamedTuple):
     heading: str  # nothing if it is the anchor
     terms: list[str]
     text: str
-    distance: int
+    distance: float
 
 
 class Page(NamedTuple):
@@ -127,10 +128,15 @@ def synonyms() -> list[list[str]]:
 def entries(document: nodes.document, page: str, number: int) -> Iterator[Entry]:
     """What can be found of a page: its sections, and what has a name within them."""
 
-    def entry(anchor: str, heading: str, *content: nodes.Node, terms: Any = ()) -> Entry:
-        far = distance(page)
-        if far == EXPLAINS and COMES_BACK.match(heading):
-            far = REPEATS
+    def entry(
+        anchor: str,
+        heading: str,
+        *content: nodes.Node,
+        terms: Any = (),
+        at_least: float = EXPLAINS,
+    ) -> Entry:
+        again = REPEATS if COMES_BACK.match(heading) else EXPLAINS
+        far = max(distance(page), again, at_least)
         words = shorten(" ".join(text(*content).split()), LENGTH[far], placeholder="")
         if heading.startswith(INTERNAL):
             words = ""
@@ -148,11 +154,13 @@ def entries(document: nodes.document, page: str, number: int) -> Iterator[Entry]
         for item in section.findall(nodes.definition_list_item):
             if closest_section(item) is section:
                 term, *definition = item.children
-                yield entry(target(term) or anchor, text(*term.children), *definition)
+                name = text(*term.children)
+                yield entry(target(term) or anchor, name, *definition, at_least=DEFINES)
         for row in section.findall(nodes.row):
             if defines_a_symbol(row) and closest_section(row) is section:
                 symbol, *meaning = row.children
-                yield entry(target(row) or anchor, text(*symbol.children), *meaning)
+                name = text(*symbol.children)
+                yield entry(target(row) or anchor, name, *meaning, at_least=DEFINES)
     for row in document.findall(nodes.row):
         if row["ids"] and not defines_a_symbol(row):
             yield entry(row["ids"][0], row["ids"][0], *row.children)
@@ -181,7 +189,7 @@ def terms_of(section: nodes.section) -> list[str]:
     return terms
 
 
-def distance(page: str) -> int:
+def distance(page: str) -> float:
     """How far the sections of a page are from explaining a thing."""
     if page in RECORDS:
         return LOOKED_UP

@@ -107,7 +107,7 @@
         else answer.setAttribute("hidden", "until-found");
         skip.textContent = open ? "Fold the answer" : "Skip the guess";
         skip.setAttribute("aria-expanded", open);
-        where.append(...(known ? [" The answer is open below."] : [" ", skip]));
+        where.append(...(known ? [" The short answer is open below."] : [" ", skip]));
       }
       if (known) where.append(" ", button(["Guess again"], () => guess(none)));
     };
