@@ -201,6 +201,7 @@ def test_a_table_is_the_cells_and_a_drawing_the_part_that_a_slide_names(lecture)
         "spread",
         "÷ 1",
         "÷ 8",
+        "link",
     ]
     assert page.img["src"] == "figures/05-late-0-0-100-50.svg"
 
@@ -217,8 +218,8 @@ def test_what_is_shown_is_what_the_cell_has_put_out(lecture):
     page, warned = lecture(slide("```{shown} 05 late\n```\n\n```{shown} 02 movable-growth\n```"))
     assert warned == ""
     figure, on_paper = page.select("img.picture")
-    assert "In batches of 32" in page.aside.text  # the caption is for the presenter
-    assert "Undivided" in figure["alt"]
+    assert "Heads of 64" in page.aside.text  # the caption is for the presenter
+    assert "Without the division" in figure["alt"]
     assert page.iframe["data-src"] == "../explore/growth.html?theme=light&slide"
     assert on_paper["src"] == "figures/02-movable-growth.svg"
 

@@ -111,7 +111,7 @@ def test_what_the_solutions_say_of_spreads_batches_and_found_keys_is_printed(not
     assert float(measured[2]) < 0.23 < float(measured[3])  # 15 batches, and 20
     assert all(abs(float(a) - float(b)) < 0.02 for a, b in zip(measured, expected, strict=True))
     cosines = re.findall(r"cosine of two batches ([\d.]+)", text)
-    rows = "cosine, batches of 32, undivided", "cosine, batches of 32, root"  # the lecture's, too
+    rows = "cosine of two batches, undivided", "cosine of two batches, root"  # the lecture's, too
     assert [f"{float(cosine):.2g}" for cosine in cosines] == [
         stored.number(f"05 worth [{row}]") for row in rows
     ]
