@@ -18,7 +18,12 @@ import {
 import { KEYS, LEVEL, MOST_STEPS } from "./layer.js";
 /* global WORKER */
 
-const SPREADS = { 0.25: "¼", 0.5: "½", 1: "1", 2: "2" };
+const SPREADS = new Map([
+  [0.25, "¼"],
+  [0.5, "½"],
+  [1, "1"],
+  [2, "2"],
+]);
 const BATCHES = [32, 256, 2048];
 /** The seed to begin with: the first of the study's, whose steps at every batch are within a standard error of the means over eight. */
 const TYPICAL = 3;
@@ -26,7 +31,7 @@ const HIGHEST = 2.4; // of the loss's axis: a query that is sure of a wrong key 
 const SHORTEST = 40; // steps, of its other axis
 const SEEN = 0.25; // the share of the drawings that has to be in view
 const NO_LONGER_LATER = 1.1; // so many times the steps of the root
-const DELAYED_AT = 32; // from this d_k on the layer is later on small batches without the division
+const DELAYED_AT = 32; // from this d_k on, and from a spread of 1, the layer is later on small batches without the division
 
 const DIVISORS = {
   none: { of: () => 1, short: () => "undivided", long: () => "without the division" },
@@ -41,12 +46,15 @@ const DIVISORS = {
 /** A root as it is, or about. */
 const equals = (root) => (Number.isInteger(root) ? `=\u00a0${root}` : `≈\u00a0${show(root, 1)}`);
 
+/** A weight with two digits, or about 0 or 1 where they would show none of it. */
+const brief = (weight) => (weight < 0.005 ? "≈ 0" : weight > 0.995 ? "≈ 1" : show(weight));
+
 /** The divisors of both layers: the chosen one, and what it is compared with. */
 const pairOf = ({ divisor }) => [divisor, divisor === "none" ? "sqrt_d_k" : "none"];
 
 export const train = {
-  title: "Does the layer learn sooner if it divides?",
-  prompt: "Two layers learn to look up a value. Raise the batch, and watch the delay vanish.",
+  title: "Does dividing help a layer to learn?",
+  prompt: "These layers differ in their divisor only. Raise the batch, and watch the delay vanish.",
   hint: { target: "#explorable-train-batch" },
   shares: ["d_k", "divisor"],
   controls: [
@@ -59,7 +67,7 @@ export const train = {
     },
     {
       name: "batch",
-      label: "queries in a batch",
+      label: "batch size",
       values: BATCHES,
       value: BATCHES[0],
       text: showCount,
@@ -67,9 +75,9 @@ export const train = {
     {
       name: "spread",
       label: "spread of q·k at the start, in units of √d_k",
-      values: Object.keys(SPREADS).map(Number),
+      values: [...SPREADS.keys()],
       value: 1,
-      text: (spread) => SPREADS[spread],
+      text: (spread) => SPREADS.get(spread),
     },
     {
       name: "divisor",
@@ -83,15 +91,15 @@ export const train = {
   panels: [
     [
       "losses",
-      "The loss on 512 queries on which neither layer is trained",
-      220,
-      { left: 34, top: 26, right: 16 },
+      "Loss on 512 queries that are kept aside",
+      200,
+      { left: 30, top: 26, right: 14, bottom: 38 },
     ],
     [
       "weights",
-      "The weights that one of these queries gives to its 16 keys",
-      220,
-      { left: 4, right: 4, top: 22, bottom: 24 },
+      "The weights of one of them on its 16 keys",
+      200,
+      { left: 2, right: 2, top: 22, bottom: 24 },
     ],
   ],
   forget({ memory }) {
@@ -193,7 +201,8 @@ function receive(app, records) {
   if (records.at(-1).done && memory.asked) app.set({});
 }
 
-function answer(record, pair, { d_k: dK, batch }) {
+/** What the last record of a training says of both layers. */
+export function answer(record, pair, { d_k: dK, batch, spread }) {
   const [chosen, other] = pair.map((name) => DIVISORS[name].long(dK));
   if (!record) return "Train the layers to see how many steps each of them needs.";
   const { losses, reached, done, step } = record;
@@ -211,6 +220,7 @@ function answer(record, pair, { d_k: dK, batch }) {
   const gone =
     pair.includes("sqrt_d_k") &&
     dK >= DELAYED_AT &&
+    spread >= 1 &&
     batch > BATCHES[0] &&
     needed[0] &&
     needed[1] &&
@@ -351,8 +361,8 @@ function drawWeights(panel, record, pair, dK) {
     .attr("x", x(KEYS - 1) + x.bandwidth())
     .attr("y", (i) => grounds[i] - high - 7)
     .attr("text-anchor", "end")
-    .text((i) => `${show(weights[i][0])} on the right key`);
-  const tell = (name, i) => `${DIVISORS[name].short(dK)} ${show(weights[i][0])}`;
+    .text((i) => `${brief(weights[i][0])} on the right key`);
+  const tell = (name, i) => `${DIVISORS[name].short(dK)} ${brief(weights[i][0])}`;
   panel.describe(
     record
       ? `One held-out query's weights on 16 keys, after ${record.step} steps; on the right key: ${pair.map(tell).join(", ")}.`
