@@ -49,7 +49,7 @@ def test_it_moves_in_a_frame_without_any_request(browser, put_out, name):
         "height => document.querySelector('iframe').offsetHeight === height", arg=height
     )
     assert "Link to this setting" not in figure.inner_text()
-    assert [url for url in asked if not url.startswith(("about:", "data:"))] == wrong == []
+    assert [url for url in asked if not url.startswith(("about:", "data:", "blob:"))] == wrong == []
     page.close()
 
 

@@ -179,10 +179,23 @@ export function makeAdam(parameters, rate, betas = [0.9, 0.999], eps = 1e-8) {
   };
 }
 
+/** The query of a batch in the middle, if they stand in the order of the weight that each gives to its right key. */
+function middleOf(layer, batch) {
+  const table = tableOf(layer);
+  const weights = new Float64Array(KEYS);
+  const back = new Float64Array(WIDTH);
+  const right = Array.from({ length: batch.n }, (_, i) => {
+    weigh(table, batch, i, weights, back);
+    return [weights[0], i];
+  });
+  right.sort(([a], [b]) => a - b);
+  return right[batch.n >> 1][1];
+}
+
 /**
  * Layers that begin alike and see the same batches, and differ in their divisor only.
  * @param {{dK: number, divisors: number[], spread: number, batch: number, seed: number, rate: number}} setting `spread` is that of q·k at the start, in units of √d_k, and `batch` the queries in one.
- * @returns {{losses: function, weights: function, step: function}} of each layer the loss on HELD_OUT queries on which none is trained; the weights that the first of those queries gives to its keys; and a step of Adam on a fresh batch.
+ * @returns {{losses: function, weights: function, step: function}} of each layer the loss on HELD_OUT queries on which none is trained; the weights that one of those queries gives to its keys, which is no better and no worse than most at the start; and a step of Adam on a fresh batch.
  */
 export function beginTraining({ dK, divisors, spread, batch: n, seed, rate = RATE }) {
   const normal = makeNormal(makeGenerator(seed));
@@ -194,12 +207,13 @@ export function beginTraining({ dK, divisors, spread, batch: n, seed, rate = RAT
   const layers = divisors.map((c) => ({ WQ: startQ.slice(), WK: startK.slice(), dK, c }));
   const moves = layers.map(({ WQ, WK }) => [makeAdam(WQ, rate), makeAdam(WK, rate)]);
   const batch = makeBatch(n);
+  const shown = middleOf({ WQ: startQ, WK: startK, dK, c: 1 }, heldOut);
   return {
     losses: () => layers.map((layer) => lossOf(layer, heldOut)),
     weights: () =>
       layers.map((layer) => {
         const weights = new Float64Array(KEYS);
-        weigh(tableOf(layer), heldOut, 0, weights, new Float64Array(WIDTH));
+        weigh(tableOf(layer), heldOut, shown, weights, new Float64Array(WIDTH));
         return weights;
       }),
     step() {

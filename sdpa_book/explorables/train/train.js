@@ -8,7 +8,6 @@ import {
   fresh,
   layer,
   point,
-  richText,
   rule,
   say,
   show,
@@ -18,15 +17,22 @@ import {
 import { KEYS, LEVEL, MOST_STEPS } from "./layer.js";
 /* global WORKER */
 
-const SPREADS = { 0.25: "¼", 0.5: "½", 1: "1", 2: "2" };
+const SPREADS = new Map([
+  [0.25, "¼"],
+  [0.5, "½"],
+  [1, "1"],
+  [2, "2"],
+]);
 const BATCHES = [32, 256, 2048];
 /** The seed to begin with: the first of the study's, whose steps at every batch are within a standard error of the means over eight. */
 const TYPICAL = 3;
 const HIGHEST = 2.4; // of the loss's axis: a query that is sure of a wrong key has 2
 const SHORTEST = 40; // steps, of its other axis
+const BETWEEN = 26; // px, from the first row of bars to the second
 const SEEN = 0.25; // the share of the drawings that has to be in view
+const READ = 250; // ms, for which a sentence stands at least
 const NO_LONGER_LATER = 1.1; // so many times the steps of the root
-const DELAYED_AT = 32; // from this d_k on the layer is later on small batches without the division
+const DELAYED_AT = 32; // from this d_k on, and from a spread of 1, the layer is later on small batches without the division
 
 const DIVISORS = {
   none: { of: () => 1, short: () => "undivided", long: () => "without the division" },
@@ -41,12 +47,15 @@ const DIVISORS = {
 /** A root as it is, or about. */
 const equals = (root) => (Number.isInteger(root) ? `=\u00a0${root}` : `≈\u00a0${show(root, 1)}`);
 
+/** A weight with two digits, or about 0 or 1 where they would show none of it. */
+const brief = (weight) => (weight < 0.005 ? "≈ 0" : weight > 0.995 ? "≈ 1" : show(weight));
+
 /** The divisors of both layers: the chosen one, and what it is compared with. */
 const pairOf = ({ divisor }) => [divisor, divisor === "none" ? "sqrt_d_k" : "none"];
 
 export const train = {
-  title: "Does the layer learn sooner if it divides?",
-  prompt: "Two layers learn to look up a value. Raise the batch, and watch the delay vanish.",
+  title: "Does dividing help a layer to learn?",
+  prompt: "These layers differ in their divisor only. Raise the batch, and watch the delay vanish.",
   hint: { target: "#explorable-train-batch" },
   shares: ["d_k", "divisor"],
   controls: [
@@ -59,7 +68,7 @@ export const train = {
     },
     {
       name: "batch",
-      label: "queries in a batch",
+      label: "batch size",
       values: BATCHES,
       value: BATCHES[0],
       text: showCount,
@@ -67,9 +76,9 @@ export const train = {
     {
       name: "spread",
       label: "spread of q·k at the start, in units of √d_k",
-      values: Object.keys(SPREADS).map(Number),
+      values: [...SPREADS.keys()],
       value: 1,
-      text: (spread) => SPREADS[spread],
+      text: (spread) => SPREADS.get(spread),
     },
     {
       name: "divisor",
@@ -83,15 +92,15 @@ export const train = {
   panels: [
     [
       "losses",
-      "The loss on 512 queries on which neither layer is trained",
-      220,
-      { left: 34, top: 26, right: 16 },
+      "Loss on 512 queries that are kept aside",
+      200,
+      { left: 30, top: 26, right: 14, bottom: 38 },
     ],
     [
       "weights",
-      "The weights that one of these queries gives to its 16 keys",
-      220,
-      { left: 4, right: 4, top: 22, bottom: 24 },
+      "The weights of one of them on its 16 keys",
+      200,
+      { left: 2, right: 2, top: 22, bottom: 24 },
     ],
   ],
   forget({ memory }) {
@@ -112,6 +121,7 @@ export const train = {
     const pair = pairOf(state);
     drawLosses(panels.losses, memory.records, pair, state.d_k);
     drawWeights(panels.weights, memory.records.at(-1), pair, state.d_k);
+    memory.drawn = performance.now();
     return { sentence: answer(memory.records.at(-1), pair, state) };
   },
 };
@@ -184,16 +194,30 @@ function begin({ memory, state }) {
   });
 }
 
-/** Keep what is of this training, and draw with the next frame; at the end of one that a reader asked for, say its sentence. */
+/**
+ * Keep what is of this training, and draw it with the next frame: all of it where more than curves and bars is new, and a few times a
+ * second for the sentence. At the end of a training that a reader asked for its sentence is spoken.
+ */
 function receive(app, records) {
-  const { memory } = app;
+  const { memory, panels, redraw, set } = app;
   if (!memory.begun || records[0].run !== memory.run) return;
+  const before = memory.records.at(-1);
+  const now = records.at(-1);
   memory.records.push(...records);
-  app.redraw();
-  if (records.at(-1).done && memory.asked) app.set({});
+  const news = ["end", "reached", "done"].some((name) => `${now[name]}` !== `${before?.[name]}`);
+  if (news || performance.now() - memory.drawn > READ) redraw();
+  else
+    memory.frame ||= requestAnimationFrame(() => {
+      memory.frame = 0;
+      if (!memory.records.length) return;
+      moveCurves(panels.losses, memory.records);
+      moveBars(panels.weights, memory.records.at(-1));
+    });
+  if (now.done && memory.asked) set({});
 }
 
-function answer(record, pair, { d_k: dK, batch }) {
+/** What the last record of a training says of both layers. */
+export function answer(record, pair, { d_k: dK, batch, spread }) {
   const [chosen, other] = pair.map((name) => DIVISORS[name].long(dK));
   if (!record) return "Train the layers to see how many steps each of them needs.";
   const { losses, reached, done, step } = record;
@@ -211,6 +235,7 @@ function answer(record, pair, { d_k: dK, batch }) {
   const gone =
     pair.includes("sqrt_d_k") &&
     dK >= DELAYED_AT &&
+    spread >= 1 &&
     batch > BATCHES[0] &&
     needed[0] &&
     needed[1] &&
@@ -224,12 +249,31 @@ function answer(record, pair, { d_k: dK, batch }) {
 const inks = ([chosen]) => [colour(chosen), "var(--ex-muted)"];
 const letters = ([chosen]) => [lettersColour(chosen), "var(--ex-muted)"];
 
+/** What comes below the level stands in the colour of its curve: the earlier one to the left below, and the later one to the right above. */
+function markSteps(panel, reached, pair) {
+  const { x, y } = panel.scales;
+  const marks = fresh(panel.svg, "ends");
+  const there = reached.every((steps) => steps !== null);
+  const earlier = there && reached[1] < reached[0] ? 1 : 0;
+  for (const i of [1, 0]) {
+    if (reached[i] === null) continue;
+    const left = there && i === earlier;
+    const [across, up] = [x(reached[i]), y(LEVEL)];
+    point(marks, across, up, 4.5, inks(pair)[i]);
+    say(marks, reached[i], across + (left ? -7 : 6), up + (left ? 14 : -7), left ? "end" : "start")
+      .style("fill", letters(pair)[i])
+      .style("font-weight", 700)
+      .style("font-size", "13px");
+  }
+}
+
 /** Both losses step by step, and where each comes below the level. */
 function drawLosses(panel, records, pair, dK) {
   const last = records.at(-1);
   const end = last?.end ?? SHORTEST;
   const x = d3.scaleLinear([0, end], panel.xRange);
   const y = d3.scaleLinear([0, HIGHEST], panel.yRange);
+  panel.scales = { x, y };
   const [left, right] = panel.xRange;
   const ground = [end, left, right, panel.height, ...pair, dK].join();
   if (panel.ground !== ground) {
@@ -243,57 +287,38 @@ function drawLosses(panel, records, pair, dK) {
       yFormat: String,
     });
     const fixed = fresh(panel.svg, "fixed");
-    rule(fixed, [left, y(LEVEL)], [right, y(LEVEL)], "var(--ex-ink)")
-      .style("stroke-dasharray", "5 4")
-      .style("stroke-width", 1);
+    rule(fixed, [left, y(LEVEL)], [right, y(LEVEL)], "var(--ex-ink)").style(
+      "stroke-dasharray",
+      "5 4",
+    );
     let edge = right;
     for (const i of [1, 0]) {
-      const words = DIVISORS[pair[i]].short(dK);
-      const text = say(fixed, words, edge, 13, "end").style("fill", letters(pair)[i]);
-      text.style("font-weight", 600);
-      edge -= text.node().getComputedTextLength() + 6;
+      const words = say(fixed, DIVISORS[pair[i]].short(dK), edge, 13, "end");
+      words.style("fill", letters(pair)[i]).style("font-weight", 600);
+      edge -= words.node().getComputedTextLength() + 6;
       rule(fixed, [edge - 18, 9], [edge, 9], inks(pair)[i]).style("stroke-width", 2.5);
       edge -= 32;
     }
   }
-  const curves = layer(panel.svg, "curves");
-  const line = (i) =>
-    d3.line(
-      ({ step }) => x(step),
-      ({ losses }) => y(Math.min(HIGHEST, losses[i])),
-    )(records);
-  curves
+  layer(panel.svg, "curves")
     .selectAll("path")
     .data([1, 0])
     .join("path")
-    .attr("d", line)
     .style("fill", "none")
     .style("stroke", (i) => inks(pair)[i])
     .style("stroke-width", 2.5);
-  const ends = fresh(panel.svg, "ends");
-  const reached = last?.reached ?? [null, null];
-  const earlier = reached[1] === null || (reached[0] !== null && reached[0] <= reached[1]) ? 0 : 1;
-  for (const i of [1, 0]) {
-    if (last) point(ends, x(last.step), y(Math.min(HIGHEST, last.losses[i])), 3.5, inks(pair)[i]);
-    if (reached[i] === null) continue;
-    const at = [x(reached[i]), y(LEVEL)];
-    const before = i === earlier && reached[1 - i] !== null; // to the left below, the other one to the right above
-    point(ends, ...at, 4.5, inks(pair)[i]);
-    say(
-      ends,
-      reached[i],
-      at[0] + (before ? -7 : 6),
-      at[1] + (before ? 14 : -7),
-      before ? "end" : "start",
-    )
-      .style("fill", letters(pair)[i])
-      .style("font-weight", 700)
-      .style("font-size", "13px");
-  }
+  layer(panel.svg, "now")
+    .selectAll("circle")
+    .data(last ? [1, 0] : [])
+    .join("circle")
+    .attr("r", 3.5)
+    .style("fill", (i) => inks(pair)[i]);
+  markSteps(panel, last?.reached ?? [null, null], pair);
+  moveCurves(panel, records);
   const tell = (name, i) => {
-    const there =
-      reached[i] === null ? `not yet at ${LEVEL}` : `at ${LEVEL} from step ${reached[i]}`;
-    return `${DIVISORS[name].short(dK)} ${show(records[0].losses[i])} at first, ${show(last.losses[i])} after ${last.step} steps, ${there}`;
+    const level =
+      last.reached[i] === null ? `not yet at ${LEVEL}` : `at ${LEVEL} from step ${last.reached[i]}`;
+    return `${DIVISORS[name].short(dK)} ${show(records[0].losses[i])} at first, ${show(last.losses[i])} after ${last.step} steps, ${level}`;
   };
   panel.describe(
     last
@@ -302,60 +327,83 @@ function drawLosses(panel, records, pair, dK) {
   );
 }
 
+/** Both curves as far as they are now. */
+function moveCurves({ svg, scales }, records) {
+  const { x, y } = scales;
+  const up = ({ losses }, i) => y(Math.min(HIGHEST, losses[i]));
+  const curve = (i) =>
+    d3.line(
+      ({ step }) => x(step),
+      (record) => up(record, i),
+    )(records);
+  svg.select(".curves").selectAll("path").attr("d", curve);
+  const last = records.at(-1);
+  svg
+    .select(".now")
+    .selectAll("circle")
+    .attr("cx", () => x(last.step))
+    .attr("cy", (i) => up(last, i));
+}
+
 /** A row of 16 bars for each layer; the first key is the right one. */
 function drawWeights(panel, record, pair, dK) {
-  const x = d3.scaleBand([...Array(KEYS).keys()], panel.xRange).padding(0.12);
+  const keys = [...Array(KEYS).keys()];
+  const x = d3.scaleBand(keys, panel.xRange).padding(0.12);
   const [floor, top] = panel.yRange;
-  const between = 26; // px, for the second row's name
-  const high = (floor - top - between) / 2;
-  const grounds = [top + high, floor];
-  const ground = [...panel.xRange, floor, ...pair, dK].join();
-  const columns = (name, i, values, from) =>
-    layer(panel.svg, `${name}-${i}`)
-      .selectAll("rect")
-      .data(values)
-      .join("rect")
-      .attr("x", (_, j) => x(j))
-      .attr("width", x.bandwidth())
-      .attr("y", (weight) => from - high * weight)
-      .attr("height", (weight) => high * weight);
+  const high = (floor - top - BETWEEN) / 2;
+  const floors = [top + high, floor];
+  panel.rows = { high, floors };
+  const ground = [...panel.xRange, floor, Boolean(record), ...pair, dK].join();
   if (panel.ground !== ground) {
     panel.ground = ground;
-    const full = new Array(KEYS).fill(1);
-    for (const i of [0, 1]) columns("all", i, full, grounds[i]).style("fill", "var(--ex-panel)");
     const fixed = fresh(panel.svg, "fixed");
+    const bars = fresh(panel.svg, "bars");
+    const column = (parent, j, height, level, fill) =>
+      parent
+        .append("rect")
+        .attr("x", x(j))
+        .attr("width", x.bandwidth())
+        .attr("y", level - height)
+        .attr("height", height)
+        .style("fill", fill);
+    const numbers = fresh(panel.svg, "numbers");
     for (const i of [0, 1]) {
-      richText(say(fixed, "", x(0), grounds[i] - high - 7, "start"), DIVISORS[pair[i]].short(dK))
+      const above = floors[i] - high - 7;
+      for (const j of keys) column(fixed, j, high, floors[i], "var(--ex-panel)");
+      say(fixed, DIVISORS[pair[i]].short(dK), x(0), above, "start")
         .style("fill", letters(pair)[i])
         .style("font-weight", 600);
-      fixed
-        .append("rect")
-        .attr("x", x(0) - 2)
-        .attr("width", x.bandwidth() + 4)
-        .attr("y", grounds[i] - high - 2)
-        .attr("height", high + 4)
-        .style("fill", "none")
-        .style("stroke", "var(--ex-ink)")
-        .style("stroke-width", 1.5);
+      column(fixed, 0, high, floors[i], "none").style("stroke", "var(--ex-ink)");
+      if (!record) continue;
+      for (const j of keys) column(bars, j, 0, floors[i], inks(pair)[i]);
+      say(numbers, "", x(KEYS - 1) + x.bandwidth(), above, "end");
     }
     say(fixed, "↑ the right key", x(0) + x.bandwidth() / 2 - 4, floor + 17, "start");
   }
-  const weights = record?.weights ?? [[], []];
-  for (const i of [0, 1]) columns("bars", i, weights[i], grounds[i]).style("fill", inks(pair)[i]);
-  const numbers = layer(panel.svg, "numbers");
-  numbers
-    .selectAll("text")
-    .data(record ? [0, 1] : [])
-    .join("text")
-    .attr("class", "rim")
-    .attr("x", x(KEYS - 1) + x.bandwidth())
-    .attr("y", (i) => grounds[i] - high - 7)
-    .attr("text-anchor", "end")
-    .text((i) => `${show(weights[i][0])} on the right key`);
-  const tell = (name, i) => `${DIVISORS[name].short(dK)} ${show(weights[i][0])}`;
+  if (record) moveBars(panel, record);
+  const tell = (name, i) => `${DIVISORS[name].short(dK)} ${brief(record.weights[i][0])}`;
   panel.describe(
     record
       ? `One held-out query's weights on 16 keys, after ${record.step} steps; on the right key: ${pair.map(tell).join(", ")}.`
       : "One held-out query's weights on 16 keys: nothing is trained yet.",
   );
+}
+
+/** All bars as high as they are now, and the right key's as a number. */
+function moveBars({ svg, rows }, { weights }) {
+  const { high, floors } = rows;
+  const place = (k) => [Math.floor(k / KEYS), k % KEYS];
+  const height = (_, k) => {
+    const [i, j] = place(k);
+    return high * weights[i][j];
+  };
+  svg
+    .select(".bars")
+    .selectAll("rect")
+    .attr("height", height)
+    .attr("y", (_, k) => floors[place(k)[0]] - height(_, k));
+  svg
+    .select(".numbers")
+    .selectAll("text")
+    .text((_, i) => `${brief(weights[i][0])} on the right key`);
 }
