@@ -3,6 +3,7 @@ by keyboard, mouse and finger.
 """
 
 import gzip
+import re
 from functools import partial
 
 import pytest
@@ -340,7 +341,7 @@ def test_a_figure_keeps_what_it_does_not_share(begin, name):
 # ---------------------------------------------------------------- fingers
 
 WITH_HANDLES = [name for name in EXPLORABLES if "_shared/handles.js" in SCRIPTS[name]]
-PRESSABLE = [name for name in WITH_HANDLES if "drawCursor" in SCRIPTS[name]]
+PRESSABLE = [name for name in WITH_HANDLES if re.search("draw(Cursor|Sideways)", SCRIPTS[name])]
 """Those whose drawing has one handle, which comes to where one presses."""
 
 
