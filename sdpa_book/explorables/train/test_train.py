@@ -319,9 +319,19 @@ def test_it_waits_while_nobody_sees_it_and_goes_on_from_there(begin):
     assert before < hidden == later < 480
 
 
-def test_without_a_worker_the_picture_stays(browser, base):
+NO_WORKER = {
+    "at once": "throw new Error('none');",
+    "later": "setTimeout(() => this.onerror(new Event('error')));",
+}
+"""How a browser that makes no worker says so."""
+
+
+@pytest.mark.parametrize("when", NO_WORKER)
+def test_without_a_worker_the_picture_stays(browser, base, when):
     page = browser.new_page()
-    page.add_init_script("window.Worker = class { constructor() { throw new Error('none'); } };")
+    page.add_init_script(
+        f"window.Worker = class {{ constructor() {{ {NO_WORKER[when]} }} postMessage() {{}} }};"
+    )
     page.goto(f"{base}{PLACES['train']}#train:")
     figure = page.locator("[data-explorable=train]")
     figure.scroll_into_view_if_needed()
