@@ -181,10 +181,12 @@ def step(figure):
 
 
 def test_it_waits_for_the_button_and_says_what_each_layer_needed(begin, learned):
-    figure, wrong = begin("train", "d_k=64,batch=256")
+    """Nothing begins by itself for a reader who wants no motion."""
+    figure, wrong = begin("train")
+    figure.page.wait_for_timeout(500)
     assert sentence(figure) == "Train the layers to see how many steps each of them needs."
     press(figure)
-    none, root = (int(ours[0]) for ours in learned(64, 256))
+    none, root = (int(ours[0]) for ours in learned(64, 32))
     text = wait_for_end(figure)
     assert text == (
         f"Divided by √64\u00a0=\u00a08, the layer needed {root} steps to a loss of 0.3; "
@@ -319,9 +321,19 @@ def test_it_waits_while_nobody_sees_it_and_goes_on_from_there(begin):
     assert before < hidden == later < 480
 
 
-def test_without_a_worker_the_picture_stays(browser, base):
+NO_WORKER = {
+    "at once": "throw new Error('none');",
+    "later": "setTimeout(() => this.onerror(new Event('error')));",
+}
+"""How a browser that makes no worker says so."""
+
+
+@pytest.mark.parametrize("when", NO_WORKER)
+def test_without_a_worker_the_picture_stays(browser, base, when):
     page = browser.new_page()
-    page.add_init_script("window.Worker = class { constructor() { throw new Error('none'); } };")
+    page.add_init_script(
+        f"window.Worker = class {{ constructor() {{ {NO_WORKER[when]} }} postMessage() {{}} }};"
+    )
     page.goto(f"{base}{PLACES['train']}#train:")
     figure = page.locator("[data-explorable=train]")
     figure.scroll_into_view_if_needed()

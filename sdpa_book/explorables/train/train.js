@@ -55,7 +55,7 @@ const pairOf = ({ divisor }) => [divisor, divisor === "none" ? "sqrt_d_k" : "non
 
 export const train = {
   title: "Does dividing help a layer to learn?",
-  prompt: "These layers differ in their divisor only. Raise the batch, and watch the delay vanish.",
+  prompt: "Two layers differ in their divisor only. Raise the batch, and watch the delay vanish.",
   hint: { target: "#explorable-train-batch" },
   shares: ["d_k", "divisor"],
   controls: [
@@ -134,7 +134,9 @@ function prepare(app) {
   Object.assign(memory, { ready: true, run: 0, records: [], worker: new Worker(url) });
   memory.worker.onmessage = ({ data }) => receive(app, data);
   memory.worker.onerror = () => {
-    figure.querySelector(".explorable-static").hidden = false; // where none may start, the picture stays
+    const still = figure.querySelector(".explorable-static");
+    if (!still) return; // a notebook shows the figure alone
+    still.hidden = false; // where no worker may start, the picture stays
     figure.querySelector(".explorable-app").remove();
   };
 
