@@ -1,7 +1,8 @@
-"""Eight keys in narrow heads and in wide ones: their weights, and how far a nudge moves these."""
+"""Eight keys in narrow heads and in wide ones: how much weight each gains from 1 more."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -11,15 +12,16 @@ from sdpa_book.explorables import rounded
 from sdpa_lib.sampling import sample
 
 ALT = (
-    "Four panels of eight bars, the weights of eight keys, each with a faint piece, which it gains "
-    "when 1 is added to its own score. Undivided at d_k = 4 all eight have gained. At 64 "
-    "the first key has nine tenths of the weight, and only it and the second gain. At 256 the "
-    "scores reach -24.4, the first key has all of the weight, and hardly any gain is left. Divided "
-    "by the root all keys have some weight, and all gain."
+    "What each of eight keys gains if 1 is added to it, in two rows of three panels, for d_k = 4, "
+    "64 and 256, without the division and divided by the root. In the upper row the 1 is added to "
+    "the score: divided, all eight keys gain the same in all panels, up to 0.24; without the "
+    "division fewer gain in each panel, two at 64 and none to speak of at 256. In the lower row it "
+    "is added to the dot product: divided, all keys gain less and less, at 64 less than the two "
+    "best keys without the division."
 )
 
 NUDGE = 1
-"""By which the score that softmax sees is raised, to see how far its weight moves."""
+"""What is added."""
 
 
 def pattern() -> torch.Tensor:
@@ -27,11 +29,11 @@ def pattern() -> torch.Tensor:
     return sample(8, seed=1, device="cpu").sort(descending=True).values.double()
 
 
-def gains(scores: torch.Tensor) -> torch.Tensor:
+def gains(scores: torch.Tensor, nudge: float = NUDGE) -> torch.Tensor:
     """By how much each weight of a row, or of each of many, grows when its own score alone is
-    raised by `NUDGE`.
+    raised by ``nudge``.
     """
-    raised = scores[..., None, :] + NUDGE * torch.eye(scores.shape[-1]).to(scores)
+    raised = scores[..., None, :] + nudge * torch.eye(scores.shape[-1]).to(scores)
     return raised.softmax(-1).diagonal(dim1=-2, dim2=-1) - scores.softmax(-1)
 
 
@@ -42,20 +44,22 @@ def data() -> dict[str, Any]:
 
 
 def draw() -> None:
-    """Weights at three widths, undivided, and divided at any, and what each would gain."""
-    spreads = {"undivided,\n$d_k = 4$": 2, "undivided,\n$d_k = 64$": 8}
-    spreads |= {"undivided,\n$d_k = 256$": 16, "divided,\nany $d_k$": 1}
-    _, axes = plotting.figure(columns=4, height=2.6)
-    for ax, (name, spread) in zip(axes, spreads.items(), strict=True):
-        scores = spread * pattern()
-        weights = torch.softmax(scores, -1)
-        color = plotting.style("sqrt_d_k" if spread == 1 else "none")["color"]
-        ax.barh(range(8), (weights + gains(scores)).tolist(), color=color, alpha=0.45)
-        ax.barh(range(8), weights.tolist(), color=color)
-        labels = [f"{round(z, 1) + 0.0:.1f}".replace("-", "−") for z in scores.tolist()]
-        ax.set_yticks(range(8), labels)
-        ax.set(title=name, xlim=(0, 1), xlabel="weight")
-        ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-        ax.grid(visible=False, axis="y")
-        ax.invert_yaxis()
-    axes[0].set_ylabel("score")
+    """Gains at three widths, undivided and divided, with 1 added after dividing and before."""
+    widths = 4, 64, 256
+    _, axes = plotting.figure(rows=2, columns=3, height=2.2, share_y="row")
+    for i, d_k in enumerate(widths):
+        for divisor, c, left in (("none", 1.0, -0.2), ("sqrt_d_k", math.sqrt(d_k), 0.2)):
+            scores = math.sqrt(d_k) / c * pattern()
+            color = plotting.style(divisor)["color"]
+            at = [j + left for j in range(8)]
+            for ax, nudge in zip(axes[:, i], (NUDGE, NUDGE / c), strict=True):
+                ax.bar(at, gains(scores, nudge).tolist(), 0.4, color=color)
+                ax.set(xticks=[])
+                ax.grid(visible=False, axis="x")
+        axes[0, i].set_title(f"$d_k = {d_k}$")
+        axes[1, i].set_xlabel("keys, best first")
+    for ax, what in zip(axes[:, 0], ("score", "dot product"), strict=True):
+        ax.set_ylabel(f"gain, 1 added\nto the {what}")
+    for y, divisor, name in ((0.22, "none", "undivided"), (0.18, "sqrt_d_k", "divided")):
+        color = plotting.style(divisor)["color"]
+        axes[0, 2].text(7.5, y, name, color=color, ha="right")

@@ -1,21 +1,18 @@
-/** Softmax saturates: how far each key's weight would move, in narrow heads and in wide ones, undivided and divided. */
+/** Softmax saturates: how much weight a key gains from 1 more, in narrow heads and in wide ones, undivided and divided. */
 import * as d3 from "../_shared/d3.js";
-import { colour, data, lettersColour, looks } from "../_shared/data.js";
+import { colour, data, lettersColour } from "../_shared/data.js";
 import { softmax } from "../_shared/math.js";
-import { ROOMY, fresh, layer, say, show } from "../_shared/shared.js";
+import { axes, fresh, layer, rule, say, show } from "../_shared/shared.js";
 
 const { d_k: widths, nudge, pattern } = data.saturation;
 const KEYS = pattern.map((_, j) => j);
 const SIDES = ["none", "sqrt_d_k"];
 const COUNTS = 0.05; // of the weight, from which a gain counts
-const GAP = 16; // px, between the sides
-const LETTERS = 16; // px, above a key's bar, for its numbers, which where there is room stand beside it
-const [HEIGHT, ASIDE] = ROOMY ? [238, [56, 56]] : [326, [0, 0]];
+const ROOM = 1.2; // the axis, as a multiple of the largest gain
 
 export const saturation = {
-  title: "In a wide head, how many keys can still gain weight?",
-  prompt:
-    "Widen the head: scores keep their pattern, and spread as √d_k. Which keys still respond?",
+  title: `Add ${nudge} to one key: does its weight grow?`,
+  prompt: "Widen the head. Then add to the dot product, which is still to be divided.",
   hint: { target: "input" },
   controls: [
     {
@@ -26,57 +23,91 @@ export const saturation = {
       text: String,
       marks: widths.map(String),
     },
+    {
+      name: "to",
+      label: `what ${nudge} is added to`,
+      options: { score: `Add ${nudge} to the score`, product: "To the dot product" },
+      value: "score",
+      buttons: true,
+    },
   ],
   panelWidth: "100%",
   panels: [
     [
       "keys",
-      `full: weight; faint: gain if the score shown rose by ${nudge}`,
-      HEIGHT,
-      { left: 34, right: 0, top: 44, bottom: 2 },
+      "gain in weight of each of eight keys",
+      260,
+      { left: 42, right: 0, top: 30, bottom: 62 },
     ],
   ],
   update(app) {
-    const { d_k: dK } = app.state;
-    const sides = SIDES.map((divisor) => sideOf(dK, divisor));
+    const { d_k: dK, to } = app.state;
+    const sides = SIDES.map((divisor) => sideOf(dK, divisor, to));
     drawKeys(app.panels.keys, sides, dK);
-    return { sentence: answer(sides, dK) };
+    return { sentence: answer(sides, dK, to) };
   },
 };
 
-/** Scores of eight keys, their weights, and how much more each would have if its score alone were higher. */
-function sideOf(dK, divisor) {
-  const scores = pattern.map((z) => (divisor === "none" ? Math.sqrt(dK) * z : z));
+/** Scores of eight keys, their weights, and how much more each would have with 1 more on its own score or dot product alone. */
+function sideOf(dK, divisor, to) {
+  const root = Math.sqrt(dK);
+  const c = divisor === "none" ? 1 : root;
+  const scores = pattern.map((z) => (root / c) * z);
+  const more = to === "score" ? nudge : nudge / c;
   const weights = softmax(scores);
-  const raised = (key) => softmax(scores.map((z, j) => (j === key ? z + nudge : z)))[key];
-  return { scores, weights, gains: KEYS.map((j) => raised(j) - weights[j]) };
+  const raised = (key) => softmax(scores.map((z, j) => (j === key ? z + more : z)))[key];
+  return { divisor, scores, weights, gains: KEYS.map((j) => raised(j) - weights[j]) };
 }
 
-function answer(sides, dK) {
-  const [undivided, divided] = sides.map(
-    ({ gains }) => gains.filter((gain) => gain >= COUNTS).length,
-  );
-  const count = undivided ? `${undivided} of ${KEYS.length} keys` : "no key";
-  const still = dK > widths[0] ? "still " : "";
-  const first = show(sides[0].weights[0]);
-  return `Undivided, key 1 has ${first} of the weight, and ${count} would gain ${COUNTS} or more; divided, ${still}${divided} of ${KEYS.length}.`;
+function answer(sides, dK, to) {
+  const [undivided, divided] = sides.map(({ gains }) => {
+    const count = gains.filter((gain) => gain >= COUNTS).length;
+    return count === KEYS.length ? `all ${count}` : count || "none";
+  });
+  const where = to === "score" ? "score" : "dot product";
+  return `With ${nudge} more on its ${where}, ${undivided} of ${KEYS.length} keys would gain ${COUNTS} or more without the division; divided by √${dK}, ${divided}.`;
 }
 
-/** A line for each key, and on both sides its weight as a bar. */
+/** For each key a bar on either side, what it gains, and below them the weights that it has. */
 function drawKeys(panel, sides, dK) {
   const [left, right] = panel.xRange;
-  const y = d3.scaleBand(KEYS, panel.yRange.reverse());
-  const width = (right - left - GAP) / 2;
-  const names = [looks.none.label, `divided by √${dK}`];
-  sides.forEach((side, i) => {
-    const start = left + i * (width + GAP);
-    drawSide(panel, { ...side, y, name: names[i], start, end: start + width }, SIDES[i]);
-  });
+  const [floor, top] = panel.yRange;
+  const x = d3.scaleBand(KEYS, [left, right]).padding(0.16);
+  const largest = Math.max(...sides.flatMap(({ gains }) => gains));
+  const y = d3.scaleLinear([0, ROOM * largest], [floor, top]);
+  axes(panel, { x: x.copy().domain([]), y, yTicks: 4 });
+  const width = x.bandwidth() / 2;
+  sides.forEach(({ divisor, gains }, i) =>
+    layer(panel.svg, `gain-${divisor}`)
+      .classed("glides", true)
+      .selectAll("rect")
+      .data(gains)
+      .join("rect")
+      .attr("x", (_, j) => x(j) + i * width)
+      .attr("width", width - 1)
+      .attr("y", y)
+      .attr("height", (gain) => floor - y(gain))
+      .style("fill", colour(divisor)),
+  );
+  const names = ["undivided", `divided by √${dK}`];
   const words = fresh(panel.svg, "words");
-  say(words, "key", 0, 34, "start");
-  for (const j of KEYS)
-    say(words, j + 1, 0, y(j) + (ROOMY ? y.bandwidth() / 2 + 4 : y.bandwidth() - 7), "start");
-  const list = (values) => values.map((x) => x.toFixed(3)).join("; ");
+  if (COUNTS < y.domain()[1]) {
+    const level = y(COUNTS);
+    rule(words, [left, level], [right, level], "var(--ex-muted)").style("stroke-dasharray", "3 3");
+    say(words, COUNTS, right, level - 4, "end").style("fill", "var(--ex-muted)");
+  }
+  say(words, "keys, best first; below, the weight that each has now", left, floor + 18, "start");
+  sides.forEach(({ divisor, weights }, i) => {
+    const group = fresh(panel.svg, `words-${divisor}`).style("fill", lettersColour(divisor));
+    const ink = (word) => word.style("fill", lettersColour(divisor));
+    const [at, anchor] = i ? [right, "end"] : [left, "start"];
+    ink(say(group, names[i], at, top - 14, anchor)).style("font-weight", 700);
+    const level = floor + 38 + 17 * i;
+    KEYS.forEach((j) =>
+      ink(say(group, brief(weights[j]), x(j) + width, level, "middle")).style("font-size", "11px"),
+    );
+  });
+  const list = (values) => values.map((v) => v.toFixed(3)).join("; ");
   const described = sides.map(
     ({ scores, weights, gains }, i) =>
       `${names[i]}: scores ${scores.map(decimal).join("; ")}; weights ${list(weights)}; gains ${list(gains)}`,
@@ -84,48 +115,12 @@ function drawKeys(panel, sides, dK) {
   panel.describe(`${described.join(". ")}.`);
 }
 
+/** A weight with two digits, and 0 and 1 only about: it is never either. */
+const brief = (w) => (w < 0.005 ? "≈ 0" : w > 0.995 ? "≈ 1" : show(w));
+
 /** A score with one decimal. */
 const decimal = (z) =>
   z
     .toFixed(1)
     .replace(/^-0\.0$/, "0.0")
     .replace("-", "−");
-
-/** One divisor's side: a bar for each key, its weight, and at its end, faint, what the key would gain. */
-function drawSide(panel, { scores, weights, gains, y, name, start, end }, divisor) {
-  const x = d3.scaleLinear([0, 1], [start + ASIDE[0], end - ASIDE[1]]);
-  const above = ROOMY ? 2 : LETTERS;
-  const bars = (of, from, to, fill) =>
-    layer(panel.svg, `${of}-${divisor}`)
-      .classed("glides", true)
-      .selectAll("rect")
-      .data(KEYS)
-      .join("rect")
-      .attr("x", (j) => x(from(j)))
-      .attr("width", (j) => x(to(j)) - x(from(j)))
-      .attr("y", (j) => y(j) + above)
-      .attr("height", y.bandwidth() - above - (ROOMY ? 2 : 4))
-      .style("fill", fill);
-  const none = () => 0;
-  const weight = (j) => weights[j];
-  const ink = colour(divisor);
-  bars("all", none, () => 1, "var(--ex-panel)");
-  bars("weight", none, weight, ink);
-  const raised = (j) => weights[j] + gains[j];
-  bars("gain", weight, raised, `color-mix(in srgb, ${ink} 45%, var(--ex-ground))`);
-  const words = fresh(panel.svg, `words-${divisor}`);
-  say(words, name, start, 16, "start")
-    .style("fill", lettersColour(divisor))
-    .style("font-weight", 700);
-  const muted = "var(--ex-muted)";
-  say(words, "score", start, 34, "start").style("fill", muted);
-  say(words, "gain", end, 34, "end").style("fill", muted);
-  for (const j of KEYS) {
-    const level = ROOMY ? y(j) + y.bandwidth() / 2 + 4 : y(j) + LETTERS - 3;
-    say(words, decimal(scores[j]), start, level, "start").style("fill", muted);
-    const label = gains[j] < 0.005 ? "< 0.01" : `+${show(gains[j])}`;
-    const gain = say(words, label, end, level, "end");
-    if (gains[j] >= COUNTS) gain.style("font-weight", 700);
-    else gain.style("fill", muted);
-  }
-}
