@@ -33,12 +33,11 @@ LIMITS = {
     "folds": 5,
     "code": 25,  # lines that are not folded
     "cell": 25,  # lines of the longest cell
-    "asides": 2,  # in 1,000 words
     "dense": 0,  # paragraphs of more than three measured numbers
     "caption": 40,
     "answer": 90,
     "unknown": 80,
-    "summing_up": 200,  # words of the answer, of the interview and of what to remember, together
+    "summing_up": 150,  # words of the answer and of what to remember, together
 }
 """What a chapter may have of each."""
 
@@ -106,12 +105,10 @@ def counts(path: Path) -> dict[str, float]:
     code = [cell for cell in cells if cell.cell_type == "code"]
     opened = plain(FOLD.sub("", text))
     texts = [caption for cell in code if is_open(cell) for caption in captions(cell)]
-    asides = [aside for aside in re.findall(r"\(([^()]*)\)", opened) if words(aside) > 2]
     paragraphs = [*re.split(r"\n\s*\n|\n(?=[-*|] |\d\. |#)", opened), *texts]
     n_words = words(opened) + sum(map(words, texts))
     remember = re.split(r"\n\n(?:> )?\*\*", section(FOLD.sub("", text), "What to remember"))[0]
     answer = words(plain(part(text, "The answer")))
-    interview = words(plain(part(text, "In an interview")))
     return {
         "words": n_words,
         "folded": sum(words(plain(fold[1])) for fold in FOLD.findall(text)),
@@ -119,12 +116,11 @@ def counts(path: Path) -> dict[str, float]:
         "folds": len(FOLD.findall(before)),
         "code": sum(map(open_lines, [c for c in cells[:ask] if c.cell_type == "code"])),
         "cell": max((len(c.source.splitlines()) for c in code), default=0),
-        "asides": round(1000 * len(asides) / max(n_words, 1), 1),
         "dense": sum(len(MEASURED.findall(paragraph)) > 3 for paragraph in paragraphs),
         "caption": max(map(words, texts), default=0),
         "answer": answer,
         "unknown": words(plain(part(text, "What we do not know"))),
-        "summing_up": answer + interview + words(plain(remember)),
+        "summing_up": answer + words(plain(remember)),
     }
 
 

@@ -24,7 +24,6 @@ from sphinx.util import logging
 
 BOXES = {
     "Predict": "hint",
-    "In an interview": "tip",
     "What we do not know": "note",
     "Theorem": "important",
 }
