@@ -13,18 +13,17 @@ EXERCISES: dict[str, Exercise] = {
         cases=((_Q, 8.0), (_Q, 0.5)),
         mistakes={
             "This multiplies the scores by c.": lambda q, c: q * c,
-            "Only the query is divided, so it takes the whole of c, not its root.": lambda q, c: (
-                q / c**0.5
-            ),
-            "This takes a number off each component; a dot product is divided by dividing a "
-            "factor.": lambda q, c: q - c,
+            "Only the query is divided, so divide it by the whole of c and not by its "
+            "root.": lambda q, c: q / c**0.5,
+            "This takes a number off each component. To divide a dot product, divide one of the "
+            "two vectors.": lambda q, c: q - c,
         },
     ),
     "column": Exercise(
         answer="spread",
         mistakes={
             "Both heads have large scores, and this is the largest of them.": "largest_score",
-            "This is what dot products are multiplied by; no matrix and no bias changes it.": (
+            "This is what dot products are multiplied by, and no matrix and no bias changes it.": (
                 "scale"
             ),
             "How many keys a row sees is up to the mask.": "keys",

@@ -35,14 +35,12 @@ EXERCISES: dict[str, Exercise] = {
         cases=tuple((k,) for k in _KEYS),
         mistakes={
             PER_CENT: lambda k: 100 * k.mean(0).square().sum() / k.square().sum(-1).mean(),
-            "This is what the keys do not share: one less it.": lambda k: (
-                1 - k.mean(0).square().sum() / k.square().sum(-1).mean()
-            ),
+            "This is the part that the keys do not share; the shared part is 1 minus "
+            "it.": lambda k: 1 - k.mean(0).square().sum() / k.square().sum(-1).mean(),
             "This divides by the square of the mean length, not by the mean of the "
             "squares.": lambda k: k.mean(0).square().sum() / k.norm(dim=-1).mean().square(),
-            "This takes the mean over the components too: the shared part is a vector.": lambda k: (
-                k.mean().square() / k.square().mean()
-            ),
+            "This takes the mean over the components too, but what the keys share is a "
+            "vector.": lambda k: k.mean().square() / k.square().mean(),
         },
     ),
     "matched": Exercise(
@@ -52,14 +50,14 @@ EXERCISES: dict[str, Exercise] = {
         ),
         cases=_ROWS,
         mistakes={
-            "Softmax does not see what a row's scores have in common: take the means "
+            "Softmax does not see what a row's scores have in common, so take the means "
             "off.": lambda own, other: (own * other).sum() / other.square().sum(),
-            "This turns the two round: it is what the model's own scores are multiplied "
-            "by.": lambda own, other: (
+            "This is the other way round: it is the factor that brings the model's own scores to "
+            "the new ones.": lambda own, other: (
                 ((own - own.mean()) * (other - other.mean())).sum()
                 / (own - own.mean()).square().sum()
             ),
-            "The ratio of the two spreads has no sign, and does not ask whether the rows "
+            "The ratio of the two spreads has no sign, and it does not depend on whether the rows "
             "agree.": lambda own, other: own.std() / other.std(),
         },
     ),
@@ -67,14 +65,14 @@ EXERCISES: dict[str, Exercise] = {
         answer=_stretched,
         cases=tuple((row, spread) for row, spread in zip(_SHAPES, (2.0, 0.5), strict=True)),
         mistakes={
-            "This is the sum of the squared weights: effective keys are 1 over it.": (
+            "This is the sum of the squared weights; the effective keys are 1 over it.": (
                 lambda row, spread: 1 / _stretched(row, spread)
             ),
-            "Divide by the row's own standard deviation first: the row is to have the spread, not "
-            "to be that many times as wide.": lambda row, spread: (
+            "Divide by the row's own standard deviation first, because the row is to have this "
+            "spread and not to become that many times as wide.": lambda row, spread: (
                 1 / (row * spread).softmax(-1).square().sum()
             ),
-            "The spread is that of the row's own n scores: divide by n, not by n - 1.": (
+            "The spread is that of the row's own n scores, so divide by n and not by n - 1.": (
                 lambda row, spread: 1 / (row * spread / row.std()).softmax(-1).square().sum()
             ),
         },

@@ -19,15 +19,14 @@ EXERCISES: dict[str, Exercise] = {
             ([100, None, None, None, 900],),
         ),
         mistakes={
-            "The runs that have not learned yet are the slowest: left out, they make the median "
-            "too early.": lambda times: statistics.median(t for t in times if t is not None),
-            "A run that has not learned by step 400 may learn at 5,000: 400 is no time of its own. "
-            "In order it stands behind all that have learned.": lambda times: statistics.median(
+            "The runs that have not learned yet are the slowest, so leaving them out makes the "
+            "median too early.": lambda times: statistics.median(t for t in times if t is not None),
+            "A run that has not learned by step 400 may learn at 5,000, so 400 is not its time. In "
+            "order it stands behind all that have learned.": lambda times: statistics.median(
                 400 if t is None else t for t in times
             ),
-            "This is a mean, which one slow run can carry anywhere.": lambda times: (
-                statistics.fmean(400 if t is None else t for t in times)
-            ),
+            "This is a mean, which a single slow run can make as large as you "
+            "like.": lambda times: statistics.fmean(400 if t is None else t for t in times),
         },
     ),
     "upper_limit": Exercise(
@@ -52,8 +51,8 @@ EXERCISES: dict[str, Exercise] = {
         mistakes={
             "This is the entropy itself when the models have learned: divide it by that at step "
             "0.": 0.08,
-            "The other way round: the entropy at step 0 is what to divide by.": 1 / 0.51,
-            "These are the root's models.": 0.35,
+            "This is the other way round: divide by the entropy at step 0.": 1 / 0.51,
+            "This is the ratio of the root's models.": 0.35,
             PER_CENT: 51,
         },
         tolerance=0.05,
