@@ -144,7 +144,8 @@ def test_a_claim_and_an_object_are_found_by_name(search):
     _, ask = search()
     assert ask("S3-23")[0] == "book/ledger.html#S3-23"
     for name in ("decoding.RunningDivisor", "attention.scaled_dot_product_attention"):
-        assert ask(name.split(".")[1])[0] == f"book/reference.html#sdpa_lib.{name}"
+        module, _, called = name.partition(".")
+        assert ask(called)[0] == f"book/reference/{module}.html#sdpa_lib.{name}"
 
 
 def test_what_is_looked_up_comes_last(search):

@@ -13,17 +13,13 @@ from io import BytesIO
 from urllib.parse import unquote, urlsplit
 
 import pytest
-import yaml
+from editions import pdf
 from fontTools.ttLib import TTFont
 from outputs.notebooks import stored
 
 from tests.site.browser import AXE, DRAWN, ROOT, SITE, unfold
 
-TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-CHAPTERS = [
-    TOC["root"],
-    *(chapter["file"] for part in TOC["parts"] for chapter in part["chapters"]),
-]
+CHAPTERS = [page for page in pdf.chapters() if page != pdf.INDEX]
 PAGES = [*(f"{chapter}.html" for chapter in CHAPTERS), "genindex.html", "search.html", "404.html"]
 FIRST_VISIT = 150_000  # bytes
 # The beginnings of those of some boxes that are seen and hold more than they show.
@@ -305,9 +301,39 @@ def test_on_paper_the_dark_theme_is_light(tab, base, chosen):
 
 
 def test_the_reference_has_no_paths_of_the_machine_that_built_it():
-    reference = (SITE / "book" / "reference.html").read_text(encoding="utf-8")
-    assert "PosixPath" not in reference
-    assert str(ROOT) not in reference
+    for page in (SITE / "book" / "reference").glob("*.html"):
+        reference = page.read_text(encoding="utf-8")
+        assert "PosixPath" not in reference
+        assert str(ROOT) not in reference
+
+
+@pytest.mark.parametrize("scripted", [True, False])
+@pytest.mark.parametrize(
+    ("anchor", "page"),
+    [
+        ("sdpa_lib.attention.scaled_dot_product_attention", "attention"),
+        ("sdpa_lib.sampling.Distribution.excess_kurtosis", "sampling"),
+        ("module-sdpa_lib.watching", "watching"),
+        ("sdpa_book.studies.crossing.plan.Part.starts", "crossing"),
+    ],
+)
+def test_a_link_into_the_reference_of_one_page_leads_on(tab, base, anchor, page, scripted):
+    """By itself with a script; without one it lands on what leads on."""
+    opened, wrong = tab(f"{base}book/reference.html#{anchor}", java_script_enabled=scripted)
+    if scripted:
+        opened.wait_for_url(f"**/reference/{page}.html#{anchor}")
+        assert opened.locator(f"[id='{anchor}']").count() == 1
+    else:
+        links = opened.locator("li:has(:target) a")
+        assert f"reference/{page}.html" in links.first.get_attribute("href")
+        assert 0 <= opened.locator(":target").bounding_box()["y"] < 900
+    assert wrong == []
+
+
+def test_each_module_of_the_library_has_a_page_in_the_reference():
+    modules = {path.stem for path in (ROOT / "sdpa_lib").glob("[!_]*.py")}
+    pages = {path.stem for path in (SITE / "book" / "reference").glob("*.html")}
+    assert modules - pages == set()
 
 
 def test_the_link_of_a_heading_copies_its_address(tab, base):

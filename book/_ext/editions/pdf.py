@@ -124,11 +124,9 @@ def whole_book(site: Path, citation: dict[str, Any]) -> BeautifulSoup:
 def chapters() -> list[str]:
     """What the table of contents names, in its order, and the index."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    return [
-        toc["root"],
-        *(page["file"] for part in toc["parts"] for page in part["chapters"]),
-        INDEX,
-    ]
+    pages = [page for part in toc["parts"] for page in part["chapters"]]
+    below = [[page, *page.get("sections", ())] for page in pages]
+    return [toc["root"], *(one["file"] for group in below for one in group), INDEX]
 
 
 def read(page: Path) -> BeautifulSoup:

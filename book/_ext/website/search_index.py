@@ -40,10 +40,11 @@ behind the section that explains it; or it is a record that is looked up by its 
 RECORDS = ("book/ledger", "book/reference", "book/bibliography", "book/about")
 PROOFS = "book/notes/"
 LENGTH = {EXPLAINS: 100_000, REPEATS: 150, DEFINES: 220, LOOKED_UP: 90}
-"""How many characters of a text are kept: all; how it begins; a definition; a sentence. A page has all
-of it within 120 KB, compressed, with what finds it."""
+"""How many characters of a text are kept: all; how it begins; a definition; a sentence. A page has
+all of it within 120 KB, compressed, with what finds it."""
 INTERNAL = "sdpa_book."
-"""How the names of objects begin of which the search knows no more than the name."""
+"""How the names of objects begin that the search does not know, and of modules of which it knows no
+more than the name."""
 ASKED = "People ask"
 """How the name of a section, or of a fold, begins that answers a question."""
 COMES_BACK = re.compile(
@@ -154,18 +155,18 @@ def entries(document: nodes.document, page: str, number: int) -> Iterator[Entry]
         for item in section.findall(nodes.definition_list_item):
             if closest_section(item) is section:
                 term, *definition = item.children
-                name = text(*term.children)
-                yield entry(target(term) or anchor, name, *definition, at_least=DEFINES)
+                defined = text(*term.children)
+                yield entry(target(term) or anchor, defined, *definition, at_least=DEFINES)
         for row in section.findall(nodes.row):
             if defines_a_symbol(row) and closest_section(row) is section:
                 symbol, *meaning = row.children
-                name = text(*symbol.children)
-                yield entry(target(row) or anchor, name, *meaning, at_least=DEFINES)
+                defined = text(*symbol.children)
+                yield entry(target(row) or anchor, defined, *meaning, at_least=DEFINES)
     for row in document.findall(nodes.row):
         if row["ids"] and not defines_a_symbol(row):
             yield entry(row["ids"][0], row["ids"][0], *row.children)
     for signature in document.findall(addnodes.desc_signature):
-        if signature["ids"]:
+        if signature["ids"] and not signature["ids"][0].startswith(INTERNAL):
             yield entry(signature["ids"][0], signature["ids"][0], *signature.parent.children[1:])
     for paper in document.findall(nodes.citation):
         yield entry(paper["ids"][-1], paper["ids"][-1])
@@ -191,7 +192,7 @@ def terms_of(section: nodes.section) -> list[str]:
 
 def distance(page: str) -> float:
     """How far the sections of a page are from explaining a thing."""
-    if page in RECORDS:
+    if any(page == record or page.startswith(f"{record}/") for record in RECORDS):
         return LOOKED_UP
     return REPEATS if page.startswith(PROOFS) else EXPLAINS
 
