@@ -42,7 +42,7 @@ def visit_table(translator: HTML5Translator, node: nodes.table) -> None:
             cell["classes"].append(kind)
     has_own_cards = "ledger" in node.parent.get("classes", ())
     if is_mostly_text(kinds) and not has_own_cards:
-        heads = [" ".join(text(*cell.children).split()) for cell in rows[0]]
+        heads = [label(" ".join(text(*cell.children).split())) for cell in rows[0]]
         for row in rows[1:]:
             for head, cell in zip(heads, row, strict=False):
                 cell["head"] = head
@@ -50,6 +50,10 @@ def visit_table(translator: HTML5Translator, node: nodes.table) -> None:
     else:
         translator.body.append('<div class="table-wrap">')
     HTML5Translator.visit_table(translator, node)
+
+
+def label(head: str) -> str:
+    return head if head.endswith("?") else f"{head}:"
 
 
 def is_mostly_text(kinds: list[str | None]) -> bool:
