@@ -84,6 +84,32 @@ def test_a_page_fits_a_phone(tab, base, page):
     assert opened.locator(scrolling).evaluate_all(silent) == []
 
 
+@pytest.mark.parametrize(
+    "page", ["slips", "notation", "08_alternative_scalings", "11_scalings_in_the_wild"]
+)
+def test_on_a_phone_a_table_is_cards_or_keeps_its_first_column(tab, base, page):
+    opened, _ = tab(f"{base}book/{page}.html", width=360)
+    unfold(opened)
+    opened.evaluate(DRAWN)
+    for box in opened.locator(".cards").all():
+        assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+        heads = box.locator("thead th").all_text_contents()
+        cells = box.locator("tbody tr").first.locator("td").all()
+        assert len(cells) == len(heads) > 2
+        # one below the other, each with the head of its column, which the browser shows before it
+        tops = [cell.bounding_box()["y"] for cell in cells if cell.is_visible()]
+        assert tops == sorted(set(tops))
+        shown = "cell => getComputedStyle(cell, '::before').content"
+        assert all(cell.get_attribute("data-head") in cell.evaluate(shown) for cell in cells[1:])
+    for box in opened.locator(".scrolls:is(.table-wrap, .sdpa-table-wrap)").all():
+        box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+        edge = box.bounding_box()
+        for cell in box.locator("tr > :first-child").all():
+            place = cell.bounding_box()
+            assert place["x"] == pytest.approx(edge["x"], abs=1)
+            assert place["width"] < edge["width"] / 2
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_with_letters_twice_as_large_or_written_from_the_right_fits_a_phone(tab, base, page):
     opened, _ = tab(base + page, width=412)

@@ -1,5 +1,5 @@
-"""Sphinx extension: figures are SVG of known size that load when they are scrolled to, and a narrow
-screen gets the drawing that is made for it.
+"""Sphinx extension: figures are SVG of known size that load when they are scrolled to, but for the
+first of a page, which is seen at once; and a narrow screen gets the drawing that is made for it.
 
 A cell's SVG has both drawings in it, see ``sdpa_book/drawing/svg.py``; here each becomes a file.
 """
@@ -75,8 +75,14 @@ def visit_image(translator: HTML5Translator, node: nodes.image) -> None:
         return translator.emptytag(nodes.Element(), tag, "", **attributes, **source, **size)
 
     alt = node.get("alt", "")
-    picture = drawing("wide", "img", alt=alt, loading="lazy", decoding="async")
+    later = {} if is_first(node) else {"loading": "lazy"}
+    picture = drawing("wide", "img", alt=alt, **later, decoding="async")
     if "narrow" in node:
         picture = drawing("narrow", "source", media=PHONE) + picture
     start = translator.starttag(node, "picture", "")
     translator.body.append(f"{start}{picture}</picture>\n")
+
+
+def is_first(image: nodes.image) -> bool:
+    assert image.document is not None
+    return next(image.document.findall(nodes.image)) is image

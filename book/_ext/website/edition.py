@@ -3,9 +3,9 @@
 The option ``repository`` of ``html_context`` in ``_config.yml`` is the one setting, such as
 https://github.com/OWNER/NAME. With it each page says where it stands, ``html_baseurl``, which is
 that of GitHub Pages unless another one is set, and has a picture for previews of its link; mistakes
-are reported at the repository; the site has a map for search engines; and a notebook opens in
-Colab, from the branch ``gh-pages``, which holds the built site. Without it no page says any of
-this.
+are reported at the repository; the site has a map for search engines; a page says, to who gathers
+citations, how it is cited; and a notebook opens in Colab, from the branch ``gh-pages``, which holds
+the built site. Without it no page says any of this.
 """
 
 from __future__ import annotations
@@ -78,6 +78,15 @@ def describe(
         if repository.startswith(GITHUB) and source.endswith(".ipynb"):
             path = repository.removeprefix(GITHUB)
             context["colab_url"] = f"{COLAB}/{path}/blob/gh-pages/_sources/{source}"
+
+    if app.config.html_baseurl and name in app.env.titles:
+        context["citation"] = [
+            ("title", app.env.titles[name].astext()),
+            ("author", context["author"]),
+            ("publication_date", app.config.copyright),
+            ("inbook_title", context["docstitle"]),
+            ("public_url", context["pageurl"]),
+        ]
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:

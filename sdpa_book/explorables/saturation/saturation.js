@@ -35,7 +35,7 @@ export const saturation = {
   panels: [
     [
       "keys",
-      "gain in weight of each of eight keys",
+      `what each of eight keys gains (dashed: ${COUNTS})`,
       260,
       { left: 42, right: 0, top: 30, bottom: 62 },
     ],
@@ -94,9 +94,8 @@ function drawKeys(panel, sides, dK) {
   if (COUNTS < y.domain()[1]) {
     const level = y(COUNTS);
     rule(words, [left, level], [right, level], "var(--ex-muted)").style("stroke-dasharray", "3 3");
-    say(words, COUNTS, right, level - 4, "end").style("fill", "var(--ex-muted)");
   }
-  say(words, "keys, best first; below, the weight that each has now", left, floor + 18, "start");
+  say(words, "weight that each key has now, best first", left, floor + 18, "start");
   sides.forEach(({ divisor, weights }, i) => {
     const group = fresh(panel.svg, `words-${divisor}`).style("fill", lettersColour(divisor));
     const ink = (word) => word.style("fill", lettersColour(divisor));
@@ -116,7 +115,7 @@ function drawKeys(panel, sides, dK) {
 }
 
 /** A weight with two digits, and 0 and 1 only about: it is never either. */
-const brief = (w) => (w < 0.005 ? "≈ 0" : w > 0.995 ? "≈ 1" : show(w));
+const brief = (w) => (w < 0.005 ? "≈0" : w > 0.995 ? "≈1" : show(w));
 
 /** A score with one decimal. */
 const decimal = (z) =>

@@ -18,9 +18,13 @@ def drawing(tmp_path):
 
 
 def test_both_drawings_become_files_of_known_size(build, drawing):
-    site = build({"index": "# A\n\n```{image} drawing.svg\n:alt: A line.\n```\n"}, "figures")
+    figure = "```{image} drawing.svg\n:alt: A line.\n```\n"
+    site = build({"index": f"# A\n\n{figure}\n{figure}"}, "figures")
+    first, later = site.page().select("picture img")
+    assert "loading" not in first.attrs
+    assert later["loading"] == "lazy"
     image, source = site.page().select_one("picture img"), site.page().select_one("picture source")
-    assert (image["alt"], image["loading"], image["decoding"]) == ("A line.", "lazy", "async")
+    assert (image["alt"], image["decoding"]) == ("A line.", "async")
     assert source["media"] == "(max-width: 32rem)"
     assert 740 < int(image["width"]) < 780
     assert 380 < int(source["width"]) < 420

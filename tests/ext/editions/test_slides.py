@@ -43,7 +43,7 @@ def slide(content):
 
 
 def test_a_number_is_the_one_that_the_chapter_has_put_out(lecture, monkeypatch):
-    asked = "{number}`04 cell-14 [64, undivided]` and {number}`04 backwards: a gap of 10 is … of *`"
+    asked = "{number}`04 cell-14 [64, undivided]` and {number}`04 gaps: a gap of 10 is … of *`"
     page, warned = lecture(slide(asked))
     assert [number.text for number in page.select("section b")[:2]] == ["1.57", "22,026"]
     assert warned == ""
@@ -56,8 +56,8 @@ def test_a_number_is_the_one_that_the_chapter_has_put_out(lecture, monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("{number}`04 backwards: needs gaps of *`", "has printed 2 times"),
-        ("{number}`04 backwards: no such words *`", "has printed 0 times"),
+        ("{number}`04 gaps: random keys spreads by *`", "has printed 3 times"),
+        ("{number}`04 gaps: no such words *`", "has printed 0 times"),
         ("{number}`04 cell-14 [65, undivided]`", "no table with 65"),
         ("```{shown} 04 no-such-cell\n```", "has no cell no-such-cell"),
         ("## Without notes", "a slide has one {notes}, this one 0"),

@@ -68,6 +68,20 @@ def test_with_a_repository_each_page_says_where_it_is(published):
     }
 
 
+def test_with_a_repository_each_page_says_how_it_is_cited(published):
+    site = published(REPOSITORY, copyright="2026", html_title="A book")
+    for name, title in (("a&b", "Other"), ("book/02_x", "A")):
+        metas = site.page(name).select("meta[name^=citation_]")
+        assert {one["name"].removeprefix("citation_"): one["content"] for one in metas} == {
+            "title": title,
+            "author": "A",
+            "publication_date": "2026",
+            "inbook_title": "A book",
+            "public_url": f"{ADDRESS}/{name}.html",
+        }
+    assert site.page("404").select("meta[name^=citation_]") == []
+
+
 def test_a_notebook_opens_in_colab_and_brings_the_book(published):
     site = published(REPOSITORY)
     path = "_sources/book/02_x.ipynb"
@@ -86,7 +100,7 @@ def test_without_one_no_page_has_a_trace_of_it(published):
     site = published("")
     for page in site.folder.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        for trace in ("canonical", "og:url", "og:image", "github", "colab", "report"):
+        for trace in ("canonical", "og:url", "og:image", "citation_", "github", "colab", "report"):
             assert trace not in text, (page.name, trace)
     assert not (site.folder / "sitemap.xml").exists()
     notebook = (site.folder / "_sources" / "book" / "02_x.ipynb").read_text(encoding="utf-8")
