@@ -117,7 +117,7 @@ export function rich(text) {
 export function richText(text, content) {
   const [head, ...tail] = content.split("_");
   text.text(head);
-  if (tail.length) text.append("tspan").attr("dy", 3).attr("font-size", "75%").text(tail.join(" "));
+  if (tail.length) text.append("tspan").attr("dy", 3).attr("font-size", "85%").text(tail.join(" "));
   return text;
 }
 
