@@ -79,6 +79,10 @@ export const COMMON = commonControls.map(({ name }) => name);
 /** What dot products are divided by. */
 export const dividedBy = (divisor, dK) => ({ none: 1, sqrt_d_k: Math.sqrt(dK), d_k: dK })[divisor];
 
+/** What that is called beside a drawing. */
+export const divisorName = (divisor) =>
+  divisor === "none" ? looks.none.label : commonControls[1].options[divisor];
+
 /** What the chosen divisor is compared with, in grey. */
 export const comparedWith = (divisor) => (divisor === "none" ? "sqrt_d_k" : "none");
 
@@ -113,7 +117,7 @@ export function rich(text) {
 export function richText(text, content) {
   const [head, ...tail] = content.split("_");
   text.text(head);
-  if (tail.length) text.append("tspan").attr("dy", 3).attr("font-size", "75%").text(tail.join(" "));
+  if (tail.length) text.append("tspan").attr("dy", 3).attr("font-size", "85%").text(tail.join(" "));
   return text;
 }
 

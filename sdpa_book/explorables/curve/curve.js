@@ -1,6 +1,6 @@
 /** The curve of softmax between two keys: flat where their scores lie far apart, and how many random gaps lie there, by divisor. */
 import * as d3 from "../_shared/d3.js";
-import { colour, data, lettersColour } from "../_shared/data.js";
+import { colour, data, lettersColour, looks } from "../_shared/data.js";
 import { drawSideways, nearest } from "../_shared/handles.js";
 import {
   COMMON,
@@ -8,6 +8,7 @@ import {
   commonControls,
   comparedWith,
   dividedBy,
+  divisorName,
   fresh,
   layer,
   richText,
@@ -89,7 +90,8 @@ function answer({ d_k: dK, divisor }) {
   const lie = "of random gaps lie where the curve is flat";
   const lies = "gap lies where it is flat";
   if (divisor === "none") return `Undivided, ${none} ${lie}; divided by ${rootIs}, ${divided}.`;
-  if (divisor === "sqrt_d_k") return `Divided by ${rootIs}, ${divided} ${lie}; undivided, ${none}.`;
+  if (divisor === "sqrt_d_k")
+    return `Divided by ${rootIs}, ${divided} ${lie}; ${looks.none.label}, ${none}.`;
   const [low, high] = [-1, 1].map((side) => show(weightAt(side * spreadOf(dK, divisor))));
   return `Divided by ${dK}, ${shareFlat(dK, divisor)} ${lies}, but most weights are ${low} to ${high}.`;
 }
@@ -191,8 +193,7 @@ function drawBells(panel, x, floor, dK, divisor) {
     richText(say(words, "", ...place), text).style("fill", muted);
   };
   if (divisor === "none") for (const width of beside) name(String(width), width, divisor, 0.2);
-  if (other === "none") name("undivided", dK, other, 0.2);
-  else name("÷ √d_k", dK, other, 0.55);
+  name(divisorName(other), dK, other, other === "none" ? 0.2 : 0.55);
   const at = -Math.min(1.2 * spreadOf(dK, divisor) + 1.5, 9);
   say(words, dK, x(at), floor - 0.35 * BELL, "middle")
     .style("font-weight", 700)

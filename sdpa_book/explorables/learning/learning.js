@@ -1,12 +1,13 @@
 /** What learning receives in a new layer: a link, a query and a matrix, by divisor, where 1 is added to a dot product or to a score. */
 import * as d3 from "../_shared/d3.js";
-import { colour, data, lettersColour } from "../_shared/data.js";
+import { colour, data, lettersColour, looks } from "../_shared/data.js";
 import {
   COMMON,
   axes,
   commonControls,
   comparedWith,
   dividedBy,
+  divisorName,
   fresh,
   layer,
   richText,
@@ -79,7 +80,7 @@ function over(row, dK, divisor, to) {
 }
 
 const nameOf = (divisor, dK) =>
-  divisor === "none" ? "undivided" : `divided by ${divisor === "d_k" ? dK : `√${dK}`}`;
+  divisor === "none" ? looks.none.label : `divided by ${divisor === "d_k" ? dK : `√${dK}`}`;
 
 /** Two significant digits of a number from 1: 25,000, 14 million, 1.9·10¹². */
 function count(x) {
@@ -108,7 +109,7 @@ function answer({ d_k: dK, divisor, to }, ratio) {
   const name = nameOf(divisor, dK);
   const begins = `${name[0].toUpperCase()}${name.slice(1)}, ${link} gets ${links}`;
   if (divisor !== "none")
-    return `${begins} ${links.includes("less") ? "than" : "as"} undivided, and W_Q gets ${times(ratio("matrix"))}.`;
+    return `${begins} ${links.includes("less") ? "than" : "as"} ${looks.none.label}, and W_Q gets ${times(ratio("matrix"))}.`;
   const small =
     ratio("link") < SMALL
       ? "gradients are small for most links, not for W_Q"
@@ -157,7 +158,9 @@ function drawRows(panel, divisor, at, grey) {
       .style("fill", lettersColour(divisor));
     if (Math.min(own, other) < LEAST) say(notes, "◂", left - 8, level(i) + 4, "end");
   });
-  const name = divisor === "none" ? "÷ √d_k" : "undivided";
   const at0 = Math.max(x(inside(grey.link)), left + 25);
-  richText(say(notes, "", at0, level(0) + 17, "middle"), name).style("fill", muted);
+  richText(say(notes, "", at0, level(0) + 17, "middle"), divisorName(comparedWith(divisor))).style(
+    "fill",
+    muted,
+  );
 }

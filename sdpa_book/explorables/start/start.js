@@ -7,8 +7,10 @@ import {
   commonControls,
   comparedWith,
   dividedBy,
+  divisorName,
   fresh,
   layer,
+  richText,
   rule,
   say,
   show,
@@ -180,11 +182,8 @@ function drawWords(panel, length, dK, divisor) {
   const fit = `how well each key fits${divided}: a spread of ${show(spreadOf(reach) * length, 1)}`;
   say(notes, fit, left, ground + 38, "start");
   const level = y(compared[CAT]);
-  const name = other === "none" ? "undivided" : "÷ √d";
-  say(notes, name, x(CAT) + x.bandwidth() + 5, Math.min(level + 10, ground - 5), "start").style(
-    "fill",
-    "var(--ex-muted)",
-  );
+  const beside = [x(CAT) + x.bandwidth() + 5, Math.min(level + 10, ground - 5)];
+  richText(say(notes, "", ...beside, "start"), divisorName(other)).style("fill", "var(--ex-muted)");
 }
 
 /** The standard deviation of numbers whose mean is 0. */

@@ -58,7 +58,11 @@ def test_the_weights_are_the_librarys_at_every_width(explorable, divisor):
 
 @pytest.mark.parametrize(
     ("divisor", "instead", "name"),
-    [("none", "sqrt_d_k", "÷ √d"), ("sqrt_d_k", "none", "undivided"), ("d_k", "none", "undivided")],
+    [
+        ("none", "sqrt_d_k", "÷ √dk"),
+        ("sqrt_d_k", "none", "undivided"),
+        ("d_k", "none", "undivided"),
+    ],
 )
 def test_what_the_chosen_divisor_is_compared_with_stands_in_grey(
     explorable, divisor, instead, name
@@ -71,7 +75,7 @@ def test_what_the_chosen_divisor_is_compared_with_stands_in_grey(
     )
     assert (own / whole).tolist() == pytest.approx(weights(16, divisor), abs=1e-4)
     assert (other / whole).tolist() == pytest.approx(weights(16, instead), abs=1e-4)
-    beside = figure.get_by_text(name, exact=True).bounding_box()
+    beside = figure.locator(".notes").get_by_text(name, exact=True).bounding_box()
     drawn = figure.locator(".compared rect").nth(1).bounding_box()
     assert 0 < beside["x"] - drawn["x"] - drawn["width"] < 9
 

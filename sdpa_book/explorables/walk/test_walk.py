@@ -51,6 +51,11 @@ def test_lines_are_sums_and_bars_count_their_ends(explorable, scripts, d_k, divi
         -float(y) for y in re.findall(r"[ML][-\d.]+,([-\d.]+)", lines.nth(7).get_attribute("d"))
     ]
     assert np.corrcoef(drawn, sums[7])[0, 1] == pytest.approx(1, abs=1e-5)
+    fan = figure.locator(".fans path").nth(1).get_attribute("d")
+    heights = [float(y) for y in re.findall(r"[ML][\d.]+,([\d.]+)", fan)]
+    assert np.ptp(drawn) / np.ptp(heights) == pytest.approx(
+        np.ptp(sums[7]) / (2 * spread(d_k, divisor)), rel=0.01, abs=0.002
+    )
     bars = figure.locator(".bell rect").evaluate_all(
         "bars => bars.map(bar => Number(bar.getAttribute('width')))"
     )

@@ -12,6 +12,7 @@ import {
   commonControls,
   comparedWith,
   dividedBy,
+  divisorName,
   fresh,
   layer,
   point,
@@ -122,9 +123,6 @@ function answer({ d_k: dK, divisor }) {
   return `Divided by ${dK}, most ${within}: less in a wider head.`;
 }
 
-/** What a divisor is called in the drawing. */
-const nameOf = (divisor) => (divisor === "none" ? "undivided" : commonControls[1].options[divisor]);
-
 /** Walks from left to right within the fan of what is expected, and at their end the bell of many. */
 function drawWalks(panel, { walks, ends }, { d_k: dK, divisor }) {
   const reach = REACH[divisor];
@@ -137,7 +135,7 @@ function drawWalks(panel, { walks, ends }, { d_k: dK, divisor }) {
   const other = comparedWith(divisor);
   const instead = spreadOf(dK, other);
   panel.describe(
-    `Walks of ${dK} steps, ${nameOf(divisor)}: the many ends have a standard deviation of ${written(spread)}; ${nameOf(other)}, in grey, of ${written(instead)}.`,
+    `Walks of ${dK} steps, ${divisorName(divisor)}: the many ends have a standard deviation of ${written(spread)}; ${divisorName(other)}, in grey, of ${written(instead)}.`,
   );
   axes(panel, {
     x,
@@ -211,7 +209,10 @@ function drawWalks(panel, { walks, ends }, { d_k: dK, divisor }) {
   label.style("font-weight", 700).style("fill", lettersColour(divisor));
   say(words, "steps", x(dK * 0.75), bottom + 16, "middle").style("fill", "var(--ex-muted)");
   const at = divisor === "none" ? bottom - 4 : top + 10;
-  richText(say(words, "", panel.width, at, "end"), nameOf(other)).style("fill", "var(--ex-muted)");
+  richText(say(words, "", panel.width, at, "end"), divisorName(other)).style(
+    "fill",
+    "var(--ex-muted)",
+  );
 }
 
 /** Ends in bins of a quarter of their spread, or so: the bell that they make. */
