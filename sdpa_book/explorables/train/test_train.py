@@ -182,7 +182,7 @@ def step(figure):
 
 def test_it_waits_for_the_button_and_says_what_each_layer_needed(begin, learned):
     """Nothing begins by itself for a reader who wants no motion."""
-    figure, wrong = begin("train")
+    figure, wrong = begin("train", "divisor=sqrt_d_k")
     figure.page.wait_for_timeout(500)
     assert sentence(figure) == "Train the layers to see how many steps each of them needs."
     press(figure)
@@ -200,7 +200,7 @@ def test_it_waits_for_the_button_and_says_what_each_layer_needed(begin, learned)
 
 
 def test_on_large_batches_it_says_that_the_delay_is_gone(begin):
-    figure, _ = begin("train", "batch=2048")
+    figure, _ = begin("train", "batch=2048,divisor=sqrt_d_k")
     press(figure)
     text = wait_for_end(figure)
     assert text.startswith("On batches of 2,048 the delay is gone: divided by √64\u00a0=\u00a08, ")
@@ -272,7 +272,7 @@ def test_training_again_takes_another_seed_and_reset_goes_back(begin):
 
 def test_it_begins_by_itself_once_and_a_control_begins_anew(begin):
     figure, wrong = begin("train", "", page=None, motion="no-preference")
-    assert wait_for_end(figure).startswith("Divided by √64")
+    assert wait_for_end(figure).startswith("Without the division")
     hash_ = figure.page.evaluate("location.hash")
     figure.page.wait_for_timeout(700)
     assert figure.page.evaluate("location.hash") == hash_

@@ -2,8 +2,11 @@
 import * as d3 from "../_shared/d3.js";
 import { colour, lettersColour } from "../_shared/data.js";
 import {
+  COMMON,
   addButtons,
   axes,
+  commonControls,
+  comparedWith,
   element,
   fresh,
   layer,
@@ -51,21 +54,17 @@ const equals = (root) => (Number.isInteger(root) ? `=\u00a0${root}` : `≈\u00a0
 const brief = (weight) => (weight < 0.005 ? "≈ 0" : weight > 0.995 ? "≈ 1" : show(weight));
 
 /** The divisors of both layers: the chosen one, and what it is compared with. */
-const pairOf = ({ divisor }) => [divisor, divisor === "none" ? "sqrt_d_k" : "none"];
+const pairOf = ({ divisor: chosen }) => [chosen, comparedWith(chosen)];
+
+const [width, divisor] = commonControls;
 
 export const train = {
   title: "Does dividing help a layer to learn?",
   prompt: "Two layers differ in their divisor only. Raise the batch, and watch the delay vanish.",
   hint: { target: "#explorable-train-batch" },
-  shares: ["d_k", "divisor"],
+  shares: COMMON,
   controls: [
-    {
-      name: "d_k",
-      label: "components, d_k",
-      values: [4, 8, 16, 32, 64, 128, 256],
-      value: 64,
-      text: String,
-    },
+    width,
     {
       name: "batch",
       label: "batch size",
@@ -80,13 +79,7 @@ export const train = {
       value: 1,
       text: (spread) => SPREADS.get(spread),
     },
-    {
-      name: "divisor",
-      label: "divisor",
-      options: { none: "Undivided", sqrt_d_k: "÷ √d_k", d_k: "÷ d_k" },
-      value: "sqrt_d_k",
-      buttons: true,
-    },
+    divisor,
     { name: "seed", label: "seed", min: 1, max: 999, step: 1, value: TYPICAL, drawn: true },
   ],
   panels: [
