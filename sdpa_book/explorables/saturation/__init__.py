@@ -9,6 +9,7 @@ import torch
 
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
+from sdpa_book.writing.names import display_name
 from sdpa_lib.sampling import sample
 
 ALT = (
@@ -60,6 +61,6 @@ def draw() -> None:
         axes[1, i].set_xlabel("keys, best first")
     for ax, what in zip(axes[:, 0], ("score", "dot product"), strict=True):
         ax.set_ylabel(f"gain, 1 added\nto the {what}")
-    for y, divisor, name in ((0.22, "none", "undivided"), (0.18, "sqrt_d_k", "divided")):
+    for y, divisor, name in ((0.22, "none", display_name("none")), (0.18, "sqrt_d_k", "divided")):
         color = plotting.style(divisor)["color"]
         axes[0, 2].text(7.5, y, name, color=color, ha="right")

@@ -1,6 +1,6 @@
 /** Softmax saturates: how much weight a key gains from 1 more, in narrow heads and in wide ones, undivided and divided. */
 import * as d3 from "../_shared/d3.js";
-import { colour, data, lettersColour } from "../_shared/data.js";
+import { colour, data, lettersColour, looks } from "../_shared/data.js";
 import { softmax } from "../_shared/math.js";
 import { axes, fresh, layer, rule, say, show } from "../_shared/shared.js";
 
@@ -89,7 +89,7 @@ function drawKeys(panel, sides, dK) {
       .attr("height", (gain) => floor - y(gain))
       .style("fill", colour(divisor)),
   );
-  const names = ["undivided", `divided by √${dK}`];
+  const names = [looks.none.label, `divided by √${dK}`];
   const words = fresh(panel.svg, "words");
   if (COUNTS < y.domain()[1]) {
     const level = y(COUNTS);
