@@ -185,3 +185,19 @@ def test_the_letters_of_a_diagram_fit_the_width(tab, width, least, most):
 def test_a_diagram_has_the_width_of_a_phone(tab, base):
     page, _ = tab(f"{base}book/02_dot_products_grow.html", width=390)
     assert page.locator("img.diagram").first.bounding_box()["width"] == pytest.approx(390, abs=1)
+
+
+def test_the_focus_of_a_slider_surrounds_its_name_its_value_and_its_ticks(tab, base):
+    opened, _ = tab(f"{base}book/02_dot_products_grow.html", width=390)
+    control = opened.locator(".explorable-control:has(input[type=range])").first
+    slider = control.locator("input")
+    slider.focus()
+    opened.keyboard.press("ArrowRight")
+    outline = "node => getComputedStyle(node).outlineStyle"
+    assert slider.evaluate(outline) == "none"
+    assert control.evaluate(outline) == "solid"
+    around = control.bounding_box()
+    for part in control.locator(":is(label, output, .explorable-marks)").all():
+        box = part.bounding_box()
+        assert around["y"] <= box["y"]
+        assert box["y"] + box["height"] <= around["y"] + around["height"] + 3

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.site.browser import SITE
+from tests.site.browser import AXE, SITE
 
 LECTURE = (SITE / "lecture" / "index.html").as_uri()
 
@@ -104,6 +104,14 @@ def test_letters_of_figures_to_move_can_be_read_from_the_last_row(tab, base):
             "?.querySelector('.in-slide svg text')"
         )
         assert page.evaluate(SMALL) == [], place
+
+
+def test_the_slides_are_accessible(tab):
+    page, _ = tab(LECTURE)
+    page.wait_for_function("Reveal.isReady()")
+    page.evaluate(AXE)
+    audit = "axe.run().then(result => result.violations.map(v => v.id + ': ' + v.nodes[0].html))"
+    assert page.evaluate(audit) == []
 
 
 @pytest.mark.parametrize("name", ["start", "growth"])

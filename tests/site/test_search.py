@@ -196,6 +196,14 @@ def test_results_are_accessible_and_fit(search, theme, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_the_two_forms_have_names_of_their_own(search):
+    page, _ = search()
+    forms = page.get_by_role("search")
+    names = forms.evaluate_all("forms => forms.map(form => form.getAttribute('aria-label'))")
+    assert len(set(names)) == len(names) == 2
+    assert None not in names
+
+
 @pytest.mark.smoke
 def test_results_are_reached_by_the_keyboard(search):
     page, ask = search()
@@ -335,7 +343,7 @@ def test_the_section_that_explains_a_thing_stands_before_its_definition(search):
     for asked, explains, defines in (
         ("temperature", "04_softmax_saturation", "term-temperature"),
         ("QK-norm", "08_alternative_scalings", "term-qk-norm"),
-        ("effective keys", "04_softmax_saturation", "term-effective-number-of-keys"),
+        ("effective number of keys", "04_softmax_saturation", "term-effective-number-of-keys"),
     ):
         urls = ask(asked)[:3]
         assert explains in urls[0], asked

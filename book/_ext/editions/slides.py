@@ -60,6 +60,15 @@ NO_SCRIPT = """<noscript><style>.reveal { height: 100vh }</style>
 <p style="padding: 2rem; pointer-events: auto">The slides need JavaScript.
 <a href="../index.html">The book</a> has all that they show, and needs none.</p></noscript>"""
 
+# reveal.js calls itself an application, in which screen readers would read no text. It is the main
+# part of the page, with the slides' numbers.
+MAIN = """<script>
+addEventListener("load", () => {
+  document.querySelector(".slides").removeAttribute("role");
+  document.querySelector(".reveal").setAttribute("role", "main");
+});
+</script>"""
+
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("lecture_minutes", 90, "env")
@@ -87,8 +96,8 @@ def depart_notes(translator: Any, _node: notes) -> None:
 def say_what_is_needed(
     _app: Sphinx, _name: str, _template: str, context: dict[str, Any], _tree: nodes.document | None
 ) -> None:
-    """Without scripts reveal.js shows no slide: then there is a sentence."""
-    context["body"] = NO_SCRIPT + context.get("body", "")
+    """Without scripts reveal.js shows no slide: then there is a sentence. With them it is text."""
+    context["body"] = NO_SCRIPT + MAIN + context.get("body", "")
 
 
 def role(html: Callable[[str], str]) -> Any:
