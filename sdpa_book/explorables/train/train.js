@@ -7,6 +7,7 @@ import {
   axes,
   commonControls,
   comparedWith,
+  divisorName,
   element,
   fresh,
   layer,
@@ -38,7 +39,7 @@ const NO_LONGER_LATER = 1.1; // so many times the steps of the root
 const DELAYED_AT = 32; // from this d_k on, and from a spread of 1, the layer is later on small batches without the division
 
 const DIVISORS = {
-  none: { of: () => 1, short: () => "undivided", long: () => "without the division" },
+  none: { of: () => 1, short: () => divisorName("none"), long: () => "without the division" },
   sqrt_d_k: {
     of: Math.sqrt,
     short: (dK) => `÷ √${dK}`,
