@@ -47,7 +47,7 @@ def data() -> dict[str, Any]:
 def draw() -> None:
     """Gains at three widths, undivided and divided, with 1 added after dividing and before."""
     widths = 4, 64, 256
-    _, axes = plotting.figure(rows=2, columns=3, height=2.2, share_y="row")
+    _, axes = plotting.figure(rows=2, columns=3, height=2.2, share_y=True)
     for i, d_k in enumerate(widths):
         for divisor, c, left in (("none", 1.0, -0.2), ("sqrt_d_k", math.sqrt(d_k), 0.2)):
             scores = math.sqrt(d_k) / c * pattern()
