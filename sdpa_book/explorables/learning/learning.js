@@ -22,7 +22,7 @@ const WIDTHS = commonControls[0].values;
 /** What receives a gradient; the first two through a dot product, or through the score that softmax sees. */
 const ROWS = [
   ["link", "the median link"],
-  ["strongest", "a query’s strongest link"],
+  ["strongest", "the largest of a query’s 32 links"],
   ["query", "the median query"],
   ["matrix", "the matrix W_Q"],
 ];
@@ -34,7 +34,7 @@ const SMALL = 0.1; // times what arrives with the root, from which downwards a g
 export const learning = {
   title: "Which gradients become small?",
   prompt:
-    "A link is one query with one key. What reaches it in a new layer, and what goes on to W_Q?",
+    "How much the loss would change if 1 were added to a link’s dot product, or to the score that softmax makes weights of.",
   hint: { target: ".explorable-buttons button" },
   shares: COMMON,
   controls: [
@@ -51,7 +51,7 @@ export const learning = {
   panels: [
     [
       "rows",
-      "Gradient, over what arrives with ÷ √d_k",
+      "Gradient: how many times what arrives with ÷ √d_k",
       4 * HEIGHT + 46,
       { left: 8, right: 8, top: 12, bottom: 34 },
     ],
@@ -61,12 +61,11 @@ export const learning = {
     const other = comparedWith(divisor);
     const at = Object.fromEntries(ROWS.map(([row]) => [row, over(row, dK, divisor, to)]));
     const grey = Object.fromEntries(ROWS.map(([row]) => [row, over(row, dK, other, to)]));
-    const ratio = (row) => at[row] / grey[row];
-    drawRows(panels.rows, divisor, at, grey);
+    drawRows(panels.rows, state, at, grey);
     panels.rows.describe(
-      `Gradients ${nameOf(divisor, dK)}, over those ${nameOf(other, dK)}: ${ROWS.map(([row, name]) => `${name.replace("_", " ")} ${spoken(ratio(row))}`).join("; ")}.`,
+      `Gradients ${nameOf(divisor, dK)}, over those divided by the root: ${ROWS.map(([row, name]) => `${name.replace("_", " ")} ${spoken(at[row])}`).join("; ")}. In grey those ${nameOf(other, dK)}: ${ROWS.map(([row]) => spoken(grey[row])).join("; ")}.`,
     );
-    return { sentence: answer(state, ratio) };
+    return { sentence: answer(state, at, grey) };
   },
 };
 
@@ -93,32 +92,37 @@ function count(x) {
 
 const tenTo = (x) => `10${superscript(Math.round(Math.log10(x)))}`;
 
-/** Eight times as much of something, or 25,000 times less. */
-function times(ratio, what = "") {
-  if (ratio > 1) return `${count(ratio)} times as much${what}`;
-  return `${count(1 / ratio)} times less${what}`;
+/** Eight times as much, 25,000 times less, or as much. */
+function times(ratio) {
+  if (Math.abs(ratio - 1) < 0.005) return "as much";
+  return ratio > 1 ? `${count(ratio)} times as much` : `${count(1 / ratio)} times less`;
 }
 
 /** In full precision, for those who do not see the drawing. */
 const spoken = (ratio) => `${times(ratio)} (${ratio.toPrecision(3).replace("e-", "e−")})`;
 
-/** What becomes small and what does not. */
-function answer({ d_k: dK, divisor, to }, ratio) {
+/** What becomes small and what does not, compared with the root. */
+function answer({ d_k: dK, divisor, to }, at, grey) {
   const link = to === "dot" ? "the median link" : "the score of the median link";
-  const links = times(ratio("link"), " gradient");
-  const name = nameOf(divisor, dK);
-  const begins = `${name[0].toUpperCase()}${name.slice(1)}, ${link} gets ${links}`;
-  if (divisor !== "none")
-    return `${begins} ${links.includes("less") ? "than" : "as"} ${looks.none.label}, and W_Q gets ${times(ratio("matrix"))}.`;
+  const [links, matrix] = ["link", "matrix"].map((row) =>
+    times((divisor === "sqrt_d_k" ? grey : at)[row]),
+  );
+  if (divisor === "sqrt_d_k")
+    return `Divided by √${dK}, no gradient is small. ${capital(looks.none.label)}, ${link} would get ${links}, and W_Q ${matrix}.`;
+  const than = links.includes("less") ? "than" : "as";
+  const begins = `${capital(nameOf(divisor, dK))}, ${link} gets ${links} gradient ${than} with √${dK}`;
+  if (divisor === "d_k") return `${begins}, and W_Q gets ${matrix}.`;
   const small =
-    ratio("link") < SMALL
+    at.link < SMALL
       ? "gradients are small for most links, not for W_Q"
       : "at this width no gradient is small";
-  return `${begins}, but W_Q gets ${times(ratio("matrix"))}: ${small}.`;
+  return `${begins}, but W_Q gets ${matrix}: ${small}.`;
 }
 
-/** A line for each, with a point for the chosen divisor and a grey one for what it is compared with. */
-function drawRows(panel, divisor, at, grey) {
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
+/** A line for each, with a point for the chosen divisor and a grey one for what it is compared with; the root's are all at 1. */
+function drawRows(panel, { divisor, to }, at, grey) {
   const x = d3.scaleLog([LEAST, MOST], panel.xRange);
   const [bottom, top] = panel.yRange;
   const y = d3.scaleLinear([0, 1], [bottom, top]);
@@ -153,9 +157,12 @@ function drawRows(panel, divisor, at, grey) {
   const muted = "var(--ex-muted)";
   rows.forEach(({ i, own, other }) => {
     richText(say(notes, "", left, level(i) - 13, "start"), ROWS[i][1]);
-    say(notes, times(own / other), right, level(i) - 13, "end")
+    const said = divisor === "sqrt_d_k" ? `${looks.none.label}: ${times(other)}` : times(own);
+    say(notes, said, right, level(i) - 13, "end")
       .style("font-weight", 700)
-      .style("fill", lettersColour(divisor));
+      .style("fill", divisor === "sqrt_d_k" ? muted : lettersColour(divisor));
+    if (to === "score" && !OF_LINKS.includes(ROWS[i][0]))
+      say(notes, "unchanged", left, level(i) + 4, "start").style("fill", muted);
     if (Math.min(own, other) < LEAST) say(notes, "◂", left - 8, level(i) + 4, "end");
   });
   const at0 = Math.max(x(inside(grey.link)), left + 25);

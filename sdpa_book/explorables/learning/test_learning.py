@@ -1,6 +1,7 @@
 """What a link, a query and a matrix receive: against the graph's own gradients, and chapter 5."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -33,7 +34,7 @@ def by_autograd(d_k, c, layers=40, tokens=32, d_model=128):
     links, queries, matrix = torch.autograd.grad(loss, (dots, q, W_Q))
     return {
         "link": links.abs().median(),
-        "strongest": links.abs().amax(-1).mean(),
+        "strongest": links.abs().amax(-1).median(),
         "query": queries.norm(dim=-1).median(),
         "matrix": matrix.norm(dim=(-2, -1)).mean(),
     }
@@ -79,19 +80,18 @@ def test_adding_1_to_the_score_or_to_the_dot_product_reverses_the_order():
     keys, best = gains("sqrt_d_k", "score")
     assert keys > 6 * none[0]
     assert best > 1.4 * none[1]
-    strongest = {name: data()[name]["strongest"][WIDTHS.index(64)] for name in DIVISORS}
-    assert strongest["none"] > strongest["sqrt_d_k"]
-    assert strongest["none"] < 8 * strongest["sqrt_d_k"]
+    over = dict(zip(ROWS, ratios(64, "none", "dot"), strict=True))
+    at_scores = dict(zip(ROWS, ratios(64, "none", "score"), strict=True))
+    assert over["strongest"] > 1 > at_scores["strongest"]
 
 
 def ratios(d_k, divisor, to):
-    """Of each row, the chosen divisor's over that of the other."""
-    other = "sqrt_d_k" if divisor == "none" else "none"
+    """Of each row, a divisor's over the root's."""
     for row in ROWS:
-        own, compared = (data()[name][row][WIDTHS.index(d_k)] for name in (divisor, other))
+        own, root = (data()[name][row][WIDTHS.index(d_k)] for name in (divisor, "sqrt_d_k"))
         if to == "score" and row in OF_LINKS:
-            own, compared = own * DIVISORS[divisor](d_k), compared * DIVISORS[other](d_k)
-        yield own / compared
+            own, root = own * DIVISORS[divisor](d_k), root * math.sqrt(d_k)
+        yield own / root
 
 
 SETTINGS = [
@@ -108,31 +108,36 @@ SETTINGS = [
 def test_points_and_words_are_what_is_stored(explorable, d_k, divisor, to):
     figure = explorable("learning", f"d_k={d_k},divisor={divisor},to={to}")
     panel = figure.locator("[data-panel=rows]")
-    expected = list(ratios(d_k, divisor, to))
-    told = described(figure, "rows").split(": ")[1].split("; ")
-    for text, ratio in zip(told, expected, strict=True):
-        value = float(text.partition("(")[2].rstrip(").").replace("−", "-").replace("+", ""))
-        assert value == pytest.approx(ratio, rel=0.005)
-        assert ("times as much" in text) == (ratio > 1)
+    other = "sqrt_d_k" if divisor == "none" else "none"
+    expected, compared = (list(ratios(d_k, name, to)) for name in (divisor, other))
+    texts = re.findall(r"([\w ]+) \((.*?)\)", described(figure, "rows"))
+    for (words, value), ratio in zip(texts, expected + compared, strict=True):
+        assert float(value.replace("−", "-").replace("+", "")) == pytest.approx(ratio, rel=0.005)
+        assert ("times as much" in words) == (ratio >= 1.005)
+        assert ("times less" in words) == (ratio <= 0.995)
     ticks = panel.locator(".axis .tick").evaluate_all(
         "ticks => ticks.map(tick => tick.getAttribute('transform').match(/[\\d.]+/)[0])"
     )
     decade = (float(ticks[-1]) - float(ticks[0])) / 8  # from a millionth to a hundred
-    at, other = (
+    at, grey = (
         panel.locator(f".{name} circle").evaluate_all(
             "dots => dots.map(dot => Number(dot.getAttribute('cx')))"
         )
         for name in ("own", "other")
     )
-    for i, ratio in enumerate(expected):
-        if min(at[i], other[i]) > float(ticks[0]) + 0.1:  # not at the end of the axis
-            assert (at[i] - other[i]) / decade == pytest.approx(math.log10(ratio), abs=0.01)
+    for places, values in ((at, expected), (grey, compared)):
+        for place, ratio in zip(places, values, strict=True):
+            drawn = 10 ** ((place - float(ticks[0])) / decade - 6)
+            assert drawn == pytest.approx(min(100, max(1e-6, ratio)), rel=0.02)
+    labels = panel.locator(".notes text").all_text_contents()
+    assert ("unchanged" in labels) == (to == "score")
 
 
 def test_the_sentence_is_chapter_5s(explorable):
     figure = explorable("learning")
     assert sentence(figure).startswith(
-        "Undivided, the median link gets 25,000 times less gradient, but WQ gets 8 times as much"
+        "Undivided, the median link gets 25,000 times less gradient than with √64, "
+        "but WQ gets 8 times as much"
     )
     go(figure, "d_k=256")
     assert "120 billion times less" in sentence(figure)

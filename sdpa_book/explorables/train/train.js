@@ -65,7 +65,7 @@ export const train = {
   hint: { target: "#explorable-train-batch" },
   shares: COMMON,
   controls: [
-    width,
+    { ...width, label: "width, d_k" }, // in half of a phone
     {
       name: "batch",
       label: "batch size",
