@@ -22,7 +22,7 @@ const WIDTHS = commonControls[0].values;
 /** What receives a gradient; the first two through a dot product, or through the score that softmax sees. */
 const ROWS = [
   ["link", "the median link"],
-  ["strongest", "the largest of a query’s 32 links"],
+  ["strongest", "a query’s largest link"],
   ["query", "the median query"],
   ["matrix", "the matrix W_Q"],
 ];
@@ -34,15 +34,15 @@ const SMALL = 0.1; // times what arrives with the root, from which downwards a g
 export const learning = {
   title: "Which gradients become small?",
   prompt:
-    "How much the loss would change if 1 were added to a link’s dot product, or to the score that softmax makes weights of.",
+    "How fast the loss changes with a link’s dot product, or with the score that softmax makes weights of.",
   hint: { target: ".explorable-buttons button" },
   shares: COMMON,
   controls: [
     ...commonControls,
     {
       name: "to",
-      label: "1 is added",
-      options: { dot: "+1 to the dot product", score: "+1 to the score" },
+      label: "the loss by",
+      options: { dot: "per unit of dot product", score: "per unit of score" },
       value: "dot",
       buttons: true,
     },
