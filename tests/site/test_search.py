@@ -48,6 +48,61 @@ TYPED = {
     "softmax off by one": "do-attention-sinks-or-softmax-off-by-one-change-the-scale",
 }
 """What is typed, and the answer that has to be among the first three."""
+ROOT = "people_ask#why-the-square-root-and-not-d-k-itself-is-it-only-empirical"
+PYTORCH = "people_ask#does-f-scaled-dot-product-attention-already-divide"
+WEIGHTS = "people_ask#can-t-w-q-simply-learn-the-factor"
+FOURTH = "people_ask#why-sqrt-sqrt-d-on-q-and-k-is-it-a-bug"
+WAYS = {
+    "forms that no ending makes": {
+        "I forgot to divide": (
+            "people_ask#what-goes-wrong-in-training-if-the-division-is-forgotten"
+        ),
+        "why was the root chosen": ROOT,
+        "a learnt scale": "people_ask#why-not-a-learned-scale",
+        "training blew up": "people_ask#my-loss-explodes-does-the-root-prevent-it-does-qk-norm",
+        "variance grew with dimension": (
+            "02_dot_products_grow#why-do-dot-products-grow-with-dimension"
+        ),
+    },
+    "names in code": {
+        "sdpa divides": PYTORCH,
+        "softmax_scale=None": PYTORCH,
+        "scale=1.0": PYTORCH,
+        "sm_scale": PYTORCH,
+        "mha": "01_the_formula_and_its_shapes#several-heads-and-an-update",
+        "q_proj absorbs the scale": WEIGHTS,
+        "0.125": "people_ask#is-it-the-head-s-dimension-or-the-model-s",
+        "self.head_dim": "people_ask#is-it-the-head-s-dimension-or-the-model-s",
+    },
+    "powers and roots": {
+        "d_k ** -0.5": "people_ask#why-divide-by-sqrt-d-k-at-all",
+        "d_k^(-1/2)": "people_ask#why-divide-by-sqrt-d-k-at-all",
+        "q * d**-0.25": FOURTH,
+        "\N{FOURTH ROOT}d": FOURTH,
+        "why \N{SQUARE ROOT}d\N{LATIN SUBSCRIPT SMALL LETTER K}": (
+            "people_ask#why-divide-by-sqrt-d-k-at-all"
+        ),
+        "\N{SQUARE ROOT}d_v": "people_ask#does-d-v-count-the-code-says-sqrt-v-size-1",
+        "\N{CUBE ROOT}d": (
+            "06_why_exactly_the_square_root#derive-the-power-that-makes-the-width-drop-out"
+        ),
+        "d\N{LATIN SUBSCRIPT SMALL LETTER K}": "people_ask#is-d-k-the-number-of-tokens",
+    },
+    "other verbs": {
+        "merge the scale into W_Q": WEIGHTS,
+        "bake the root into the projection": WEIGHTS,
+        "can the weights absorb 1/sqrt(d)": WEIGHTS,
+        "must I scale q manually": PYTORCH,
+        "is it scaled already": PYTORCH,
+        "default scale of flash attention": PYTORCH,
+    },
+    "experiments": {
+        "demo with numpy": "02_dot_products_grow#a-key-that-matches-grows-faster",
+        "simulate with numpy": "02_dot_products_grow#a-key-that-matches-grows-faster",
+        "simulated variance": ("03_the_variance_derivation#softmax-sees-the-variance-within-a-row"),
+    },
+}
+"""What is typed in one of several ways, and the place that has to be among the first three."""
 
 
 SOFTMAX = "book/04_softmax_saturation.html"
@@ -119,6 +174,24 @@ def test_what_people_ask_is_found_in_their_words(search):
     wanted = {typed: f"{ASKED}#{anchor}" for typed, anchor in TYPED.items()}
     missed = [typed for typed, url in wanted.items() if url not in ask(typed)[:3]]
     assert missed == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_thing_is_found_in_whichever_way_it_is_typed(search, way):
+    _, ask = search()
+    wanted = {
+        typed: "book/{}.html#{}".format(*place.split("#")) for typed, place in WAYS[way].items()
+    }
+    missed = [typed for typed, url in wanted.items() if url not in ask(typed)[:3]]
+    assert missed == []
+
+
+def test_the_list_of_questions_leaves_the_first_places_to_the_questions(search):
+    _, ask = search()
+    for asked in ("dividing by \N{SQUARE ROOT}d_k", "what people ask about the root of d_k"):
+        of_page = [url for url in ask(asked) if url.startswith(ASKED)]
+        assert of_page
+        assert not any("#what-people-ask" in url for url in ask(asked)[:3]), asked
 
 
 def test_a_question_comes_first_by_its_heading(search):

@@ -1,11 +1,11 @@
 """Sphinx extension: what a box with the title Predict asks can be answered on the page.
 
 Its bullet lists are options, one list a question, and the comment ``<!-- right -->`` ends the right
-one: a notebook shows nothing of it, and the site says it to those who have guessed. A box without
-options gets a field to write in. Its last paragraph, in brackets, says where the answer stands, and
-names sections of the page *in italics*: it waits for the guess. So does the answer behind the box,
-from the bold words "The answer." to the paragraph that begins in italics: it becomes one element,
-which the script of the theme hides. Without a script all is read as it was written.
+one: a notebook shows nothing of it, and the site says it to those who have guessed. The last
+paragraph of the box, in brackets, says where the answer stands, and names sections of the page *in
+italics*: it waits for the guess. So does the answer behind the box, from the bold words "The
+answer." to the paragraph that begins in italics: it becomes one element, which the script of the
+theme hides. Without a script all is read as it was written.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ class MarkPredictions(SphinxPostTransform):
                             formula.astext(),
                             location=child,
                         )
+            if not any(isinstance(child, nodes.bullet_list) for child in box.children):
+                logger.warning("a Predict box has no options to choose from", location=box)
             where: Any = box[-1]
             if not isinstance(where, nodes.paragraph) or not where.astext().startswith("("):
                 logger.warning(

@@ -1,10 +1,10 @@
 """Sphinx extension: what the site's search looks in, a script of sections.
 
 It stands in for Sphinx's own index, which knows pages only. A reader looks for the place where a
-thing is said, so each section is an entry, and so is each fold that answers what people ask, each
-term of a glossary, each symbol of a table of symbols, each row of the ledger, each paper of the
-bibliography and each object of the reference. A section is known by its heading and by its entries
-of the book's index (``book_index``).
+thing is said, so each section is an entry, and so is each term of a glossary, each symbol of a
+table of symbols, each row of the ledger, each paper of the bibliography and each object of the
+reference. A section is known by its heading and by its entries of the book's index
+(``book_index``).
 
 The script sets one text, which the search's worker reads: a page in a folder may load a script and
 nothing else, and a text costs the page nothing. It holds each word once, in the section where it is
@@ -28,7 +28,6 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
-from cells.folds import Fold
 from cells.node_text import defines_a_symbol, text
 from website.citations import authors
 
@@ -45,12 +44,12 @@ all of it within 120 KB, compressed, with what finds it."""
 INTERNAL = "sdpa_book."
 """How the names of objects begin that the search does not know, and of modules of which it knows no
 more than the name."""
-ASKED = "People ask"
-"""How the name of a section, or of a fold, begins that answers a question."""
 COMES_BACK = re.compile(
-    "Exercise|What to remember|What you will be told|(Break it|The sources|Added|Changed|Fixed)$"
+    "Exercise|What (to remember|you will be told|people ask)"
+    "|(Break it|The sources|Added|Changed|Fixed)$"
 )
-"""Headings under which a page comes back to what another section explains."""
+"""Headings under which a page comes back to what another section explains, or lists what its own
+sections do."""
 
 
 class Entry(NamedTuple):
@@ -148,10 +147,6 @@ def entries(document: nodes.document, page: str, number: int) -> Iterator[Entry]
         heading = text(*title.children)
         anchor = section["ids"][0]
         yield entry(anchor, heading, *content, terms=terms_of(section))
-        for fold in section.findall(Fold):
-            name, *answer = fold.children
-            if closest_section(fold) is section and name.astext().startswith(ASKED):
-                yield entry(anchor, text(*name.children), *answer)
         for item in section.findall(nodes.definition_list_item):
             if closest_section(item) is section:
                 term, *definition = item.children

@@ -52,6 +52,12 @@ def test_a_box_that_leads_nowhere_fails_the_build(built, where, message):
     assert message in built(where).warnings
 
 
+def test_a_box_without_options_fails_the_build(build):
+    box = ":::{admonition} Predict\nHow large is it?\n\n(Below.)\n:::"
+    site = build({"index": f"# A\n\n{box}"}, "predictions", myst_enable_extensions=["colon_fence"])
+    assert "has no options to choose from" in site.warnings
+
+
 @pytest.mark.parametrize(
     ("first", "option", "message"),
     [("", "8", "of these 0 are: 1 / 8"), (" <!-- right -->", "8 <!-- right -->", "of these 2 are")],

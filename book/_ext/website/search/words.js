@@ -2,7 +2,7 @@
 
 const EMPTY = new Set(
   (
-    "a about actually after again all allow allows almost along already also although always an and any anyone anything applied applies apply are " +
+    "a about actually after again all allow allows almost along also although always an and any anyone anything applied applies apply are " +
     "arent as ask asked asking asks at away barely basically be became because become becomes been before between bit but by calculate calculated " +
     "call called can cannot cant cause caused causes come comes coming compared compute computed could couldnt define defined definition did " +
     "didnt do does doesnt doing done dont during each else essentially ever example explain explained explanation find finding for found from " +
@@ -33,14 +33,26 @@ export function stem(word) {
 /** The stems of a text in its order. */
 export const words = (text) => spelt(text).map(stem);
 
-/** The words of a text in its order: √ is sqrt, d_k is dk, and pre-norm is pre, norm and prenorm. */
+/** Roots, as signs and as the powers that code has for them, with their base if it is a name. */
+const ROOTS = [
+  ["sqrt", "√", "0?\\.5|1[/⁄]2"],
+  ["cube root", "∛", "1[/⁄]3"],
+  ["fourth root", "∜", "0?\\.25|1[/⁄]4"],
+].map(([root, sign, power]) => [
+  ` ${root} $1 `,
+  new RegExp(`${sign}|([\\w.]*) *(?:\\*\\*|\\^) *\\(? *[-−]? *(?:${power})(?!\\d)\\)?`, "g"),
+]);
+
+/**
+ * The words of a text in its order: √ is sqrt and so is ** -0.5, d_k is dk, pre-norm is pre, norm and prenorm, and scale= is an
+ * argument.
+ */
 export function spelt(text) {
-  const plain = text
-    .normalize("NFKD")
+  const plain = ROOTS.reduce((all, [root, sign]) => all.replace(sign, root), text.normalize("NFKD"))
     .replace(/[\u0300-\u036f’']/g, "")
-    .replace(/√/g, " sqrt ")
     .replace(/⊤/g, "T")
     .toLowerCase()
+    .replace(/(?<=[a-z_]{2})=(?!=)/g, " argument ")
     .replace(/\b([a-z])_(?=[a-z\d])/g, "$1");
   const spellings = [];
   for (const [compound] of plain.matchAll(/[\p{L}\d]+(?:[-‐‑–][\p{L}\d]+)*/gu)) {

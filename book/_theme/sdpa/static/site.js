@@ -62,13 +62,13 @@
   // A guess comes before the answer: a box that asks for one says what is right, where more of it stands, and opens the answer
   // below, when it has it. It is kept in this browser. An answer that is folded is still found by the browser's own search, if
   // this knows "until-found", and opened by a link to something in it.
-  document.querySelectorAll(".predict:has(.where)").forEach((box, number) => {
+  document.querySelectorAll(".predict:has(.options):has(.where)").forEach((box, number) => {
     const place = `guess ${location.pathname.split("/").pop()} ${number + 1}`;
     const where = find(".where", box), directions = [...where.childNodes], lists = [...box.querySelectorAll(".options")];
     const none = lists.map(() => null);
     const answer = box.nextElementSibling?.matches(".the-answer") ? box.nextElementSibling : null;
     let skipped = false;
-    let form, guesses = none;
+    let guesses = none;
     try { guesses = JSON.parse(localStorage.getItem(place)) ?? none; } catch { /* as above */ }
     const offered = lists.map((list) => [...list.children].map((option) => option.textContent.trim()));
     const right = lists.map((list) => find(".right", list)?.textContent.trim());
@@ -80,7 +80,7 @@
       return verdict;
     });
     const fits = guesses.length === lists.length && guesses.every((one, i) => one === null || offered[i].includes(one));
-    if (lists.length && !fits) guesses = none; // kept from when the box had other questions or options
+    if (!fits) guesses = none; // kept from when the box had other questions or options
     const button = (text, act) => {
       const node = document.createElement("button");
       node.type = "button";
@@ -91,16 +91,14 @@
     const skip = button(["Skip the guess"], () => { reveal(!skipped); skip.focus(); });
     const reveal = (open) => { skipped = open; show(); };
     const show = () => {
-      const known = guesses.length > 0 && !guesses.includes(null);
+      const known = !guesses.includes(null);
       lists.forEach((list, i) => list.querySelectorAll("button").forEach((option) => {
         option.setAttribute("aria-pressed", option.textContent.trim() === guesses[i]);
         option.disabled = known;
       }));
       verdicts.forEach((verdict, i) => { verdict.textContent = !known ? "" : guesses[i] === right[i] ? "✓ Right." : `✗ Not quite: the answer is “${right[i]}”.`; });
-      if (form) [form.elements.guess.value, form.hidden] = [guesses[0] ?? "", known];
-      const ask = lists.length ? `Choose, and the box says what is right${answer ? " and opens the answer below" : ""}.` : "Write down a guess, and this line says where the answer is.";
+      const ask = `Choose, and the box says what is right${answer ? " and opens the answer below" : ""}.`;
       where.replaceChildren(...(known ? directions : [ask]));
-      if (known && form) where.prepend(`You wrote: “${guesses[0]}”. `);
       if (answer) {
         const open = known || skipped;
         if (open) answer.removeAttribute("hidden");
@@ -115,7 +113,7 @@
       [guesses, skipped] = [now, skipped && now !== none];
       try { localStorage.setItem(place, JSON.stringify(guesses)); } catch { /* as above */ }
       show();
-      if (guesses === none) find("button, input", box).focus();
+      if (guesses === none) find("button", box).focus();
       else if (!guesses.includes(null)) find("a, button", where).focus();
     };
     lists.forEach((list, i) => {
@@ -124,12 +122,6 @@
         item.replaceChildren(option);
       }
     });
-    if (!lists.length) {
-      form = document.createElement("form");
-      form.innerHTML = '<input name="guess" aria-label="Your guess" placeholder="Your guess" autocomplete="off" required><button name="done">I have a guess</button>';
-      form.addEventListener("submit", (event) => { event.preventDefault(); guess([form.elements.guess.value]); });
-      where.before(form);
-    }
     where.setAttribute("aria-live", "polite");
     if (answer) {
       answer.id ||= `answer-${number + 1}`;
