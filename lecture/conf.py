@@ -35,7 +35,6 @@ revealjs_script_conf = {
     "pdfSeparateFragments": False,
     "slideNumber": "c/t",
     "transition": "none",
-    "totalTime": 60 * lecture_minutes,
     "scrollActivationWidth": 500,  # on a phone the slides stand one below the other
     "scrollLayout": "compact",
     "scrollSnap": False,

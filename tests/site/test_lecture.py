@@ -6,7 +6,7 @@ from tests.site.browser import AXE, SITE
 
 LECTURE = (SITE / "lecture" / "index.html").as_uri()
 
-# With backups, which reveal.js does not count among its slides.
+# With those in reserve, which reveal.js does not count among its slides.
 SLIDES = "[...document.querySelectorAll('.slides section:not(.stack)')]"
 
 # What reaches below a slide's 720 px or beyond its 1280, where every step has been taken.
@@ -72,11 +72,16 @@ def test_without_a_script_a_sentence_leads_to_the_book(tab):
     assert elsewhere(wrong) == []
 
 
-def test_a_backup_is_shown_by_its_number(tab):
+def test_a_slide_in_reserve_is_shown_by_its_name_and_leads_back(tab):
     page, wrong = tab(LECTURE)
-    for key in ("g", "8", ".", "2", "Enter"):
+    at = "Reveal.getCurrentSlide().id === {!r}"
+    for key in ("g", *"questions", "Enter"):
         page.keyboard.press(key)
-    page.wait_for_function("Reveal.getCurrentSlide().id.startsWith('which-changes-lift')")
+    page.wait_for_function(at.format("questions"))
+    page.get_by_role("link", name="What models divide by").click()
+    page.wait_for_function(at.format("what-models-divide-by"))
+    page.locator("#what-models-divide-by").get_by_role("link", name="in reserve").click()
+    page.wait_for_function(at.format("questions"))
     assert elsewhere(wrong) == []
 
 
@@ -114,7 +119,7 @@ def test_the_slides_are_accessible(tab):
     assert page.evaluate(audit) == []
 
 
-@pytest.mark.parametrize("name", ["start", "growth"])
+@pytest.mark.parametrize("name", ["start", "walk", "curve", "learning"])
 def test_a_slider_stays_in_its_place_when_the_sentence_changes(tab, base, name):
     page, _ = tab(f"{base}explore/{name}.html?theme=light&slide")
     page.set_viewport_size({"width": 1280, "height": 600})

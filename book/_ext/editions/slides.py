@@ -11,10 +11,12 @@
   ``{worked}`` is a sum that is worked out on the slide, to three digits, or whole.
 - ``{steps} 2`` holds a table, a list or formulas, and those behind the second come one at a time.
 - ``{part} Softmax saturates`` is where a part begins, and ``{part}`` alone shows all of them.
-- ``{notes} 3`` is what the presenter says in three minutes, and each slide has it; ``backup`` in
+- ``{notes} 3`` is what the presenter says in three minutes, and each slide has it; ``reserve`` in
   place of minutes is for a slide behind the last, shown if somebody asks. ``:late:`` says what a
-  late class leaves out, and ``:early:`` what an early one sees besides. The plan at the end of the
-  first slide's notes has all of it, with the sum of the minutes, which nobody checks.
+  late class leaves out, and ``:early:`` names the slide in reserve that an early one sees besides.
+  The plan at the end of the first slide's notes has all of it, with the minutes of each part and
+  their sum; no clock runs against them.
+- ``{reserve}`` lists the slides in reserve by their names, each of which leads to its slide.
 - ``{book}`` says where the book, the lab and the package are to be found.
 """
 
@@ -35,7 +37,7 @@ from sphinx.util.docutils import SphinxDirective
 from cells.explorable import MOVABLE
 from cells.predictions import RIGHT
 from cells.table_names import table, typeset
-from editions.lecture_plan import FIRST, LAST, SPOKEN, notes, part, raw, set_times
+from editions.lecture_plan import FIRST, LAST, SPOKEN, notes, part, plan_lecture, raw, reserve
 from outputs import stored
 from outputs.narrow import NARROW
 
@@ -57,8 +59,9 @@ WORKED = {"exp": math.exp, "int": int, "sqrt": math.sqrt}
 """What a sum that is worked out on a slide may use."""
 
 NO_SCRIPT = """<noscript><style>.reveal { height: 100vh }</style>
-<p style="padding: 2rem; pointer-events: auto">The slides need JavaScript.
-<a href="../index.html">The book</a> has all that they show, and needs none.</p></noscript>"""
+<p style="padding: 2rem; pointer-events: auto">These slides need JavaScript: allow it for this page
+and load the page again. Or read <a href="../index.html">the book</a>, which has all that the slides
+show and needs no JavaScript.</p></noscript>"""
 
 # reveal.js calls itself an application, in which screen readers would read no text. It is the main
 # part of the page, with the slides' numbers.
@@ -75,12 +78,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("lecture_address", "", "env")
     app.add_config_value("lecture_repository", "", "env")
     app.add_node(notes, revealjs=(visit_notes, depart_notes))
-    for directive in (Shown, Poll, Steps, Part, Notes, Book):
+    for directive in (Shown, Poll, Steps, Part, Notes, Reserve, Book):
         app.add_directive(directive.__name__.lower(), directive)
     app.add_directive("source", Slide)
     app.add_role("number", role(lambda asked: f"<b>{typeset(stored.number(asked))}</b>"))
     app.add_role("worked", role(worked))
-    app.connect("doctree-read", set_times)
+    app.connect("doctree-read", plan_lecture)
     app.connect("html-page-context", say_what_is_needed)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -256,9 +259,14 @@ class Notes(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         speech = notes("", *self.parse_content_to_nodes(), place=SPOKEN, **self.options)
-        speech["backup"] = self.arguments[0] == "backup"
-        speech["minutes"] = 0.0 if speech["backup"] else float(self.arguments[0])
+        speech["reserve"] = self.arguments[0] == "reserve"
+        speech["minutes"] = 0.0 if speech["reserve"] else float(self.arguments[0])
         return [speech, *([raw(SPARE)] if "late" in self.options else [])]
+
+
+class Reserve(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        return [reserve()]
 
 
 class Book(SphinxDirective):

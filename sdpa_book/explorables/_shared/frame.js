@@ -407,7 +407,7 @@ function fillScreen(app, figure, inSlide) {
   const lower = () => {
     const panels = Object.values(app.panels).filter(({ follows }) => follows);
     panels.forEach((panel) => stretch(panel, 0));
-    const zoom = (1.55 * innerWidth) / 1280;
+    const zoom = (1.4 * innerWidth) / 1280;
     figure.style.width = `${across() / zoom}px`;
     const rows = new Set(panels.map(({ heading }) => heading.offsetTop)).size;
     const over = Math.max(0, height() - down() / zoom) / rows;

@@ -133,7 +133,8 @@ function drawRows(panel, { divisor, to }, at, grey) {
   rule(notes, [x(1), top], [x(1), bottom], "var(--ex-grid)").style("stroke-width", 2);
   const dots = layer(panel.svg, "dots").classed("glides", true);
   const inside = (value) => Math.max(LEAST, Math.min(MOST, value));
-  const level = (i) => top + i * HEIGHT + 32;
+  const high = (bottom - top) / ROWS.length; // less in a slide
+  const level = (i) => top + (i + 0.7) * high;
   const rows = ROWS.map(([row], i) => ({ i, own: at[row], other: grey[row] }));
   const each = (name, tag) => layer(dots, name).selectAll(tag).data(rows).join(tag);
   each("way", "line")

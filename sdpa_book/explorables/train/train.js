@@ -158,7 +158,8 @@ function prepare(app) {
     const untouched = ["batch", "spread", "seed"].every(
       (name) => state[name] === train.controls.find((control) => control.name === name).value,
     );
-    if (going && !memory.begun && !memory.offered && untouched && !wantsCalm()) {
+    const asked = figure.classList.contains("in-slide"); // there the presenter begins it
+    if (going && !memory.begun && !memory.offered && untouched && !asked && !wantsCalm()) {
       memory.begun = true;
       memory.setting = "";
       app.redraw();

@@ -79,11 +79,10 @@ def test_a_poll_marks_the_right_option_a_step_after_its_question(lecture):
     assert "<!--" not in str(page)
 
 
-def test_neighbours_may_talk_and_the_time_stands_first_in_the_notes(lecture):
+def test_neighbours_may_talk_before_what_is_said(lecture):
     page, warned = lecture(slide("```{poll} 02\n:talk:\n```"))
     assert warned == ""
     notes = page.select_one("aside.notes").text
-    assert notes.startswith("Minutes 0 to 1")
     assert notes.index("neighbour") < notes.index("Say it.")
 
 
@@ -106,7 +105,7 @@ def test_what_is_worked_out_comes_a_row_at_a_time(lecture):
     assert "open('x'): " in warned
 
 
-def test_queries_that_do_not_hear_are_of_two_kinds_as_a_backup_says():
+def test_queries_below_two_per_cent_are_of_two_kinds_as_a_slide_in_reserve_says():
     W_Q, W_K = (W.detach() for W in lookup.matrices(64))
     tokens, keys, _ = (torch.cat(x, 1) for x in zip(*lookup.draw_batches(), strict=True))
     medians = {}
@@ -119,29 +118,48 @@ def test_queries_that_do_not_hear_are_of_two_kinds_as_a_backup_says():
 
 
 def test_the_first_slide_has_the_plan_of_the_lecture(lecture):
-    late = ":late: no vote (2 minutes)\n:early: 2.1: More of it\n\nSay it."
+    late = ":late: no vote (2 minutes)\n:early: More of it\n\nSay it."
     text = slide("")
     text += "\n## B\n\n```{part} Scores spread\n```" + NOTES.format(1).replace("Say it.", late)
     text += "\n## C\n" + NOTES.format(1.5).replace("Say it.", ":late: leave it out\n\nSay it.")
-    text += "\n## D\n" + NOTES.format("backup").replace("Say", "word " * 500)
+    text += "\n## More of it\n" + NOTES.format("reserve").replace("Say", "word " * 500)
     page, warned = lecture(text, lecture_minutes=5)
     assert warned == ""
     rows = [[cell.text for cell in row.select("td")] for row in page.select("aside tr")[1:]]
     assert rows == [
-        ["0", "The question", "", ""],
-        ["1", "Scores spread", "B: no vote (2 minutes); C: leave it out", "2.1: More of it"],
-        ["3.5", "The end", "", ""],
+        ["The question", "1", "", ""],
+        ["Scores spread", "2.5", "B: no vote (2 minutes); C: leave it out", "More of it"],
     ]
     sums = page.select_one("aside table + p").text
     assert sums.startswith("3 slides and 1 in reserve; 3.5 minutes, and 1.5 kept free.")
     assert "about 10 words, which are 0 minutes of talk" in sums  # three times "Say it."
     _, second, _, last = page.select("aside.notes")
-    assert second.text.startswith("Minutes 1 to 2. ◇ Late: no vote (2 minutes)")
-    assert "Early: backup 2.1: More of it" in second.text
-    assert len(page.select(".spare:not(.backup)")) == 2
-    assert last.text.startswith("Backup")
-    assert page.select_one("[data-visibility=uncounted] .backup").text == "backup 4.1"
+    assert second.text.startswith("◇ Short of time: no vote (2 minutes)")
+    assert "Time left: More of it" in second.text
+    assert len(page.select(".spare:not(.behind)")) == 2
+    assert last.text.startswith("In reserve")
+    assert page.select_one("[data-visibility=uncounted] .behind").text == "in reserve"
     assert len(page.select("[data-visibility]")) == 1
+
+
+def test_slides_in_reserve_are_listed_by_their_names_and_lead_back_to_the_list(lecture):
+    text = slide("") + "\n## Ask\n\n```{reserve}\n```" + NOTES.format(1)
+    text += "\n## What d_k is\n" + NOTES.format("reserve")
+    page, warned = lecture(text)
+    assert warned == ""
+    (link,) = page.select(".reserve a")
+    assert link["href"] == "#/what-d-k-is"
+    assert page.select_one("section#what-d-k-is .behind a")["href"] == "#/ask"
+    early = NOTES.format(1).replace("Say it.", ":early: What d is\n\nSay it.")
+    _, warned = lecture(text + "\n## E\n" + early)
+    assert "no slide in reserve is called What d is" in warned
+
+
+def test_no_clock_runs_against_the_presenter(lecture):
+    page, _ = lecture((LECTURE / "index.md").read_text(encoding="utf-8"))
+    assert "totalTime" not in str(page)
+    assert page.select("[data-timing]") == []
+    assert [one for one in page.select("aside") if re.search(r"[Mm]inutes? \d", one.text)] == []
 
 
 def test_each_slide_with_a_measurement_of_learning_says_what_was_measured():
@@ -169,26 +187,11 @@ def test_a_slide_of_the_lecture_holds_few_words(lecture):
     text = (LECTURE / "index.md").read_text(encoding="utf-8")
     page, warned = lecture(text)
     assert warned == ""
-    for apart in page.select("aside, table, math, svg, .from, .parts, .setup, ol"):
+    for apart in page.select("aside, table, math, svg, .from, .parts, .setup, ol, .reserve"):
         apart.extract()
     slides = [one for one in page.select("section") if not one.find("section")]
     words = {one["id"]: len(re.findall(r"\w{2,}", one.text)) for one in slides}
-    assert {name for name, count in words.items() if count > 30} == set()
-
-
-def test_what_an_early_class_sees_is_behind_the_last_slide():
-    """And its number is the one that reveal.js jumps to: of the column, and of the slide in it."""
-    text = (LECTURE / "index.md").read_text(encoding="utf-8")
-    before, _, behind = text.partition("### Questions")
-    column = 2 + len(re.findall(r"^## ", before, re.M))
-    titles = dict(enumerate(re.findall(r"^##+ (.*)", behind, re.M), 1))
-    early = re.findall(r"^:early: (\d+)\.(\d+): (.*)$", before, re.M)
-    assert early
-    for its_column, place, title in early:
-        assert int(its_column) == column
-        assert titles[int(place)].startswith(title.rstrip("?"))
-    listed = re.findall(rf"\b{column}\.(\d+): ", behind.partition("\n## ")[0])
-    assert [int(place) for place in listed] == list(titles)
+    assert {name for name, count in words.items() if count > 40} == set()
 
 
 def test_a_table_is_the_cells_and_a_drawing_the_part_that_a_slide_names(lecture):
@@ -249,7 +252,6 @@ def test_the_lecture_types_no_number_that_was_measured():
     """Those with a point, or in thousands: what is counted by hand may be said."""
     text = (LECTURE / "index.md").read_text(encoding="utf-8")
     quoted = r"\{number\}`[^`]*`|\$[^$]*\$|^:(crop|letters):.*|^```{notes}.*"
-    quoted += r"|backup 8\.\d+|8\.\d+:"
     text = re.sub(quoted, "", html.unescape(text), flags=re.M)
     allowed = {
         "0.3",
