@@ -38,7 +38,7 @@ it is a term or a symbol that is defined there, in so few words that each counts
 behind the section that explains it; or it is a record that is looked up by its name."""
 RECORDS = ("book/ledger", "book/reference", "book/bibliography", "book/about")
 PROOFS = "book/notes/"
-LENGTH = {EXPLAINS: 100_000, REPEATS: 150, DEFINES: 220, LOOKED_UP: 90}
+LENGTH = {EXPLAINS: 100_000, REPEATS: 100, DEFINES: 220, LOOKED_UP: 60}
 """How many characters of a text are kept: all; how it begins; a definition; a sentence. A page has
 all of it within 120 KB, compressed, with what finds it."""
 INTERNAL = "sdpa_book."
