@@ -8,7 +8,7 @@ const { d_k: widths, nudge, pattern } = data.saturation;
 const KEYS = pattern.map((_, j) => j);
 const SIDES = ["none", "sqrt_d_k"];
 const COUNTS = 0.05; // of the weight, from which a gain counts
-const ROOM = 1.2; // the axis, as a multiple of the largest gain
+const HIGHEST = 0.28; // of the axis, one for all widths: more than any key gains
 
 export const saturation = {
   title: `Add ${nudge} to one key: does its weight grow?`,
@@ -65,7 +65,9 @@ function answer(sides, dK, to) {
     return count === KEYS.length ? `all ${count}` : count || "none";
   });
   const where = to === "score" ? "score" : "dot product";
-  return `With ${nudge} more on its ${where}, ${undivided} of ${KEYS.length} keys would gain ${COUNTS} or more without the division; divided by √${dK}, ${divided}.`;
+  const [without, root] = sides.map(({ gains }) => gains);
+  const more = root.filter((gain, j) => gain > without[j]).length;
+  return `With ${nudge} more on its ${where}, ${undivided} of ${KEYS.length} keys would gain ${COUNTS} or more without the division; divided by √${dK}, ${divided}. Divided, ${more === KEYS.length ? `all ${more}` : more} gain more than without.`;
 }
 
 /** For each key a bar on either side, what it gains, and below them the weights that it has. */
@@ -73,8 +75,7 @@ function drawKeys(panel, sides, dK) {
   const [left, right] = panel.xRange;
   const [floor, top] = panel.yRange;
   const x = d3.scaleBand(KEYS, [left, right]).padding(0.16);
-  const largest = Math.max(...sides.flatMap(({ gains }) => gains));
-  const y = d3.scaleLinear([0, ROOM * largest], [floor, top]);
+  const y = d3.scaleLinear([0, HIGHEST], [floor, top]);
   axes(panel, { x: x.copy().domain([]), y, yTicks: 4 });
   const width = x.bandwidth() / 2;
   sides.forEach(({ divisor, gains }, i) =>
@@ -91,10 +92,8 @@ function drawKeys(panel, sides, dK) {
   );
   const names = [looks.none.label, `divided by √${dK}`];
   const words = fresh(panel.svg, "words");
-  if (COUNTS < y.domain()[1]) {
-    const level = y(COUNTS);
-    rule(words, [left, level], [right, level], "var(--ex-muted)").style("stroke-dasharray", "3 3");
-  }
+  const counts = y(COUNTS);
+  rule(words, [left, counts], [right, counts], "var(--ex-muted)").style("stroke-dasharray", "3 3");
   say(words, "weight that each key has now, best first", left, floor + 18, "start");
   sides.forEach(({ divisor, weights }, i) => {
     const group = fresh(panel.svg, `words-${divisor}`).style("fill", lettersColour(divisor));
