@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sdpa_book.drawing import plotting
 from sdpa_book.explorables import rounded
-from sdpa_book.writing.names import display_name
+from sdpa_book.writing.names import plot_label
 
 ALT = (
     "Two panels with the same curve, the weight of the first of two keys against the gap between "
@@ -83,7 +83,7 @@ def draw() -> None:
             color = plotting.style(name)["color"]
             share = f"{100 * flat_share(d_k, name):.0f} %"
             ax.plot(gaps, bell, color=color, linestyle=dashes, label=f"{d_k}: {share} flat")
-        title = display_name(name) if name == "none" else f"÷ {display_name(name)}"
+        title = plot_label(name) if name == "none" else f"÷ {plot_label(name)}"
         ax.set(title=title, xlabel="gap between two scores", xlim=(-16, 16))
         ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
         ax.legend(loc="upper left", title="$d_k$", frameon=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from sdpa_book.drawing import plotting
-from sdpa_book.writing.names import display_name
+from sdpa_book.writing.names import plot_label
 from sdpa_lib.sampling import sample
 
 ALT = (
@@ -45,5 +45,5 @@ def draw() -> None:
                 linestyle=dashes,
                 label=f"{d_k} steps",
             )
-        ax.set(title=f"ends, {display_name(name)}", xlabel="dot product", yticks=(), ylim=(0, 1.7))
+        ax.set(title=f"ends, {plot_label(name)}", xlabel="dot product", yticks=(), ylim=(0, 1.7))
     bells[0].legend(loc="upper center", frameon=False)
