@@ -8,7 +8,7 @@ EXERCISES: dict[str, Exercise] = {
     "power": Exercise(
         answer=1 / 4,
         mistakes={
-            "That is the power with which the variance grows, which is 1 - 2p.": 1 / 2,
+            "That is the power with which the variance grows: it is 1 - 2p.": 1 / 2,
             "The variance grows with d_k, so the divisor was too small: p lies below 1/2.": 3 / 4,
             "Without the division the variance would be d_k itself.": 0,
             "Mind the sign: the scores were divided by this power, not multiplied.": -1 / 4,
