@@ -77,7 +77,7 @@ def test_a_link_to_a_section_lands_at_its_heading(tab, base, chapter, width):
 
 @pytest.mark.smoke
 def test_a_result_of_the_search_and_the_way_back_land_right(tab, base):
-    opened, _ = tab(f"{base}search.html?q=Is+d_k+the+number+of+tokens")
+    opened, _ = tab(f"{base}search.html?q=One+matrix+product+makes+all+comparisons")
     opened.locator("#search-results a").first.click()
     opened.wait_for_url("**/01_the_formula_and_its_shapes.html#*")
     anchor = opened.url.partition("#")[2]

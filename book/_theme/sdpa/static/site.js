@@ -282,15 +282,18 @@
   if (current) requestAnimationFrame(() => { chapters.scrollTop = current.offsetTop - chapters.offsetTop - chapters.clientHeight / 3; });
 
   // What scrolls sideways is reached by the keyboard, too, and shows that there is more. It is measured where a page is laid out anyway.
+  // Not only a box may change its size, but also what is in it, as where letters arrive late.
+  const boxes = new Set(document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math, .formula, :is(p, dd):has(> math, > .together)"));
   const reach = new ResizeObserver((changes) => {
-    const scrolls = changes.map(({ target }) => target.scrollWidth > target.clientWidth);
-    changes.forEach(({ target }, i) => {
-      if (scrolls[i]) target.tabIndex = 0;
-      else target.removeAttribute("tabindex");
-      target.classList.toggle("scrolls", scrolls[i]);
+    const touched = changes.flatMap(({ target }) => [target, target.parentElement]).filter((box) => boxes.has(box));
+    const scrolls = touched.map((box) => box.scrollWidth > box.clientWidth);
+    touched.forEach((box, i) => {
+      if (scrolls[i]) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+      box.classList.toggle("scrolls", scrolls[i]);
     });
   });
-  for (const box of document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math, .formula, :is(p, dd):has(> math, > .together)")) reach.observe(box);
+  for (const box of boxes) for (const part of [box, box.firstElementChild]) if (part) reach.observe(part);
 
   // Where the reader is, in the page's own contents.
   const links = document.querySelectorAll(".contents > ul > li > ul > li > a"); // those that are shown
