@@ -76,7 +76,9 @@ def test_a_page_fits_a_phone(tab, base, page):
     if page == "404.html":
         return
     unfold(opened)
+    opened.evaluate("document.fonts.ready.then(() => null)")
     opened.evaluate(DRAWN)
+    opened.wait_for_timeout(500)  # letters that came late are laid out
     for whole in (".cell:not(.tag_wide-print) .output pre", "p, li"):
         assert opened.locator(whole).evaluate_all(f"boxes => boxes{CUT}") == []
     scrolling = "pre, .sdpa-table-wrap, .table-wrap, div.math"
