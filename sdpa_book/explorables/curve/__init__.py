@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sdpa_book.drawing import plotting
-from sdpa_book.explorables import rounded
+from sdpa_book.explorables import chosen, rounded
 from sdpa_book.writing.names import plot_label
 
 ALT = (
@@ -20,8 +20,6 @@ ALT = (
     "are ever wider, and 17, 75 and 87 per cent of the gaps lie where the curve is flat. Divided "
     "by the root, all three lie on the steep part, but for 2 per cent or less."
 )
-WIDTHS = (4, 8, 16, 32, 64, 128, 256)
-DIVISORS = {"none": lambda d: 1.0, "sqrt_d_k": math.sqrt, "d_k": float}
 FLAT = 0.1
 """The share of its steepest slope below which the curve is called flat."""
 EDGE = math.log((1 + math.sqrt(1 - FLAT)) / (1 - math.sqrt(1 - FLAT)))
@@ -42,7 +40,7 @@ def flat_share(d_k: int, divisor: str) -> float:
     gap between its dot products with two random keys is normal.
     """
     r, share = _lengths(d_k)
-    spread = math.sqrt(2 * d_k) / DIVISORS[divisor](d_k) * r
+    spread = math.sqrt(2 * d_k) / chosen.divisor(divisor, d_k) * r
     flat: float = (share * torch.special.erfc(EDGE / spread / math.sqrt(2))).sum().item()
     return flat
 
@@ -56,7 +54,7 @@ def lengths(d_k: int, count: int = 16) -> list[float]:
 
 def density(gap: Tensor, d_k: int, divisor: str) -> Tensor:
     """That of random gaps, over its largest value."""
-    spread = math.sqrt(2 * d_k) / DIVISORS[divisor](d_k) * torch.tensor(lengths(d_k))
+    spread = math.sqrt(2 * d_k) / chosen.divisor(divisor, d_k) * torch.tensor(lengths(d_k))
     bells = torch.exp(-((gap[:, None] / spread) ** 2) / 2) / spread
     return bells.sum(-1) / (1 / spread).sum()
 
@@ -65,8 +63,10 @@ def data() -> dict[str, Any]:
     """Where the curve becomes flat, which share of gaps lies there, and how long queries are."""
     return {
         "edge": rounded(EDGE),
-        "flat": {name: [rounded(flat_share(d, name)) for d in WIDTHS] for name in DIVISORS},
-        "lengths": {d: lengths(d) for d in WIDTHS},
+        "flat": {
+            name: [rounded(flat_share(d, name)) for d in chosen.WIDTHS] for name in chosen.DIVISORS
+        },
+        "lengths": {d: lengths(d) for d in chosen.WIDTHS},
     }
 
 

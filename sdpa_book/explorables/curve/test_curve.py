@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from sdpa_book.explorables.curve import EDGE, WIDTHS, data, flat_share
+from sdpa_book.explorables.chosen import WIDTHS
+from sdpa_book.explorables.curve import EDGE, data, flat_share
 from sdpa_lib.sampling import sample
 
 from ..conftest import act, described, go, numbers, sentence, slider, state

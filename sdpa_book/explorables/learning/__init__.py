@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from sdpa_book.calculations.first_gradients import layers_at_start
 from sdpa_book.drawing import plotting
-from sdpa_book.explorables import rounded
+from sdpa_book.explorables import chosen, rounded
 
 ALT = (
     "Four rows of points on a logarithmic axis: how much gradient arrives without the division, as "
@@ -25,8 +24,6 @@ ALT = (
     "the left at 256, the matrix W_Q always to the right: at 64 they receive 3.8, 2.8 and 8 times "
     "as much."
 )
-WIDTHS = (4, 8, 16, 32, 64, 128, 256)
-DIVISORS = {"none": lambda d: 1.0, "sqrt_d_k": math.sqrt, "d_k": float}
 LAYERS = 400
 ROWS = {
     "link": "the median link",
@@ -41,7 +38,7 @@ def measured(d_k: int, divisor: str, layers: int = LAYERS) -> dict[str, Tensor]:
     """What each of ``ROWS`` receives through its dot products, in 20 groups of layers, whose links
     depend on each other.
     """
-    start = layers_at_start(d_k, DIVISORS[divisor](d_k), layers)
+    start = layers_at_start(d_k, chosen.divisor(divisor, d_k), layers)
     strongest = start["links"].amax(-1)
     return {
         "link": torch.stack([part.median() for part in start["links"].chunk(20)]),
@@ -54,9 +51,9 @@ def measured(d_k: int, divisor: str, layers: int = LAYERS) -> dict[str, Tensor]:
 def measure() -> dict[str, dict[str, list[float]]]:
     """The means of these, by divisor and row, at every width."""
     tables: dict[str, dict[str, list[float]]] = {}
-    for name in DIVISORS:
+    for name in chosen.DIVISORS:
         tables[name] = {row: [] for row in ROWS}
-        for d_k in WIDTHS:
+        for d_k in chosen.WIDTHS:
             for row, values in measured(d_k, name).items():
                 tables[name][row].append(rounded(values.mean().item()))
     return tables
@@ -75,7 +72,7 @@ def draw() -> None:
     none, root = tables["none"], tables["sqrt_d_k"]
     color = plotting.style("none")["color"]
     for d_k, marker, level in zip((4, 64, 256), "o^s", (-0.2, 0.0, 0.2), strict=True):
-        i = WIDTHS.index(d_k)
+        i = chosen.WIDTHS.index(d_k)
         over = [none[row][i] / root[row][i] for row in ROWS]
         at = [place + level for place in range(len(ROWS))]
         ax.plot(over, at, marker, color=color, label=f"$d_k = {d_k}$")

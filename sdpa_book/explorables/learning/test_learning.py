@@ -8,7 +8,9 @@ import torch
 import torch.nn.functional as F
 
 import sdpa_lib as sdpa
-from sdpa_book.explorables.learning import DIVISORS, ROWS, WIDTHS, data, measured
+from sdpa_book.explorables.chosen import DIVISORS, WIDTHS
+from sdpa_book.explorables.chosen import divisor as divide_by
+from sdpa_book.explorables.learning import ROWS, data, measured
 from sdpa_lib.sampling import sample
 
 from ..conftest import described, go, numbers, sentence
@@ -44,7 +46,7 @@ def by_autograd(d_k, c, layers=40, tokens=32, d_model=128):
 @pytest.mark.parametrize("divisor", DIVISORS)
 def test_what_is_stored_is_what_automatic_differentiation_gives(d_k, divisor):
     """The smallest links differ most: by a sixth of themselves, or so, in 40 layers."""
-    other = by_autograd(d_k, DIVISORS[divisor](d_k))
+    other = by_autograd(d_k, divide_by(divisor, d_k))
     for row in ROWS:
         stored = data()[divisor][row][WIDTHS.index(d_k)]
         far = 0.5 if row == "link" and divisor == "none" else 0.12
@@ -66,7 +68,7 @@ def test_adding_1_to_the_score_or_to_the_dot_product_reverses_the_order():
     dots = (q * k).sum(-1)
 
     def gains(divisor, to):
-        c = DIVISORS[divisor](64)
+        c = divide_by(divisor, 64)
         p = sdpa.attention_weights(q, k, rescaling=divisor).squeeze(-2)
         raised = p * math.exp(1 if to == "score" else 1 / c)
         assert p == pytest.approx((dots / c).softmax(-1), abs=1e-6)
@@ -90,7 +92,7 @@ def ratios(d_k, divisor, to):
     for row in ROWS:
         own, root = (data()[name][row][WIDTHS.index(d_k)] for name in (divisor, "sqrt_d_k"))
         if to == "score" and row in OF_LINKS:
-            own, root = own * DIVISORS[divisor](d_k), root * math.sqrt(d_k)
+            own, root = own * divide_by(divisor, d_k), root * math.sqrt(d_k)
         yield own / root
 
 

@@ -6,11 +6,10 @@ import pytest
 import torch
 
 import sdpa_lib as sdpa
+from sdpa_book.explorables.chosen import WIDTHS
 from sdpa_book.explorables.start import REACH, WORDS, weights
 
 from ..conftest import act, described, go, numbers, sentence, slider, state
-
-WIDTHS = [4, 8, 16, 32, 64, 128, 256]
 
 
 def length(d_k, divisor):
