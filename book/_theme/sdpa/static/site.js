@@ -286,6 +286,10 @@
   const boxes = new Set(document.querySelectorAll("pre, .sdpa-table-wrap, .table-wrap, div.math, .formula, :is(p, dd):has(> math, > .together)"));
   const reach = new ResizeObserver((changes) => {
     const touched = changes.flatMap(({ target }) => [target, target.parentElement]).filter((box) => boxes.has(box));
+    // Whether a table is wide is asked of it as it stands unpinned: else its pinned column, which is narrower, would answer for it.
+    for (const box of touched) box.classList.remove("pinned");
+    const wide = touched.map((box) => box.scrollWidth > box.clientWidth);
+    touched.forEach((box, i) => box.classList.toggle("pinned", wide[i]));
     const scrolls = touched.map((box) => box.scrollWidth > box.clientWidth);
     touched.forEach((box, i) => {
       if (scrolls[i]) box.tabIndex = 0;
