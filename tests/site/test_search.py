@@ -411,10 +411,13 @@ def test_the_page_has_little_to_do_with_the_search(tab, base):
 
 
 def test_the_section_that_explains_a_thing_stands_before_its_definition(search):
+    """Both are among the first, where both say it."""
     _, ask = search()
-    for asked, explains in (
-        ("temperature", "04_softmax_saturation"),
-        ("QK-norm", "08_alternative_scalings"),
-        ("effective number of keys", "04_softmax_saturation"),
+    for asked, explains, defines in (
+        ("temperature", "04_softmax_saturation", "term-temperature"),
+        ("QK-norm", "08_alternative_scalings", "term-qk-norm"),
+        ("effective number of keys", "04_softmax_saturation", "term-effective-number-of-keys"),
     ):
-        assert explains in ask(asked)[0], asked
+        urls = ask(asked)[:3]
+        assert explains in urls[0], asked
+        assert f"book/notation.html#{defines}" in urls, asked

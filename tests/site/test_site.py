@@ -25,6 +25,15 @@ FIRST_VISIT = 150_000  # bytes
 # The beginnings of those of some boxes that are seen and hold more than they show.
 CUT = """.filter(box => box.checkVisibility() && box.clientWidth
   && box.scrollWidth > box.clientWidth + 1).map(box => box.textContent.trim().slice(0, 40))"""
+# The beginnings of those whose class changes within a fifth of a second.
+RESTLESS = """() => new Promise((done) => {
+  const restless = [];
+  const watch = new MutationObserver((changes) => {
+    restless.push(...changes.map(({ target }) => target.textContent.trim().slice(0, 40)));
+  });
+  watch.observe(document.body, { subtree: true, attributes: true, attributeFilter: ["class"] });
+  setTimeout(() => done(restless), 200);
+})"""
 
 
 class Links(html.parser.HTMLParser):
@@ -68,8 +77,8 @@ def test_a_page_loads_alone_is_accessible_and_holds_its_tables_and_code(tab, bas
 @pytest.mark.smoke
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_fits_a_phone(tab, base, page):
-    """It never scrolls sideways; what a cell prints, but for tables, and long formulas break; and
-    what is wider than the phone all the same says that it scrolls.
+    """It never scrolls sideways; what a cell prints, but for tables, and long formulas break; what
+    is wider than the phone all the same says that it scrolls; and then nothing moves by itself.
     """
     opened, _ = tab(base + page, width=360)
     assert opened.evaluate("document.documentElement.scrollWidth") <= 360
@@ -88,6 +97,7 @@ def test_a_page_fits_a_phone(tab, base, page):
             break
         opened.wait_for_timeout(250)
     assert left == []
+    assert opened.evaluate(RESTLESS) == []
 
 
 @pytest.mark.parametrize(

@@ -32,14 +32,14 @@ from cells.node_text import defines_a_symbol, text
 from website.citations import authors
 
 SYNONYMS = Path(__file__).with_name("search_synonyms.txt")
-EXPLAINS, REPEATS, DEFINES, LOOKED_UP = 0, 1, 1.25, 2
-"""How far a place is from the explanation of a thing: it is there; it is repeated or proved there;
-it is a term or a symbol that is defined there, in so few words that each counts much, and stands
-behind the section that explains it; or it is a record that is looked up by its name."""
+EXPLAINS, DEFINES, REPEATS, LOOKED_UP = 0, 0.5, 1, 2
+"""How far a place is from the explanation of a thing: it is there; it is a term or a symbol that is
+defined there, in so few words that each counts much; it is repeated or proved there; or it is a
+record that is looked up by its name."""
 RECORDS = ("book/ledger", "book/reference", "book/bibliography", "book/about")
 PROOFS = "book/notes/"
-LENGTH = {EXPLAINS: 100_000, REPEATS: 100, DEFINES: 220, LOOKED_UP: 60}
-"""How many characters of a text are kept: all; how it begins; a definition; a sentence. A page has
+LENGTH = {EXPLAINS: 100_000, DEFINES: 220, REPEATS: 100, LOOKED_UP: 60}
+"""How many characters of a text are kept: all; a definition; how it begins; a sentence. A page has
 all of it within 120 KB, compressed, with what finds it."""
 INTERNAL = "sdpa_book."
 """How the names of objects begin that the search does not know, and of modules of which it knows no
