@@ -373,7 +373,7 @@ def _swapped(own: Reading, swaps: dict[str, Reading | str]) -> str:
             continue
         loss = "" if reading.loss is None else f"{reading.loss:.3f}"
         medians = [_cell(_median([head[figure] for head in reading.heads])) for figure in names]
-        table.append([name, loss, f"{_moved(reading, own):.1%}", *medians])
+        table.append([name, loss, f"{100 * _moved(reading, own):.1f} %", *medians])
     if own.loss is None:
         table = [[line[0], *line[2:]] for line in table]
     about = (

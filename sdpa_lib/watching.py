@@ -240,7 +240,7 @@ class Seen:
             "spread": lambda x: f"{x['spread']:.{'2f' if x['spread'] < 1e3 else '3g'}}",
             "eff. keys": lambda x: f"{x['effective_keys']:,.1f}",
             "weight": lambda x: f"{x['largest_weight']:.2f}",
-            "> 0.9": lambda x: f"{x['saturated']:.0%}",
+            "> 0.9": lambda x: f"{100 * x['saturated']:.0f} %",
             "first key": lambda x: f"{x['first_key']:.2f}",
             "top score": lambda x: f"{x['largest_score']:.4g}",
         }

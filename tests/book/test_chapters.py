@@ -69,6 +69,7 @@ def test_outputs_are_stored_and_stable(path):
         text += output.get("text", "")
         assert not re.search(r"0x[0-9a-f]{6,}|/home/|/tmp/|cuda|mps\b", text)
         assert "nan" not in re.findall(r"[a-z]+", text)
+        assert not re.search(r"\d%", text), "a space belongs before %, as in the text around"
 
 
 @pytest.mark.parametrize("path", [*CHAPTERS, TEMPLATE], ids=lambda p: p.stem)

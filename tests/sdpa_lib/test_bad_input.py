@@ -69,12 +69,12 @@ TYPE_ERRORS = {
 
 VALUE_ERRORS = {
     "'root' is not known. Did you mean 'sqrt_d_k'": lambda: lookup.train("root", 64),
-    "'√d_k' is not known. Did you mean 'sqrt_d_k'": lambda: lookup.heard_agree("√d_k", 64),
+    "'√d_k' is not known. Did you mean 'sqrt_d_k'": lambda: lookup.agreement_by_weight("√d_k", 64),
     "'undivided' is not known. Did you mean 'none'": lambda: query_gradients.at_weights(
         "undivided", 64
     ),
     "^d_k must be at least 1, got 0": lambda: lookup.train("sqrt_d_k", 0),
-    "d_k must be at least 1, got -1": lambda: lookup.heard_agree("none", -1),
+    "d_k must be at least 1, got -1": lambda: lookup.agreement_by_weight("none", -1),
     "steps must be at least 1, got 0": lambda: lookup.train("sqrt_d_k", 64, steps=0),
     "batches must be at least 1, got 0": lambda: lookup.first_gradients("none", 4, batches=0),
     "batches must be at most 120, got 121": lambda: lookup.first_gradients("none", 4, batches=121),

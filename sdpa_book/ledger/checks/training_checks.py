@@ -194,7 +194,7 @@ def _short_of(name: str, scaling: str) -> str:
         return f", the last at step {max(r.time for r in runs):,}"
     text = f", the others at {_range(behind)}"
     if min(behind) >= LEARNED:
-        text += f", past {LEARNED:.0%} too late to stay there for {STAY} steps"
+        text += f", past {100 * LEARNED:.0f} % too late to stay there for {STAY} steps"
     if len(runs) == 1:
         text = f", at {_range(behind)}"
         rates = by_scaling(_study(), _comparisons()[name].cell)[scaling]
@@ -204,8 +204,8 @@ def _short_of(name: str, scaling: str) -> str:
 
 
 def _range(shares: list[float]) -> str:
-    low, high = (f"{end:.0%}" for end in (min(shares), max(shares)))
-    return low if low == high else f"{low} to {high}"
+    low, high = (f"{100 * end:.0f}" for end in (min(shares), max(shares)))
+    return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def _ratio(

@@ -202,11 +202,11 @@ def batches_agree(name: str, d_k: int) -> dict[str, Tensor]:
     }
 
 
-def heard_agree(
+def agreement_by_weight(
     name: str, d_k: int, least: float = 0.02, seeds: Iterable[int] = SEEDS
 ) -> dict[str, Tensor]:
-    """How far batches agree on the first gradient of ``W_Q`` if they hold only queries that *hear*
-    their right key, which is to give it some of the weight, or only others.
+    """How far batches agree on the first gradient of ``W_Q`` if they hold only queries that attend
+    to their right key, with at least some weight, or only others.
 
     A query adds its token times its own gradient to that of ``W_Q``. From the products of all pairs
     of queries follows the cosine of two batches of ``QUERIES`` of them: the squared length that
@@ -215,17 +215,17 @@ def heard_agree(
     Args:
         name: of the rescaling.
         d_k: of the layers.
-        least: the weight, between 0 and 1, from which on a query hears its key.
+        least: the weight, between 0 and 1, from which on a query attends to its key.
         seeds: one for each layer.
 
     Returns:
-        Of each layer, (len(seeds),): the ``share`` of the queries that hear their key, and the
-        cosine of batches of ``all`` queries, of those that ``hear`` it, of the ``others``, and of
+        Of each layer, (len(seeds),): the ``share`` of the queries that attend to their key, and
+        the cosine of batches of ``all`` queries, of those ``attending``, of the ``others``, and of
         the ``undecided others``, which have no weight above 0.9.
 
     Example:
-        >>> agree = heard_agree("none", 64)
-        >>> bool((agree["hear"] > 10 * agree["others"]).all())
+        >>> agree = agreement_by_weight("none", 64)
+        >>> bool((agree["attending"] > 10 * agree["others"]).all())
         True
     """
     W_Q, W_K = (W.detach() for W in matrices(d_k, seeds))
@@ -236,16 +236,17 @@ def heard_agree(
     (at_queries,) = torch.autograd.grad(loss, queries)
     tokens, at_queries = tokens.squeeze(-2), at_queries.squeeze(-2)
     to_right, largest = weights[..., 0, 0], weights.amax((-2, -1))
-    hear = to_right >= least
-    sorts = {"all": torch.ones_like(hear), "hear": hear, "others": ~hear}
-    sorts["undecided others"] = ~hear & (largest < 0.9)
+    attending = to_right >= least
+    everyone = torch.ones_like(attending)
+    sorts = {"all": everyone, "attending": attending, "others": ~attending}
+    sorts["undecided others"] = ~attending & (largest < 0.9)
     cosines = {
         sort: torch.stack(
             [_cosine(x[of], g[of]) for x, g, of in zip(tokens, at_queries, which, strict=True)]
         )
         for sort, which in sorts.items()
     }
-    return {"share": hear.double().mean(-1), **cosines}
+    return {"share": attending.double().mean(-1), **cosines}
 
 
 def _cosine(tokens: Tensor, at_queries: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ class Survival(NamedTuple):
     Attributes:
         steps: where it falls, from 0.
         share: from each of the steps on.
-        low: where the 95% confidence interval of the share begins.
+        low: where the 95 % confidence interval of the share begins.
         high: where it ends.
     """
 
@@ -76,7 +76,7 @@ def survival(records: Sequence[Record]) -> Survival:
 
 
 class Median(NamedTuple):
-    """The median time to learn and its 95% confidence interval; infinite where a run has to be
+    """The median time to learn and its 95 % confidence interval; infinite where a run has to be
     longer to say it, and from 0 where fewer than six runs say nothing of a lower limit.
     """
 
@@ -109,7 +109,7 @@ def median_time(records: Sequence[Record]) -> Median:
 
 
 class Ratio(NamedTuple):
-    """How many times as long one group takes as another, with a 95% confidence interval."""
+    """How many times as long one group takes as another, with a 95 % confidence interval."""
 
     times: float
     low: float

@@ -84,9 +84,9 @@ def test_what_batches_share_is_counted_by_pairs():
     torch.testing.assert_close(agreement["cosine of halves"], of_halves)
 
 
-def test_queries_that_hear_their_key_are_counted_by_their_own_gradients(monkeypatch):
+def test_queries_that_attend_to_their_key_are_counted_by_their_own_gradients(monkeypatch):
     monkeypatch.setattr("sdpa_book.studies.lookup.layer.BATCHES", 2)
-    agreement = lookup.heard_agree("none", 4, least=0.1)
+    agreement = lookup.agreement_by_weight("none", 4, least=0.1)
     W_Q, W_K = lookup.matrices(4)
     batches = zip(*lookup.draw_batches(), strict=True)
     tokens, keys, values = (torch.cat(parts, 1) for parts in batches)
@@ -104,9 +104,13 @@ def test_queries_that_hear_their_key_are_counted_by_their_own_gradients(monkeypa
     to_right = sdpa.attention_weights(tokens @ W_Q[:, None], keys @ W_K[:, None], rescaling="none")[
         ..., 0, 0
     ]
-    hear = to_right >= 0.1
-    torch.testing.assert_close(agreement["share"], hear.double().mean(-1))
-    for sort, which in {"all": hear | ~hear, "hear": hear, "others": ~hear}.items():
+    attending = to_right >= 0.1
+    torch.testing.assert_close(agreement["share"], attending.double().mean(-1))
+    for sort, which in {
+        "all": torch.ones_like(attending),
+        "attending": attending,
+        "others": ~attending,
+    }.items():
         for layer, of in enumerate(which):
             products = gradients[layer][of] @ gradients[layer][of].T
             pairs = (products.sum() - products.trace()) / (len(products) * (len(products) - 1))

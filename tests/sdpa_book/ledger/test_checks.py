@@ -677,9 +677,9 @@ tabled("learns_later", 0.03, 0, medians, comparison="recall", **BOTH)
 medians = {"steps": 100, "other_steps": 250, "times": times_as_long(*RUNS["recall, deep"].values())}
 tabled("learns_later", 1, 0, medians, comparison="recall, deep", **BOTH)  # sooner
 behind = (
-    "wide (0 of 2 by step 400, the others at 30% to 50%, then 1 of 2 by step 800, the others "
-    "at 95%, past 90% too late to stay there for 200 steps); "
-    "one seed (0 of 1 by step 500, at 97%, and the seed that chose its rate at 20% to 40%)"
+    "wide (0 of 2 by step 400, the others at 30 to 50 %, then 1 of 2 by step 800, the others "
+    "at 95 %, past 90 % too late to stay there for 200 steps); "
+    "one seed (0 of 1 by step 500, at 97 %, and the seed that chose its rate at 20 to 40 %)"
 )
 learned = {"learned": 7, "seeds": 8, "last": 600, "other_last": 160, "least_budget": 400}
 learned |= {"budget": 600, "elsewhere": "0 of 3", "behind": behind, "behind_seeds": 2}
