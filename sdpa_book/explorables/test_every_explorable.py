@@ -312,12 +312,12 @@ def test_what_is_chosen_in_one_figure_is_chosen_in_all(begin, name):
     others = [*beside(figure, name)]  # they come later
     for other in others:
         wait_for(other, "d_k=16,divisor=d_k")
-    act(figure, slider(figure, "width of the head").press, "ArrowRight")
+    act(figure, slider(figure, "width").press, "ArrowRight")
     act(figure, figure.get_by_role("button", name="÷ √d").click)
     assert "d_k=32,divisor=sqrt_d_k" in written(figure)
     for other in others:
         wait_for(other, "d_k=32,divisor=sqrt_d_k")
-    act(others[0], slider(others[0], "width of the head").press, "Home")
+    act(others[0], slider(others[0], "width").press, "Home")
     wait_for(figure, "d_k=4,divisor=sqrt_d_k")
     assert "d_k=4,divisor=sqrt_d_k" in written(others[0])
     go(others[0], "d_k=8,divisor=none")
@@ -333,7 +333,7 @@ def test_a_figure_keeps_what_it_does_not_share(begin, name):
     figure, _ = begin(name)
     own = {key: value for key, value in state(figure).items() if key not in ("d_k", "divisor")}
     other = next(beside(figure, name))
-    act(other, slider(other, "width of the head").press, "ArrowLeft")
+    act(other, slider(other, "width").press, "ArrowLeft")
     wait_for(figure, "d_k=32")
     assert {key: state(figure)[key] for key in own} == own
 

@@ -168,7 +168,7 @@ def test_a_guess_may_be_skipped_and_the_answer_folded_again(tab, base):
 @pytest.mark.parametrize("known", ["true", "false"], ids=["until-found", "hidden"])
 def test_a_link_to_something_in_a_folded_answer_opens_it(tab, base, known):
     """Also in a browser to which "until-found" says no more than hidden."""
-    opened, wrong = tab("about:blank")
+    opened, wrong = tab(base + OPTIONS)
     if known == "false":
         opened.add_init_script(
             """const set = Element.prototype.setAttribute;

@@ -12,6 +12,7 @@ CHAPTERS = sorted(
     path.relative_to(SITE / "book").with_suffix("").as_posix()
     for path in (SITE / "book").rglob("[0-9a-z]*_*.html")
     if "<article" in path.read_text(encoding="utf-8")  # an old address has none
+    if path.parent.name != "reference"  # the menu lists no sections of a module
 )
 BELOW_THE_BAR = 68  # pixels: the bar's height and the root element's font size
 

@@ -66,7 +66,7 @@ def heading_over(cell: nodes.Element) -> Any:
     """The heading of all exercises, if ``cell`` is in one of them, or that of its own section."""
     exercise = cell.parent
     around = exercise.parent
-    return (around if isinstance(around, nodes.section) else exercise)[0]
+    return (around if isinstance(around.parent, nodes.section) else exercise)[0]
 
 
 def field(chapter: str, name: str) -> str:

@@ -1,6 +1,7 @@
-"""Sphinx extension: d_k in a heading is set with its index, wherever the heading is shown: on the
-page, among the chapters, on the way to the next one, in the text of a link. The source keeps the
-underscore, by which the heading is searched for and by which a browser's tab names it.
+"""Sphinx extension: d_k, W_Q and their like are set with their index in a heading, wherever it is
+shown: on the page, among the chapters, on the way to the next one, in the text of a link. The
+source keeps the underscore, by which the heading is searched for and by which a browser's tab names
+it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
+SYMBOL = re.compile(r"(?<![\w.])(?:(d)_(k|v|model)|(W)_([QKV]))\b(?![^<]*>)")
 HEADING = re.compile(
     r"<h[1-6][ >].*?</h[1-6]>|<a class=\"reference internal\"(?:(?!<code).)*?</a>", re.DOTALL
 )
@@ -31,15 +33,21 @@ def set_headings(
 
 
 def with_index(html: str) -> str:
-    """The same text with d_k as a symbol, but for names in code and what stands within a tag.
+    """The same text with symbols for d_k and the like, but for names in code and what stands within
+    a tag.
 
     Example:
         >>> with_index("Why √d_k, and what is sqrt_d_k?")
         'Why √<i>d</i><sub>k</sub>, and what is sqrt_d_k?'
+        >>> with_index("d_v and W_Q")
+        '<i>d</i><sub>v</sub> and <i>W</i><sub>Q</sub>'
         >>> with_index("d_k^(-1/4) each")
         '<i>d</i><sub>k</sub><sup>−1/4</sup> each'
         >>> with_index('<a href="#d_k">Model.d_k</a>')
         '<a href="#d_k">Model.d_k</a>'
     """
-    html = re.sub(r"(?<![\w.])d_k\b(?![^<]*>)", "<i>d</i><sub>k</sub>", html)
+    html = SYMBOL.sub(
+        lambda it: f"<i>{it[1] or it[3]}</i><sub>{it[2] or it[4]}</sub>",
+        html,
+    )
     return re.sub(r"(?<=</sub>)\^\(-([^)]*)\)", r"<sup>−\1</sup>", html)

@@ -132,7 +132,8 @@ def spaced(formula: str) -> str:
     """A formula without the spaces that browsers leave about what is no operator: infinity, dots,
     strokes, transposes, derivatives, names, signs of what follows them, and bars that enclose
     something. Those come in pairs; a bar that has no partner among what stands beside it keeps its
-    space. A sum behind a sign has the space of the sign alone, and a tilde is an operator.
+    space. A comma in braces parts the digits of a number, without a space. A sum behind a sign has
+    the space of the sign alone, and a tilde is an operator.
 
     And a root of low letters is as high as one of high ones, where it would hang below the line; a
     prime, which the font has high and small, is no exponent that would be higher and smaller.
@@ -144,6 +145,9 @@ def spaced(formula: str) -> str:
     for part in root.iter(f"{{{MATHML}}}msup"):
         if part[1].text == "\u2032":
             part.tag = f"{{{MATHML}}}mrow"
+    for part in root.iter(f"{{{MATHML}}}mrow"):
+        if len(part) == 1 and part[0].text == ",":  # {,} within a number
+            part[0].set("rspace", "0")
     for part in root.iter(f"{{{MATHML}}}mi"):
         if part.get("mathvariant") == "script":  # browsers know no alphabet by its name
             part.text = lookup(f"SCRIPT CAPITAL {part.text}")

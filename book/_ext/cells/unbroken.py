@@ -14,7 +14,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 SPACE = re.compile(
     r"(?<=\d) (?=[%±×]|(?:blocks|heads|inputs|keys|layers|minutes|seeds|steps|tokens)\b)"
-    r"|(?<=[±×]) (?=[\d−])"
+    r"|(?<=[±×÷]) (?=[\d−√])"
 )
 NUMBERED = re.compile(r"\b([Cc]hapter|[Ee]xercise|[Ll]ayer|[Ss]eed|[Ss]tep|of) (?=\d)")
 PART = re.compile(r"(?<=[\w)][._(])(?=[A-Za-z(])")

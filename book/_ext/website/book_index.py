@@ -125,13 +125,13 @@ def chapter_of(link: str) -> str:
     Example:
         >>> chapter_of("book/04_softmax.html#top"), chapter_of("book/notes/b_depth.html#top")
         ('4', 'notes B')
-        >>> chapter_of("book/notation.html#term-logit")
-        'notation'
+        >>> chapter_of("book/notation.html#term-logit"), chapter_of("book/people_ask.html#mla")
+        ('notation', 'people ask')
     """
     page = link.partition(".html")[0]
     number = number_of(page)
     if number is None:
-        return page.rpartition("/")[2]
+        return page.rpartition("/")[2].replace("_", " ")
     return number.replace("N", "notes ") if number != "0" else "start"
 
 

@@ -38,7 +38,7 @@ defined there, in so few words that each counts much; it is repeated or proved t
 record that is looked up by its name."""
 RECORDS = ("book/ledger", "book/reference", "book/bibliography", "book/about")
 PROOFS = "book/notes/"
-LENGTH = {EXPLAINS: 100_000, DEFINES: 220, REPEATS: 100, LOOKED_UP: 60}
+LENGTH = {EXPLAINS: 100_000, DEFINES: 220, REPEATS: 80, LOOKED_UP: 60}
 """How many characters of a text are kept: all; a definition; how it begins; a sentence. A page has
 all of it within 120 KB, compressed, with what finds it."""
 INTERNAL = "sdpa_book."

@@ -41,8 +41,8 @@ export const learning = {
     ...commonControls,
     {
       name: "to",
-      label: "the loss by",
-      options: { dot: "per unit of dot product", score: "per unit of score" },
+      label: "the loss changes",
+      options: { dot: "with the dot product", score: "with the score" },
       value: "dot",
       buttons: true,
     },
@@ -51,7 +51,7 @@ export const learning = {
   panels: [
     [
       "rows",
-      "Gradient: how many times what arrives with ÷ √d_k",
+      "Gradient: how many times what arrives with ÷\u00a0√d_k",
       4 * HEIGHT + 46,
       { left: 8, right: 8, top: 12, bottom: 34 },
     ],
@@ -108,15 +108,12 @@ function answer({ d_k: dK, divisor, to }, at, grey) {
     times((divisor === "sqrt_d_k" ? grey : at)[row]),
   );
   if (divisor === "sqrt_d_k")
-    return `Divided by √${dK}, no gradient is small. ${capital(looks.none.label)}, ${link} would get ${links}, and W_Q ${matrix}.`;
+    return `√${dK} is what the others are compared with. ${capital(looks.none.label)}, ${link} would get ${links}, and W_Q ${matrix}.`;
   const than = links.includes("less") ? "than" : "as";
   const begins = `${capital(nameOf(divisor, dK))}, ${link} gets ${links} gradient ${than} with √${dK}`;
   if (divisor === "d_k") return `${begins}, and W_Q gets ${matrix}.`;
-  const small =
-    at.link < SMALL
-      ? "gradients are small for most links, not for W_Q"
-      : "at this width no gradient is small";
-  return `${begins}, but W_Q gets ${matrix}: ${small}.`;
+  const small = at.link < SMALL ? ": gradients are small for most links, not for W_Q" : "";
+  return `${begins}, but W_Q gets ${matrix}${small}.`;
 }
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);

@@ -91,7 +91,7 @@ function drawCurve(app, counts) {
     [x(longest), y(longest / 2)],
     "var(--ex-muted)",
   ).style("stroke-dasharray", "4 4");
-  say(behind, "half of all keys", x(longest) - 8, y(longest / 2) + 26, "end");
+  say(behind, "half of all keys", x(shortest) + 6, y(8 * shortest) - 4, "start");
   const moving = layer(panel.svg, "moving").classed("glides", true);
   layer(moving, "counts", "path")
     .attr("d", d3.line((_, i) => x(lengths[i]), y)(counts))

@@ -23,7 +23,8 @@ const [CAT, ASKS, TIRED, WORST] = ["cat", "it", "tired", "for"].map((word) => wo
 const COUNTS = 0.05; // the weight from which on a word is named
 const WHOLE = 0.1; // the share of the other six from which on they count
 const HARDLY = 0.02; // and below which they do not
-const ALIKE = 2; // times the worst word's weight: with less, the best is hardly told from it
+const LINE = 18; // px, of a number
+const ALIKE = 1.5; // times the worst word's weight: with less, the best is hardly told from it
 const BETWEEN = 62; // px, from the weights to the longest fit
 const WEIGHTS = 0.55; // of what is left, their share of the height
 
@@ -141,7 +142,12 @@ function drawWords(panel, length, dK, divisor) {
       .style("stroke", "var(--ex-muted)")
       .style("stroke-width", 1.5);
   outline("compared", compared, at(ground), y);
-  write("weights", p, (w) => (y(w) < top + 18 ? top : y(w)) - 5)
+  // A number stands above its bar, and above the outline that would else cut it.
+  const free = (w, j) => {
+    const cut = y(w) - y(compared[j]);
+    return cut > 0 && cut < LINE ? y(compared[j]) : y(w);
+  };
+  write("weights", p, (w, j) => (y(w) < top + 18 ? top : free(w, j)) - 5)
     .style("font-weight", 700)
     .style("font-size", "13px")
     .text(brief);

@@ -213,7 +213,8 @@ def test_layers_that_have_not_learned_are_said_to_be_cut_off(begin):
     figure, _ = begin("train", "d_k=4")
     press(figure)
     assert wait_for_end(figure) == (
-        "Neither layer came down to a loss of 0.3 within 480 steps, where these trainings end."
+        "Neither layer came down to a loss of 0.3 within 480 steps, where these trainings end: "
+        "with 4 components keys look too much alike."
     )
     assert described(figure, "losses").count("after 480 steps, not yet at 0.3") == 2
     assert figure.locator("[data-panel=losses] .ends text").count() == 0

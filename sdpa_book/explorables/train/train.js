@@ -36,6 +36,7 @@ const BETWEEN = 26; // px, from the first row of bars to the second
 const SEEN = 0.25; // the share of the drawings that has to be in view
 const READ = 250; // ms, for which a sentence stands at least
 const NO_LONGER_LATER = 1.1; // so many times the steps of the root
+const FEW = 4; // components, to which 16 keys look too much alike for the level
 const DELAYED_AT = 32; // from this d_k on, and from a spread of 1, the layer is later on small batches without the division
 
 const DIVISORS = {
@@ -61,7 +62,7 @@ const [width, divisor] = commonControls;
 
 export const train = {
   title: "Does dividing help a layer to learn?",
-  prompt: "Two layers differ in their divisor only. Raise the batch, and watch the delay vanish.",
+  prompt: "Two layers differ in their divisor only. What does a larger batch change?",
   hint: { target: "#explorable-train-batch" },
   shares: COMMON,
   controls: [
@@ -116,7 +117,12 @@ export const train = {
     drawLosses(panels.losses, memory.records, pair, state.d_k);
     drawWeights(panels.weights, memory.records.at(-1), pair, state.d_k);
     memory.drawn = performance.now();
-    return { sentence: answer(memory.records.at(-1), pair, state) };
+    const waiting = memory.begun
+      ? "The layers are being trained."
+      : "Train the layers to see how many steps each of them needs.";
+    return {
+      sentence: memory.records.length ? answer(memory.records.at(-1), pair, state) : waiting,
+    };
   },
 };
 
@@ -216,13 +222,12 @@ function receive(app, records) {
 /** What the last record of a training says of both layers. */
 export function answer(record, pair, { d_k: dK, batch, spread }) {
   const [chosen, other] = pair.map((name) => DIVISORS[name].long(dK));
-  if (!record) return "Train the layers to see how many steps each of them needs.";
   const { losses, reached, done, step } = record;
   if (!done)
     return `After ${step === 1 ? "1 step" : `${step} steps`} the loss is ${show(losses[0])} ${chosen}, and ${show(losses[1])} ${other}.`;
   const needed = reached.map((steps) => steps !== null);
   if (!needed[0] && !needed[1])
-    return `Neither layer came down to a loss of ${LEVEL} within ${MOST_STEPS} steps, where these trainings end.`;
+    return `Neither layer came down to a loss of ${LEVEL} within ${MOST_STEPS} steps, where these trainings end${dK === FEW ? `: with ${FEW} components keys look too much alike` : ""}.`;
   const first = needed[0]
     ? `${chosen}, the layer needed ${reached[0]} steps to a loss of ${LEVEL}`
     : `${chosen}, the layer was not at a loss of ${LEVEL} after ${MOST_STEPS} steps, where the training ends`;

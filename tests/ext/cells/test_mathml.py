@@ -179,6 +179,7 @@ def test_a_function_has_a_thin_space_on_either_side(typed, set_as):
         (r"z\sim N", "mo", "lspace", "0.278em"),
         (r"\max_j z_j", "mo", "lspace", "0"),
         (r"\partial", "mi", "mathvariant", "normal"),
+        ("65{,}504", "mo", "rspace", "0"),
     ],
 )
 def test_a_part_of_a_formula_is_set_in_its_own_way(typed, part, attribute, value):
