@@ -27,6 +27,7 @@ NUMBER = re.compile(
     r"|\(?[\d.,]+ ± [\d.,]+\)?(?:·10[⁻⁰¹²³⁴-⁹]+)?"
     r"|[^\s<>]*\d[e^]-\d[^\s<]*"
 )
+CELL = re.compile(r"(?<=<td)([^>]*>)([^<]+)(?=</td>)")
 AS_WRITTEN = (nodes.FixedTextElement, nodes.literal, nodes.raw, nodes.math, nodes.math_block)
 NARROW = (nodes.title, nodes.entry)
 
@@ -79,9 +80,14 @@ def break_code(
 def keep_printed_numbers(
     _app: Sphinx, _name: str, _template: str, context: dict[str, Any], _tree: nodes.document | None
 ) -> None:
-    """Keep a number that a cell prints on one line, where a phone breaks the line."""
+    """Keep a number that a cell prints, or a table has, on one line, where a phone breaks the line,
+    and a range, too.
+    """
     if "body" in context:
-        context["body"] = PRINTED.sub(
+        body = PRINTED.sub(
             lambda match: match[1] + NUMBER.sub(r'<span class="together">\g<0></span>', match[2]),
             context["body"],
+        )
+        context["body"] = CELL.sub(
+            lambda match: match[1] + re.sub(r"(?<=\d)–(?=\d)", "–\u2060", unbroken(match[2])), body
         )

@@ -35,3 +35,11 @@ def test_a_number_that_a_cell_prints_stays_on_one_line():
     whole = [span.text for span in page.select("span.together")]
     assert whole == ["7.5e-67,", "(2.91 ± 0.19)·10⁻⁸", "(1.0 to 1.7)"]
     assert page.select("pre")[1].text == BeautifulSoup(printed, "html.parser").text
+
+
+def test_what_a_cell_of_a_table_holds_is_not_parted():
+    context = {"body": '<td class="text">100 %; 2.16 (0.76–6.3)</td><td>a – b</td><p>5 %</p>'}
+    unbroken.keep_printed_numbers(None, "page", "page.html", context, None)
+    page = BeautifulSoup(context["body"], "html.parser")
+    assert page.td.text == "100\u00a0%; 2.16 (0.76–\u20606.3)"
+    assert page.text.endswith("a – b5 %")

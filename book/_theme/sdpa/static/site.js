@@ -287,7 +287,7 @@
   const reach = new ResizeObserver((changes) => {
     const touched = changes.flatMap(({ target }) => [target, target.parentElement]).filter((box) => boxes.has(box));
     // Whether a table is wide is asked of it as it stands unpinned: else its pinned column, which is narrower, would answer for it.
-    for (const box of touched) box.classList.remove("pinned");
+    for (const box of touched) box.classList.remove("pinned", "scrolls");
     const wide = touched.map((box) => box.scrollWidth > box.clientWidth);
     touched.forEach((box, i) => box.classList.toggle("pinned", wide[i]));
     const scrolls = touched.map((box) => box.scrollWidth > box.clientWidth);
