@@ -188,7 +188,7 @@ function drawWords(panel, length, dK, divisor) {
   const fit = `how well each key fits${divided}: a spread of ${show(spreadOf(reach) * length, 1)}`;
   say(notes, fit, left, ground + 38, "start");
   const level = y(compared[CAT]);
-  const beside = [x(CAT) + x.bandwidth() + 5, Math.min(level + 10, ground - 5)];
+  const beside = [x(CAT) + x.bandwidth() + 5, Math.min(level + 2, ground - 5)];
   richText(say(notes, "", ...beside, "start"), divisorName(other)).style("fill", "var(--ex-muted)");
 }
 
