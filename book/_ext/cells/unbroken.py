@@ -80,14 +80,10 @@ def break_code(
 def keep_printed_numbers(
     _app: Sphinx, _name: str, _template: str, context: dict[str, Any], _tree: nodes.document | None
 ) -> None:
-    """Keep a number that a cell prints, or a table has, on one line, where a phone breaks the line,
-    and a range, too.
-    """
+    """Keep a number that a cell prints, or a table has, on one line, where a phone breaks it."""
     if "body" in context:
         body = PRINTED.sub(
             lambda match: match[1] + NUMBER.sub(r'<span class="together">\g<0></span>', match[2]),
             context["body"],
         )
-        context["body"] = CELL.sub(
-            lambda match: match[1] + re.sub(r"(?<=\d)–(?=\d)", "–\u2060", unbroken(match[2])), body
-        )
+        context["body"] = CELL.sub(lambda match: match[1] + unbroken(match[2]), body)
