@@ -134,8 +134,9 @@ def test_the_pdf_has_every_page_of_the_book_as_a_bookmark_that_leads_to_it(book)
 
 def test_the_contents_of_the_pdf_name_the_pages_of_the_bookmarks(book):
     _, *chapters = [(title, page) for depth, title, page in bookmarks(book) if depth == 0]
-    contents = text_of(book.pages[1 : chapters[0][1] - 1])
-    assert [title for title, number in chapters if f"{title} {number} " not in contents + " "] == []
+    contents = text_of(book.pages[1 : chapters[0][1] - 1]) + " "
+    contents = contents.replace("studies. ", "studies.")  # where a line ends within a name
+    assert [title for title, number in chapters if f"{title} {number} " not in contents] == []
 
 
 def test_the_pdf_tells_a_screen_reader_what_is_what(book):

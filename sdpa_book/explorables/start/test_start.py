@@ -40,7 +40,7 @@ def test_the_weights_are_the_librarys_at_every_width(explorable, divisor):
         named = [cat, tired, others]
         if divisor == "none" and others < 2:
             named = [cat + tired, others] if tired >= 5 else [cat, 100 - cat]
-        if divisor == "d_k" and cat < 2 * worst:
+        if divisor == "d_k" and cat < 1.5 * worst:
             named = [cat, worst]
         *first, last = shares(sentence(figure))
         assert first == pytest.approx(named[:-1], abs=0.51)
