@@ -25,6 +25,15 @@ def test_every_explorable_has_its_parts_and_a_place():
         assert f"export const {name} = {{" in (HERE / name / f"{name}.js").read_text("utf-8")
 
 
+def test_what_a_style_sheet_calls_by_a_name_is_called_so_by_a_script():
+    """Else it hides or places nothing."""
+    scripts = "".join(path.read_text("utf-8") for path in HERE.rglob("*.js"))
+    sheets = "".join(path.read_text("utf-8") for path in HERE.rglob("*.css"))
+    names = set(re.findall(r'\[(?:aria-label|data-panel)="([^"]+)"\]', sheets))
+    assert "divisor" in names
+    assert [name for name in names if f'"{name}"' not in scripts] == []
+
+
 def scripts_of(names):
     """Of some explorables, without what all share."""
     return {f"{name}{end}" for name in names for end in ("_data.js", ".min.js")}

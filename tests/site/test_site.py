@@ -87,16 +87,11 @@ def test_a_page_fits_a_phone(tab, base, page):
     unfold(opened)
     opened.evaluate("document.fonts.ready.then(() => null)")
     opened.evaluate(DRAWN)
-    opened.wait_for_timeout(500)  # letters that came late are laid out
     for whole in (".cell:not(.tag_wide-print) .output pre", "p, li"):
         assert opened.locator(whole).evaluate_all(f"boxes => boxes{CUT}") == []
     scrolling = "pre, .sdpa-table-wrap, .table-wrap, div.math"
     silent = f"boxes => boxes.filter(box => !box.classList.contains('scrolls')){CUT}"
-    for _ in range(20):  # an observer says it, after what has been drawn; on a busy machine, later
-        if not (left := opened.locator(scrolling).evaluate_all(silent)):
-            break
-        opened.wait_for_timeout(250)
-    assert left == []
+    assert opened.locator(scrolling).evaluate_all(silent) == []
     assert opened.evaluate(RESTLESS) == []
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-SYMBOL = re.compile(r"(?<![\w.])(?:(d)_(k|v|model)|(W)_([QKV]))\b(?![^<]*>)")
+SYMBOL = re.compile(r"(?<![\w.])([dW])_(k|v|model|[QKV])\b(?![^<]*>)")
 HEADING = re.compile(
     r"<h[1-6][ >].*?</h[1-6]>|<a class=\"reference internal\"(?:(?!<code).)*?</a>", re.DOTALL
 )
@@ -46,8 +46,5 @@ def with_index(html: str) -> str:
         >>> with_index('<a href="#d_k">Model.d_k</a>')
         '<a href="#d_k">Model.d_k</a>'
     """
-    html = SYMBOL.sub(
-        lambda it: f"<i>{it[1] or it[3]}</i><sub>{it[2] or it[4]}</sub>",
-        html,
-    )
+    html = SYMBOL.sub(r"<i>\1</i><sub>\2</sub>", html)
     return re.sub(r"(?<=</sub>)\^\(-([^)]*)\)", r"<sup>−\1</sup>", html)

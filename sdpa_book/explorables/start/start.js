@@ -147,7 +147,7 @@ function drawWords(panel, length, dK, divisor) {
     const cut = y(w) - y(compared[j]);
     return cut > 0 && cut < LINE ? y(compared[j]) : y(w);
   };
-  write("weights", p, (w, j) => (y(w) < top + 18 ? top : free(w, j)) - 5)
+  write("weights", p, (w, j) => (y(w) < top + LINE ? top : free(w, j)) - 5)
     .style("font-weight", 700)
     .style("font-size", "13px")
     .text(brief);
